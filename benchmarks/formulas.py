@@ -26,7 +26,7 @@ from hati.core import (
     replace,
 )
 from hati.logic.interpret import FormulaVerdict
-from hati.studies.assertion import Assertion, Book, Standard, answer
+from hati.studies.assertion import Assertion, SampleCollector, Standard, answer
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import TIME, requirement, study_of
 
@@ -146,7 +146,7 @@ def speed_table(_: int) -> tuple[str, bool]:
     rng = np.random.default_rng(2026)
     names = [f"m({number})" for number in range(FORMULAS + 1)]
     runs = 1.0 + BETWEEN * rng.standard_normal((len(names), 10, 100))
-    book = Book({name: (_sample(name, each),) for name, each in zip(names, runs, strict=True)})
+    book = SampleCollector({name: (_sample(name, each),) for name, each in zip(names, runs, strict=True)})
     texts = [f"m({n}) <= 1.05 * m({n + 1})" if n % 2 else f"m({n}) <= 2 s" for n in range(FORMULAS)]
     start = time.perf_counter(), time.process_time()
     answer([requirement(text) for text in texts], book, Standard())

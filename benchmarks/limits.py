@@ -19,8 +19,8 @@ from hati.logic.interpret import FormulaVerdict, Limit, Sign, TestedRelation, fe
 from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.bootstrap import Resampled
 from hati.logic.interpret.contrast import p_values, verdict_of
+from hati.logic.interpret.historical_variance import DRAWS, Deviations, HistoricalVariance
 from hati.logic.interpret.interpretation import tested
-from hati.logic.interpret.remembering import DRAWS, Deviations, Remembered
 
 BETWEEN = 0.01
 RUNS = 64
@@ -107,7 +107,7 @@ def with_a_history(effects: Effects, earlier: int, runs: int, trials: int) -> To
         history, means = (1.0 + BETWEEN * effects(rng, number) for number in (earlier, runs))
         varying, mean = Deviations.of([history, means]), float(means.mean())
         drawn = Resampled(mean, 1.0, varying.draws(mean, runs, rng), np.zeros(DRAWS))
-        test = Remembered(drawn, varying.variance_df, 0.01, len(varying.values))
+        test = HistoricalVariance(drawn, varying.variance_df, 0.01, len(varying.values))
         counts[verdict_of(*p_values(test, AT_MOST.bounds(1.0)), 0.01)] += 1
     return counts
 

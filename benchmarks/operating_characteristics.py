@@ -21,7 +21,7 @@ from hati.stats import Signs, Term, contrasts
 from hati.studies.screening import Choice, choose, expected_detectable_deviations
 from hati.studies.screening.analysis.contrasts import analyse
 from hati.studies.screening.analysis.spread import drift
-from hati.studies.screening.conclusions.cautions import DRIFT
+from hati.studies.screening.conclusions.warnings import DRIFT
 
 ALPHA = 0.05
 STUDIES = 2000

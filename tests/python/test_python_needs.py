@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hati.core import InputError
-from hati.python import declared, see_installed
+from hati.python import declared, validate_installable
 from hati.python.requirements import mentioned
 
 LOCK = """
@@ -407,15 +407,15 @@ def test_odd_locks_are_no_trouble(text: str, tmp_path: Path) -> None:
 def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str, tmp_path: Path) -> None:
     assert declared(tree(tmp_path, **files)) is not None
     with pytest.raises(InputError) as told:
-        see_installed(tmp_path, "v1.2")
+        validate_installable(tmp_path, "v1.2")
     why = f"v1.2 has no environment of its own: neither uv nor pip installs what is needed from {said} alone"
     assert str(told.value).startswith(f'{why}; past = "today" below [python.environment] of hati.toml')
-    see_installed(tree(tmp_path, requirements__txt=""), "v1.2")
+    validate_installable(tree(tmp_path, requirements__txt=""), "v1.2")
 
 
 @pytest.mark.parametrize("files", [{}, {"setup__py": ""}, {"pyproject__toml": "["}, {"pyproject__toml": project("1")}])
 def test_what_is_installed_or_fails_at_it_is_not_refused(files: dict[str, str], tmp_path: Path) -> None:
-    see_installed(tree(tmp_path, **files), "v1.2")
+    validate_installable(tree(tmp_path, **files), "v1.2")
 
 
 def close(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:

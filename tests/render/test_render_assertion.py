@@ -15,8 +15,8 @@ from hati.render import ImageKind, chart_images, document_html, to_junit
 from hati.render.charts import chart_in_altair, specification
 from hati.report import Chart, ChartKind, assertion_cases, assertion_document, assertion_evidence, relation_figure
 from hati.report.assertion import BARS
-from hati.studies.assertion import Assured, Book, Cost, Requirement, Standard, answer
-from hati.studies.assertion.book import MeasuredBook
+from hati.studies.assertion import Assured, Cost, Requirement, SampleCollector, Standard, answer
+from hati.studies.assertion.samples import MeasuredSamples
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e </script><b>"
 TEXT = f"""\
@@ -101,7 +101,7 @@ def test_what_was_not_measured_for_it_has_no_cost() -> None:
 
 
 def test_without_samples_there_is_no_drawing_and_no_script() -> None:
-    book = Book(missing={"a": "it was not measured yet", "b": "it was not measured yet"})
+    book = SampleCollector(missing={"a": "it was not measured yet", "b": "it was not measured yet"})
     found = Assured("", answers(book, "a <= b"), Standard(), (), 0, 0.0, book=book)
     page = Page(document_html(assertion_document(found, Standard())))
     assert_alone(page)
@@ -121,7 +121,7 @@ def test_what_cannot_be_judged_is_told_without_a_drawing(formula: str, why: str)
     """And the other relations with theirs, on the page as where a test fails."""
     heavy = sample("heavy", [[1.0]] * 7, Metric("size", "B"))
     others = {"zero": (sample("zero", [[0.0]] * 7),), "heavy": (heavy,)}
-    book = MeasuredBook({**of_means(a=0.01, b=0.01).samples, **others})
+    book = MeasuredSamples({**of_means(a=0.01, b=0.01).samples, **others})
     found = Assured("", answers(book, formula, "a <= b"), Standard(), (), 0, 0.0, book=book)
     page = Page(document_html(assertion_document(found, Standard())))
     assert_alone(page)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hati.core import Better, Configuration, Event, Happening, Metric, Revision, RevisionKind, Size, Workload
+from hati.core import Better, Configuration, Event, EventKind, Metric, Revision, RevisionKind, Size, Workload
 from hati.studies.comparison import Change, ChangeVerdict, Comparison, Question, Side
 from hati.studies.findings import Report, Ruling, findings_of, spot_of
-from hati.studies.gate import Broken, Carrier, GateConclusion
+from hati.studies.gate import AffectedOption, Broken, GateConclusion
 from hati.studies.gate.conclusion import StratumChange
 
 OLD = Revision("0766cbb3234b" + "0" * 28, RevisionKind.GIT, "main", "first")
@@ -39,7 +39,7 @@ def row(
 def gate(
     *rows: Comparison,
     strata: tuple[StratumChange, ...] = (),
-    carriers: tuple[Carrier, ...] = (),
+    affected: tuple[AffectedOption, ...] = (),
     broken: tuple[Broken, ...] = (),
     unconfirmed: tuple[str, ...] = (),
 ) -> GateConclusion:
@@ -50,7 +50,7 @@ def gate(
         question=Question(),
         rows=rows,
         strata=strata,
-        carriers=carriers,
+        affected_options=affected,
         broken=broken,
         explored=5,
         confirmed=5 if any(one.change.told for one in rows) else 0,
@@ -66,19 +66,19 @@ def report(found: GateConclusion, *, fails: bool, reason: str = "") -> Report:
     """Of one finding, about all that is slower."""
     slower = [one for one in (*found.rows, *(each.comparison for each in found.strata)) if one.change.ratio == 1.13]
     sizes = {spot_of(one): Size(1.13, *one.change.interval) for one in slower if one.change.interval}
-    seen = Event("regression-7f220f01", Happening.SEEN, AT, found.study, OLD.id, NEW.id, sizes)
+    seen = Event("regression-7f220f01", EventKind.SEEN, AT, found.study, OLD.id, NEW.id, sizes)
     events = [seen]
     if reason:
         at = AT.replace(hour=13)
-        events.append(Event(seen.finding, Happening.ACKNOWLEDGED, at, author="Sköll", reason=reason))
+        events.append(Event(seen.finding, EventKind.ACKNOWLEDGED, at, author="Sköll", reason=reason))
     [finding] = findings_of(events)
     return Report(finding, news=fails, fails=fails)
 
 
-def carriers(benchmark: str = "main") -> tuple[Carrier, ...]:
+def affected(benchmark: str = "main") -> tuple[AffectedOption, ...]:
     return (
-        Carrier(benchmark, "latency", "cache", False, 0.999, (0.98, 1.017), 1e-5),
-        Carrier(benchmark, "latency", "cache", True, 1.279, (1.25, 1.308), 1e-5),
+        AffectedOption(benchmark, "latency", "cache", False, 0.999, (0.98, 1.017), 1e-5),
+        AffectedOption(benchmark, "latency", "cache", True, 1.279, (1.25, 1.308), 1e-5),
     )
 
 
@@ -91,13 +91,13 @@ def same() -> Ruling:
 def slower() -> Ruling:
     where = Configuration({"cache": True})
     stratum = StratumChange(where, row(ChangeVerdict.SLOWER, where=where))
-    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SAME, "other"), strata=(stratum,), carriers=carriers())
+    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SAME, "other"), strata=(stratum,), affected=affected())
     return Ruling(found, (report(found, fails=True),))
 
 
 def known() -> Ruling:
     """What is slower was acknowledged."""
-    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SAME, "other"), carriers=carriers())
+    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SAME, "other"), affected=affected())
     return Ruling(found, (report(found, fails=False, reason="the cache is correct now"),))
 
 
@@ -131,7 +131,7 @@ def hostile() -> Ruling:
         row(ChangeVerdict.SLOWER, NASTY),
         row(ChangeVerdict.INCONCLUSIVE, NASTY, metric="µ<memory>|\x07"),
         strata=(stratum,),
-        carriers=carriers(NASTY),
+        affected=affected(NASTY),
     )
     return Ruling(found, (report(found, fails=True),))
 

@@ -10,10 +10,10 @@ from assertion_samples import answers, atom, book_of, levels, of_means, sample
 from hati.core import Metric
 from hati.report import Aside, Chart, Document, Part, RelationFigure, Table, assertion_document, relation_figure
 from hati.report.assertion_document import BINS, MOST_FIGURES
-from hati.studies.assertion import Assured, Book, Standard
+from hati.studies.assertion import Assured, SampleCollector, Standard
 
 
-def figure(book: Book, text: str) -> RelationFigure:
+def figure(book: SampleCollector, text: str) -> RelationFigure:
     found = relation_figure(atom(book, text), book)
     assert found is not None
     return found
@@ -71,9 +71,12 @@ def test_axes_of_several_magnitudes_are_logarithmic() -> None:
 @pytest.mark.parametrize("value", [0.0, 0.01, -3.0])
 def test_what_never_varies_is_drawn(value: float) -> None:
     runs = [[value, value]] * 7
-    found = relation_figure(atom(Book({"a": (sample("a", runs, Metric("x", "1")),)}), f"a <= {value + 1}"), book=Book())
+    found = relation_figure(
+        atom(SampleCollector({"a": (sample("a", runs, Metric("x", "1")),)}), f"a <= {value + 1}"),
+        book=SampleCollector(),
+    )
     assert found is None  # nothing is known by that name
-    book = Book({"a": (sample("a", runs, Metric("x", "1")),)})
+    book = SampleCollector({"a": (sample("a", runs, Metric("x", "1")),)})
     drawn = figure(book, f"a <= {value + 1}")
     assert drawn.edges[0] < value < drawn.edges[-1]
     assert sum(drawn.sides[0].shares) == pytest.approx(1.0)
@@ -106,7 +109,7 @@ def test_of_many_relations_those_that_are_not_shown_to_hold_are_drawn_first() ->
 
 
 def test_the_runs_of_each_side_are_told_in_numbers() -> None:
-    book = Book({"a": (sample("a", levels(0.010)),), "b": (sample("b", [[0.02, 0.04]]),)})
+    book = SampleCollector({"a": (sample("a", levels(0.010)),), "b": (sample("b", [[0.02, 0.04]]),)})
     found = Assured("", answers(book, "a <= b"), Standard(), (), 0, 0.0, book=book)
     (part,) = formulas(assertion_document(found, Standard()))
     (sides,) = (each for each in relations(part)[0].sections if isinstance(each, Table))

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.change_points import KINDS, noise
 
 from hati.core import FloatArray
-from hati.stats import change_points, creep, lag_one, normal_scores
+from hati.stats import change_points, gradual_drift, lag_one, normal_scores
 from hati.stats.series.change_size import detectable_step
 
 SERIES = 400
@@ -83,7 +83,7 @@ def test_drifts_that_are_none(kind: str) -> None:
     groups = np.zeros(200, dtype=np.intp)
     false = 0
     for series in noise(kind, SERIES, 200, np.random.default_rng(26)):
-        line = creep(series, groups, float(lag_one(normal_scores(series, groups))))
+        line = gradual_drift(series, groups, float(lag_one(normal_scores(series, groups))))
         assert line is not None
         false += line.p_value <= 0.05
     assert false <= 0.08 * SERIES  # how much a drift varies is estimated from few independent values

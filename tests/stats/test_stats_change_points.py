@@ -16,12 +16,12 @@ from hati.stats import (
     benjamini_hochberg,
     change_points,
     change_size,
-    creep,
     detectable_step,
+    gradual_drift,
     normal_scores,
     place_interval,
     strongest_change,
-    weighted_creep,
+    weighted_drift,
 )
 from hati.stats.series.change_size import change_place
 from hati.stats.series.change_table import PROBABILITIES, SPLITS, STRETCHES
@@ -211,13 +211,13 @@ def test_the_drift_is_that_of_theil_and_sen() -> None:
     from scipy import stats
 
     values = 0.02 * np.arange(300) + np.random.default_rng(7).normal(size=300)
-    found = creep(values, alone(300), 0.0)
+    found = gradual_drift(values, alone(300), 0.0)
     assert found is not None
     slope, _, low, high = stats.theilslopes(values, alpha=0.95)
     assert found.slope == pytest.approx(slope)
     assert found.interval == pytest.approx((low, high), rel=0.03)  # Student's t for the normal quantile
     level = np.random.default_rng(70).normal(size=300)
-    flat = creep(level, alone(300), 0.0)
+    flat = gradual_drift(level, alone(300), 0.0)
     assert flat is not None
     tau = stats.kendalltau(np.arange(300), level, method="asymptotic")
     assert flat.p_value == pytest.approx(tau.pvalue, rel=0.05)
@@ -225,7 +225,7 @@ def test_the_drift_is_that_of_theil_and_sen() -> None:
 
 def test_the_drift_of_a_long_series_is_taken_in_blocks() -> None:
     values = 0.002 * np.arange(3000) + np.random.default_rng(8).normal(size=3000)
-    found = creep(values, alone(3000), 0.0)
+    found = gradual_drift(values, alone(3000), 0.0)
     assert found is not None
     assert found.interval[0] < 0.002 < found.interval[1]
     assert found.slope == pytest.approx(0.002, rel=0.05)
@@ -233,18 +233,18 @@ def test_the_drift_of_a_long_series_is_taken_in_blocks() -> None:
 
 def test_a_step_is_no_drift_within_its_levels() -> None:
     values = stepped(17)
-    found = creep(values, (np.arange(200) >= 100).astype(np.intp), 0.0)
+    found = gradual_drift(values, (np.arange(200) >= 100).astype(np.intp), 0.0)
     assert found is not None
     assert found.interval[0] < 0.0 < found.interval[1]
 
 
 def test_too_few_values_have_no_drift() -> None:
-    assert creep(np.arange(7.0), alone(7), 0.0) is None
-    assert creep(np.arange(12.0), np.arange(12), 0.0) is None
+    assert gradual_drift(np.arange(7.0), alone(7), 0.0) is None
+    assert gradual_drift(np.arange(12.0), np.arange(12), 0.0) is None
 
 
 def test_a_trend_that_no_order_statistic_bounds_is_unbounded() -> None:
-    found = creep(np.random.default_rng(4).normal(size=12), np.repeat(np.arange(4), 3), 0.0)
+    found = gradual_drift(np.random.default_rng(4).normal(size=12), np.repeat(np.arange(4), 3), 0.0)
     assert found is not None
     assert found.interval == (-np.inf, np.inf)
 
@@ -254,15 +254,15 @@ def test_a_weighted_trend_is_that_of_least_squares() -> None:
     rng = np.random.default_rng(2)
     errors = rng.uniform(0.5, 2.0, 20)
     values = 3.0 + 0.4 * np.arange(20) + errors * rng.normal(size=20)
-    found = weighted_creep(values, alone(20), errors, 50.0)
+    found = weighted_drift(values, alone(20), errors, 50.0)
     assert found is not None
     slope, covariance = np.polyfit(np.arange(20), values, 1, w=1.0 / errors, cov="unscaled")
     assert found.slope == pytest.approx(slope[0])
     assert found.interval[1] - found.slope == pytest.approx(2.0086 * np.sqrt(covariance[0, 0]), rel=1e-4)
-    apart = weighted_creep(values + 100.0 * (np.arange(20) >= 9), (np.arange(20) >= 9).astype(int), errors, 50.0)
+    apart = weighted_drift(values + 100.0 * (np.arange(20) >= 9), (np.arange(20) >= 9).astype(int), errors, 50.0)
     assert apart is not None
     assert apart.interval[0] < 0.4 < apart.interval[1]
-    assert weighted_creep(values[:7], alone(7), errors[:7], 50.0) is None
+    assert weighted_drift(values[:7], alone(7), errors[:7], 50.0) is None
 
 
 def test_the_table_is_of_distributions() -> None:

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from hati.core import (
     Configuration,
     Event,
-    Happening,
+    EventKind,
     Machine,
     Metric,
     Observations,
     Outcome,
     Run,
+    SeriesKey,
     Size,
-    Spot,
     StudyId,
     Task,
     Workload,
 )
-from hati.store import Count, Selection, SqlStore, merge, merging, open_store, rehearse_merge
+from hati.store import Count, Selection, SqlStore, count_merge, merge, merging, open_store
 from postgres import PostgresServer
 
 METRIC = Metric("time", "s")
@@ -57,9 +57,9 @@ def fill(store: SqlStore, machine: str, runs: list[tuple[int, int]], token: str 
     store.begin(of, (METRIC,), Machine((("name", machine),)))
     for repetition, second in runs:
         store.record(run(of, repetition, 1.0 + second, second))
-        spot = Spot("main", "time", "", "", machine)
+        spot = SeriesKey("main", "time", "", "", machine)
         at = START + timedelta(seconds=second)
-        store.add_events([Event(f"regression-{repetition}", Happening.SEEN, at, sizes={spot: Size(1.2, 1.1, 1.3)})])
+        store.add_events([Event(f"regression-{repetition}", EventKind.SEEN, at, sizes={spot: Size(1.2, 1.1, 1.3)})])
 
 
 def contents(store: SqlStore) -> tuple[object, ...]:
@@ -109,7 +109,7 @@ def test_either_order_yields_the_same(
         shutil.copy(folder / first, folder / "merged")
         with closing(open_store(str(folder / "merged"))) as merged, closing(open_store(str(folder / second))) as source:
             before = tasks(merged)
-            foreseen = rehearse_merge(merged, source)
+            foreseen = count_merge(merged, source)
             assert tasks(merged) == before
             assert merge(merged, source) == foreseen
             assert merge(merged, source).taken == Count()
@@ -246,8 +246,8 @@ def test_studies_are_in_the_order_in_which_they_were_measured(tmp_path: Path, em
 
 def test_events_come_back_as_they_were(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "store"))
-    spot = Spot("main", "time", "a=1", "", "m")
-    event = Event("regression-1", Happening.SEEN, START, "study", "r0", "r1", {spot: Size(1.2, 1.1, 1.3)}, "", "")
+    spot = SeriesKey("main", "time", "a=1", "", "m")
+    event = Event("regression-1", EventKind.SEEN, START, "study", "r0", "r1", {spot: Size(1.2, 1.1, 1.3)}, "", "")
     assert store.add_events([event, event]) == 1
     assert store.add_events([event]) == 0
     [back] = store.events()

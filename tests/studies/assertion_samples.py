@@ -8,7 +8,7 @@ import numpy as np
 
 from hati.core import Metric, Observations, Sample, SampledRun, Usage
 from hati.logic.interpret import FormulaVerdict
-from hati.studies.assertion import Answer, Atom, Book, Standard, answer
+from hati.studies.assertion import Answer, Atom, SampleCollector, Standard, answer
 from hati.testing.assertions import requirement
 
 SECONDS = Metric("time", "s")
@@ -28,28 +28,30 @@ def levels(mean: float, runs: int = 10, spread: float = 0.002) -> list[list[floa
     return [[mean * (1.0 + offset - 0.001), mean * (1.0 + offset + 0.001)] for offset in offsets.tolist()]
 
 
-def of_means(**means: float) -> Book:
+def of_means(**means: float) -> SampleCollector:
     """Sixteen runs of each: as many as a limit takes to be told on either side."""
-    return Book({name: (sample(name, levels(mean, 16)),) for name, mean in means.items()})
+    return SampleCollector({name: (sample(name, levels(mean, 16)),) for name, mean in means.items()})
 
 
-def book_of(**runs: Sequence[Sequence[float]]) -> Book:
+def book_of(**runs: Sequence[Sequence[float]]) -> SampleCollector:
     """Of runs by the names of methods."""
-    return Book({name: (sample(name, each),) for name, each in runs.items()})
+    return SampleCollector({name: (sample(name, each),) for name, each in runs.items()})
 
 
-def answers(book: Book, *formulas: str, standard: Standard = FIXED) -> tuple[Answer, ...]:
+def answers(book: SampleCollector, *formulas: str, standard: Standard = FIXED) -> tuple[Answer, ...]:
     """Formulas judged together."""
     return answer([requirement(text) for text in formulas], book, standard)
 
 
-def atom(book: Book, text: str, standard: Standard = FIXED) -> Atom:
+def atom(book: SampleCollector, text: str, standard: Standard = FIXED) -> Atom:
     """The only relation of a formula."""
     (found,) = answers(book, text, standard=standard)
     (only,) = found.atoms
     return only
 
 
-def verdicts(book: Book, formulas: Mapping[str, str], standard: Standard = FIXED) -> dict[str, FormulaVerdict]:
+def verdicts(
+    book: SampleCollector, formulas: Mapping[str, str], standard: Standard = FIXED
+) -> dict[str, FormulaVerdict]:
     """Of each formula by itself."""
     return {text: answers(book, text, standard=standard)[0].verdict for text in formulas}

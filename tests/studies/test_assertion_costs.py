@@ -7,7 +7,7 @@ from test_assertion_study import concluded, counts, means
 
 from hati.core import Budget, Evidence, replace
 from hati.logic.interpret import Interpretation
-from hati.studies.assertion import Assertion, Cost, Foreseen, Standard, assertion_id, foreseen, methods_of
+from hati.studies.assertion import Assertion, Cost, ExpectedRuns, Standard, assertion_id, expected_runs, methods_of
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import point, requirement, study_of
 
@@ -53,7 +53,7 @@ def test_formulas_are_counted_as_they_are_decided() -> None:
     assert told == sorted(told)
 
 
-def names(found: tuple[Foreseen, ...]) -> dict[str, tuple[int, int | None]]:
+def names(found: tuple[ExpectedRuns, ...]) -> dict[str, tuple[int, int | None]]:
     return {each.methods[0]: (each.least, each.most) for each in found}
 
 
@@ -82,13 +82,13 @@ def test_the_fewest_and_the_most_runs_of_each_method(
     formulas: list[str], budget: Budget, told: dict[str, tuple[int, int | None]]
 ) -> None:
     """Runs of a and b are known to take 2 s each, those of c are not known."""
-    assert names(foreseen(study_of(*formulas, budget=budget), {"a": 2.0, "b": 2.0})) == told
+    assert names(expected_runs(study_of(*formulas, budget=budget), {"a": 2.0, "b": 2.0})) == told
 
 
 def test_no_campaign_makes_more_runs_than_were_foreseen_nor_fewer() -> None:
     """Noise that decides nothing: a and b take all that the budget has."""
     asked = study_of("a <= b strictly", "c <= 5 s", budget=Budget(runs=61))
-    bounds = names(foreseen(asked, {}))
+    bounds = names(expected_runs(asked, {}))
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
     concluded(asked, engine)
     made = counts(engine)
@@ -100,9 +100,9 @@ def test_no_campaign_makes_more_runs_than_were_foreseen_nor_fewer() -> None:
 
 def test_seed_004s_interpretations_take_the_whole_budget() -> None:
     standard = Standard(Interpretation.WELCH)
-    found = foreseen(study_of("a <= b", budget=Budget(runs=21), standard=standard), {})
+    found = expected_runs(study_of("a <= b", budget=Budget(runs=21), standard=standard), {})
     assert names(found) == {"a": (10, 11), "b": (10, 11)}
-    late = foreseen(study_of("a <= b", budget=Budget(seconds=9.0), standard=standard), {"a": 1.0, "b": 1.0})
+    late = expected_runs(study_of("a <= b", budget=Budget(seconds=9.0), standard=standard), {"a": 1.0, "b": 1.0})
     assert names(late) == {"a": (4, 5), "b": (4, 5)}
 
 
@@ -111,5 +111,5 @@ def test_what_has_two_names_is_run_once() -> None:
     points = {"a": point("a"), "b": replace(point("a"), method="b")}
     identity = assertion_id(asked, list(points.values()), Standard(), "machine")
     both = Assertion(identity, tuple(asked), points, Standard(), Budget(runs=20))
-    assert foreseen(both, {"a": 0.5}) == (Foreseen(("a", "b"), 7, 7, 0.5),)
+    assert expected_runs(both, {"a": 0.5}) == (ExpectedRuns(("a", "b"), 7, 7, 0.5),)
     assert methods_of(asked[0].ground.relations[0]) == ("a", "b")

@@ -10,7 +10,7 @@ from scipy import stats
 from hati.core import InputError, Metric, Stopping, Usage
 from hati.logic.interpret import EstimateScale, FormulaVerdict, Interpretation
 from hati.report import assertion_table
-from hati.studies.assertion import Assured, Book, Standard, answer
+from hati.studies.assertion import Assured, SampleCollector, Standard, answer
 from hati.testing.assertions import requirement
 
 MEANS = of_means(a=0.010, b=0.010, c=0.012)
@@ -160,21 +160,21 @@ def test_a_quantile_takes_enough_observations_of_each_run(name: str, fewest: int
 
 def test_a_history_of_too_few_observations_tells_no_quantile() -> None:
     runs, past = ({"a": (sample("a", [[0.010] * count] * 40),)} for count in (10, 9))
-    found = atom(Book(runs, past), "p90(a) <= 2 * p90(a)")
+    found = atom(SampleCollector(runs, past), "p90(a) <= 2 * p90(a)")
     assert (found.verdict, found.unfit) == (FormulaVerdict.INCONCLUSIVE, True)
     assert found.evidence.remark.startswith("p90 needs 10 observations of each earlier run of a, there are 9:")
 
 
 def test_units_of_samples_are_converted() -> None:
     micro = sample("u", [[value * 1e6 for value in run] for run in levels(0.010)], Metric("time", "us"))
-    book = Book({"u": (micro,), **MEANS.samples})
+    book = SampleCollector({"u": (micro,), **MEANS.samples})
     assert atom(book, "u = a").verdict is FormulaVerdict.HOLDS
     assert atom(book, "u <= 11 ms").evidence.estimate == pytest.approx(0.010)
 
 
 def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
     used = [Usage(cpu_time=0.5 + 0.001 * place, peak_memory=1_000_000 + place) for place in range(13)]
-    book = Book({"a": (sample("a", levels(0.01, 13), usage=used),)})
+    book = SampleCollector({"a": (sample("a", levels(0.01, 13), usage=used),)})
     assert atom(book, "cpu(a) <= 0.6 s").evidence.estimate == pytest.approx(0.506)
     assert atom(book, "memory(a) <= 2 MB").verdict is FormulaVerdict.HOLDS
     with pytest.raises(InputError, match="has no metric 'peak_memory'"):
@@ -184,24 +184,24 @@ def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
 def test_what_runs_used_never_stands_for_what_a_benchmark_tells_itself() -> None:
     runs = sample("a", levels(0.01, 8), usage=[Usage(cpu_time=0.5)] * 8)
     with pytest.raises(InputError, match="has no metric 'cpu_time'"):
-        atom(Book({"a": (runs,)}, told={"a": frozenset({"time", "cpu_time"})}), "cpu(a) <= 0.6 s")
+        atom(SampleCollector({"a": (runs,)}, told={"a": frozenset({"time", "cpu_time"})}), "cpu(a) <= 0.6 s")
 
 
 def test_of_several_metrics_the_formula_says_which() -> None:
     own = [sample("a", levels(0.01, 13), Metric(name, "s")) for name in ("latency", "start")]
-    book = Book({"a": tuple(own)})
+    book = SampleCollector({"a": tuple(own)})
     assert atom(book, "latency of a <= 1 s").verdict is FormulaVerdict.HOLDS
     with pytest.raises(InputError, match="a has several metrics: latency, start"):
         atom(book, "a <= 1 s")
-    assert atom(Book({"a": tuple(own)}, own={"a": "start"}), "a <= 1 s").verdict is FormulaVerdict.HOLDS
+    assert atom(SampleCollector({"a": tuple(own)}, own={"a": "start"}), "a <= 1 s").verdict is FormulaVerdict.HOLDS
 
 
 def test_few_runs_are_not_enough_without_a_history() -> None:
     few, runs = levels(0.010, 2), levels(0.010, 40)
-    book = Book({"a": (sample("a", few),), "b": (sample("b", levels(0.010)),)})
+    book = SampleCollector({"a": (sample("a", few),), "b": (sample("b", levels(0.010)),)})
     found = atom(book, "a <= b")
     assert (found.verdict, found.evidence.runs_needed) == (FormulaVerdict.INCONCLUSIVE, 5)
-    remembered = Book(book.samples, {"a": (sample("a", runs),)})
+    remembered = SampleCollector(book.samples, {"a": (sample("a", runs),)})
     told = atom(remembered, "a <= b")
     assert told.verdict is FormulaVerdict.HOLDS
     assert told.evidence.remembered >= 40
@@ -226,7 +226,8 @@ def test_whose_the_only_history_is_is_of_no_account(text: str) -> None:
     runs["a"] = (sample("a", (0.018 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),)
     past = (0.010 * (1.0 + 0.01 * rng.standard_normal((40, 1)))).tolist()
     told = [
-        atom(Book(runs, {name: (sample(name, past),) for name in names}), text).evidence for names in ("a", "b", "ab")
+        atom(SampleCollector(runs, {name: (sample(name, past),) for name in names}), text).evidence
+        for names in ("a", "b", "ab")
     ]
     assert told[0] == told[1] == told[2]
     assert told[0].remembered == 40
@@ -239,7 +240,7 @@ def test_a_margin_in_a_unit_makes_no_noise_larger_that_is_remembered() -> None:
     runs = {name: (sample(name, [[0.010]] * 4),) for name in "ab"}
     beyond = 0.010 + 2.7 * 0.010 * 0.01 * np.sqrt(2.0 / 4.0)
     runs["a"] = (sample("a", [[beyond + 0.090]] * 4),)
-    found = atom(Book(runs, {"b": past}), "a <= b within 90 ms")
+    found = atom(SampleCollector(runs, {"b": past}), "a <= b within 90 ms")
     wide = np.hypot(10.0, 1.0) / np.sqrt(2.0)  # the left side's share is of its own mean, ten times the right one's
     assert found.p_violated == pytest.approx(stats.norm.sf(2.7 / wide), rel=0.1)
 
@@ -254,7 +255,7 @@ def test_what_is_added_is_compared_by_each_interpretation() -> None:
 
 def test_a_history_of_another_metric_tells_nothing() -> None:
     other = sample("a", levels(5.0, 40), Metric("size", "B"))
-    book = Book({name: (sample(name, levels(0.010, 2)),) for name in "ab"}, {"a": (other,)})
+    book = SampleCollector({name: (sample(name, levels(0.010, 2)),) for name in "ab"}, {"a": (other,)})
     assert atom(book, "a <= 2 * b").verdict is FormulaVerdict.INCONCLUSIVE
 
 
@@ -262,22 +263,22 @@ def test_a_limit_takes_thirteen_runs_whatever_is_remembered() -> None:
     """They are as many as early stopping takes; of counts that never vary, too."""
     past = {"a": (sample("a", levels(0.010, 400)),)}
     for runs in (levels(0.010, 12), [[0.010]] * 12):
-        found = atom(Book({"a": (sample("a", runs),)}, past), "a <= 1 s").evidence
+        found = atom(SampleCollector({"a": (sample("a", runs),)}, past), "a <= 1 s").evidence
         assert (found.verdict, found.runs_needed, found.remembered) == (FormulaVerdict.INCONCLUSIVE, 13, 0)
         assert (found.interval, found.detectable) == (None, None)
         assert found.remark == "fewer than 13 runs, and an absolute limit uses no history"
-    near = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly").evidence
+    near = atom(SampleCollector({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly").evidence
     early = Standard(stopping=Stopping.ANYTIME)
-    looked = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly", early).evidence
+    looked = atom(SampleCollector({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly", early).evidence
     assert near.runs_needed is not None
     assert looked.runs_needed is not None
     assert 100 < near.runs_needed < looked.runs_needed
     for runs in (levels(0.010, 13), [[0.010]] * 13):
-        assert atom(Book({"a": (sample("a", runs),)}), "a <= 1 s").verdict is FormulaVerdict.HOLDS
+        assert atom(SampleCollector({"a": (sample("a", runs),)}), "a <= 1 s").verdict is FormulaVerdict.HOLDS
 
 
 def test_what_could_not_be_measured_is_inconclusive_and_says_why() -> None:
-    book = Book(MEANS.samples, missing={"d": "exit status 3"})
+    book = SampleCollector(MEANS.samples, missing={"d": "exit status 3"})
     (found,) = answers(book, "d <= a | c <= a")
     assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert found.atoms[0].evidence.remark == "d: exit status 3"
@@ -311,7 +312,7 @@ def test_a_relation_that_several_formulas_have_is_judged_once() -> None:
 def test_alarms_are_those_of_all_formulas_together() -> None:
     """A p-value of about 0.005 is an alarm by itself, and none among twenty formulas that hold."""
     slow = [[0.0102 * (1.0 + offset)] for offset in np.linspace(-0.0012, 0.0045, 12).tolist()]
-    book = Book({**MEANS.samples, "s": (sample("s", slow),), "o": (sample("o", [[0.01]] * 12),)})
+    book = SampleCollector({**MEANS.samples, "s": (sample("s", slow),), "o": (sample("o", [[0.01]] * 12),)})
     (alone,) = answers(book, "s <= o")
     assert 0.001 < alone.judged.p_violated < 0.01
     assert alone.verdict is FormulaVerdict.VIOLATED
@@ -324,7 +325,7 @@ def test_alarms_are_those_of_all_formulas_together() -> None:
 def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> None:
     """A p-value of about 0.005 shows a relation, and not that any of two is so."""
     runs = [[0.0102 * (1.0 + offset)] for offset in np.linspace(-0.0012, 0.0045, 12).tolist()]
-    book = Book({**MEANS.samples, "s": (sample("s", runs),), "o": (sample("o", [[0.01]] * 12),)})
+    book = SampleCollector({**MEANS.samples, "s": (sample("s", runs),), "o": (sample("o", [[0.01]] * 12),)})
     every, any_ = answers(book, "s <= o & a <= c", "!(s <= o) | c <= a")
     assert [atom.verdict for atom in every.atoms] == [FormulaVerdict.VIOLATED, FormulaVerdict.HOLDS]
     assert (every.verdict, every.judged.verdict, any_.verdict) == (FormulaVerdict.INCONCLUSIVE,) * 3
@@ -390,7 +391,7 @@ NOISY = [[0.010], *[[0.001]] * 13, [0.002], [0.300]]
     ],
 )
 def test_an_interval_ends_where_there_are_no_values(formula: str, metric: Metric, low: float) -> None:
-    found = atom(Book({"a": (sample("a", NOISY, metric),)}), formula).evidence
+    found = atom(SampleCollector({"a": (sample("a", NOISY, metric),)}), formula).evidence
     assert found.scale is EstimateScale.MEAN
     assert found.interval is not None
     assert found.interval[0] == low < found.interval[1]
@@ -405,7 +406,7 @@ def test_an_interval_ends_where_there_are_no_values(formula: str, metric: Metric
     ],
 )
 def test_an_interval_of_what_may_be_negative_is_whole(formula: str, metric: Metric, further: list[list[float]]) -> None:
-    found = atom(Book({"a": (sample("a", NOISY + further, metric),)}), formula).evidence
+    found = atom(SampleCollector({"a": (sample("a", NOISY + further, metric),)}), formula).evidence
     assert found.interval is not None
     assert found.interval[0] < -0.01
 
@@ -418,9 +419,9 @@ def test_equality_needs_a_margin() -> None:
 def test_several_samples_of_one_name_are_refused() -> None:
     twice = sample("one", levels(0.01)), sample("two", levels(0.01))
     with pytest.raises(InputError, match="a is 2 samples, of one, two"):
-        atom(Book({"a": twice}), "a <= 1 s")
+        atom(SampleCollector({"a": twice}), "a <= 1 s")
     with pytest.raises(InputError, match="several configurations, revisions, workloads or machines"):
-        atom(Book({"a": (twice[0], twice[0])}), "a <= 1 s")
+        atom(SampleCollector({"a": (twice[0], twice[0])}), "a <= 1 s")
 
 
 @pytest.mark.parametrize(("alpha", "margin"), [(0.0, 0.02), (0.5, 0.02), (0.01, 1.0), (0.01, -0.1)])
@@ -430,6 +431,6 @@ def test_a_standard_has_a_level_and_a_margin(alpha: float, margin: float) -> Non
 
 
 def test_nothing_to_measure_is_certain() -> None:
-    (true, false) = answer([requirement("2 > 1"), requirement("1 > 2")], Book(), FIXED)
+    (true, false) = answer([requirement("2 > 1"), requirement("1 > 2")], SampleCollector(), FIXED)
     assert (true.judged.p_holds, true.judged.p_violated) == (0.0, 1.0)
     assert (false.verdict, false.atoms) == (FormulaVerdict.VIOLATED, ())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import InputError, Metric
-from hati.studies.assertion import EDGES, Book, KnownMachine, Portability, Ported, portability
+from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported, SampleCollector, portability
 from hati.testing.assertions import requirement
 
 ALPHA = KnownMachine("a1b2c3d4e5f6", {"name": "alpha"})
@@ -16,7 +16,7 @@ BETA = KnownMachine("0f0f0f0f0f0f", {"name": "beta"})
 BOTH = (ALPHA, BETA)
 
 
-def found(first: Book, second: Book, *formulas: str) -> Portability:
+def found(first: SampleCollector, second: SampleCollector, *formulas: str) -> Portability:
     return portability([requirement(text) for text in formulas], BOTH, (first, second))
 
 
@@ -38,7 +38,7 @@ def test_the_metric_of_seed_004_computed_by_hand() -> None:
 def test_factors_and_units_do_not_matter() -> None:
     milli = Metric("time", "ms")
     first = of_means(m=0.004, n=0.002)
-    second = Book({"m": (sample("m", [[3.0]], milli),), "n": (sample("n", [[1.0]], milli),)})
+    second = SampleCollector({"m": (sample("m", [[3.0]], milli),), "n": (sample("n", [[1.0]], milli),)})
     told = found(first, second, "m <= n", "0.5 * m <= 3 * n", "m = n +- 2%").tests
     assert [test.metric for test in told] == pytest.approx([1.5, 1.5, 1.5])
 
@@ -62,7 +62,7 @@ def test_a_relation_counts_once_and_quantifiers_are_expanded() -> None:
 
 def test_what_is_no_comparison_on_both_is_left_out_with_the_reason() -> None:
     first = of_means(m=1.0, n=1.0, z=1.0)
-    second = Book(of_means(m=1.0, n=1.0).samples, missing={"z": "it was not measured yet"})
+    second = SampleCollector(of_means(m=1.0, n=1.0).samples, missing={"z": "it was not measured yet"})
     told = found(first, second, "m <= n & m <= 2 s", "m <= z")
     assert len(told.tests) == 1
     assert told.left_out == (
@@ -71,7 +71,7 @@ def test_what_is_no_comparison_on_both_is_left_out_with_the_reason() -> None:
     )
     with pytest.raises(InputError, match="nothing can be compared on alpha and beta: m <= 2 s: a limit is not"):
         found(first, second, "m <= 2 s")
-    zero = Book({"m": (sample("m", [[0.0]]),), "n": (sample("n", [[1.0]]),)})
+    zero = SampleCollector({"m": (sample("m", [[0.0]]),), "n": (sample("n", [[1.0]]),)})
     with pytest.raises(InputError, match="a mean is not above zero"):
         found(first, zero, "m <= n")
 
@@ -79,7 +79,7 @@ def test_what_is_no_comparison_on_both_is_left_out_with_the_reason() -> None:
 def test_a_relation_that_fails_is_left_out_and_the_others_are_told() -> None:
     first = of_means(m=1.0, n=1.0, z=0.0)
     twice = {**of_means(m=1.0, n=1.0, z=1.0).samples, "n": (sample("n", [[1.0]]), sample("n", [[2.0]]))}
-    told = found(first, Book(twice), "m <= z", "m <= 2 * m", "throughput(z) <= throughput(m)", "m <= n")
+    told = found(first, SampleCollector(twice), "m <= z", "m <= 2 * m", "throughput(z) <= throughput(m)", "m <= n")
     assert [test.text for test in told.tests] == ["m <= 2 * m"]
     assert [text for text, _ in told.left_out] == ["m <= z", "throughput(z) <= throughput(m)", "m <= n"]
     assert "no throughput of what takes no time" in told.left_out[1][1]
@@ -87,7 +87,7 @@ def test_a_relation_that_fails_is_left_out_and_the_others_are_told() -> None:
 
 
 def test_unlike_dimensions_are_refused_as_where_formulas_are_judged() -> None:
-    heavy = Book(
+    heavy = SampleCollector(
         {"m": (sample("m", [[3.0]], Metric("time", "ms")),), "n": (sample("n", [[1.0]], Metric("size", "B")),)}
     )
     with pytest.raises(InputError, match="the left side is time, the right side memory") as refused:
@@ -95,7 +95,7 @@ def test_unlike_dimensions_are_refused_as_where_formulas_are_judged() -> None:
     assert refused.value.place is not None
     light = of_means(m=1.0, n=1.0)
     with pytest.raises(InputError, match=r"nothing can be compared.*its metrics are of other dimensions"):
-        found(light, Book({name: (sample(name, [[1.0]], Metric("size", "B")),) for name in "mn"}), "m <= n")
+        found(light, SampleCollector({name: (sample(name, [[1.0]], Metric("size", "B")),) for name in "mn"}), "m <= n")
 
 
 def ported(*metrics: float) -> Portability:
@@ -157,6 +157,6 @@ def test_too_short_a_beginning_names_no_machine() -> None:
 def test_machines_of_one_name_are_told_apart() -> None:
     other = KnownMachine("123456789abc", {"name": "alpha"})
     assert Portability((ALPHA, other), ported(1.0).tests).names == ("alpha a1b2c3d4e5f6", "alpha 123456789abc")
-    books = of_means(m=1.0, n=1.0), Book(of_means(m=1.0).samples, missing={"n": "it was not measured yet"})
+    books = of_means(m=1.0, n=1.0), SampleCollector(of_means(m=1.0).samples, missing={"n": "it was not measured yet"})
     told = portability([requirement("m <= n"), requirement("m <= m")], (ALPHA, other), books)
     assert told.left_out == (("m <= n", "n on alpha 123456789abc: it was not measured yet"),)

@@ -29,7 +29,7 @@ from hati.studies.assertion import (
     Requirement,
     Standard,
     assertion_id,
-    hindrances,
+    blockers,
 )
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import TIME, TREE, point, requirement, study_of
@@ -210,7 +210,7 @@ def test_a_campaign_is_told_that_gave_up_what_a_formula_still_needs(formula: str
     asked, store = study_of(formula), MemoryStore()
     [found] = (told := concluded(asked, FakeEngine(breaking), store)).answers
     assert asked.gave_up(store.evidence(asked.id)) is gave_up
-    assert [why.partition(" (")[0] for why in hindrances(found, told.book)] == [
+    assert [why.partition(" (")[0] for why in blockers(found, told.book)] == [
         "a could not be measured: a is broken"
     ] * gave_up
 
@@ -258,7 +258,7 @@ def test_what_was_not_measured_yet_did_not_fail() -> None:
     first = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed({"a": 1})))
     told = asked.conclude(Evidence(tuple(first)))
     assert "b" in told.book.missing
-    assert hindrances(told.answers[0], told.book) == ()
+    assert blockers(told.answers[0], told.book) == ()
 
 
 def test_a_metric_that_no_run_has_is_given_up() -> None:
@@ -328,7 +328,7 @@ def test_runs_of_too_few_observations_for_a_quantile_end_with_the_first_round() 
         *("INCONCLUSIVE", "INCONCLUSIVE", "HOLDS"),
     ]
     assert found.answers[0].atoms[0].unfit
-    assert hindrances(found.answers[0], found.book) == (
+    assert blockers(found.answers[0], found.book) == (
         "p90(a) <= 2 s: p90 needs 10 observations of each run of a, there are 9: observe more in a run, or ask for the "
         "mean",
     )

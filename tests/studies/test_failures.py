@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hati.core import Configuration, Evidence, Metric, Observations, Outcome, Plan, Run, Task, Workload, replace
-from hati.studies.failures import failure_reasons, hopeful, nothing_measured
+from hati.studies.failures import failure_reasons, limit_until_first_success, nothing_measured
 
 LATENCY = Metric("latency", "s")
 TASKS = tuple(Task("s", "design", "main", Configuration({"a": 1}), "1", Workload(), number) for number in range(9))
@@ -27,11 +27,11 @@ def done(number: int, metric: str = "latency") -> Run:
 @pytest.mark.parametrize(("failures", "left"), [(0, 5), (3, 2), (5, 0), (7, 0)])
 def test_five_failures_are_enough(failures: int, left: int) -> None:
     made = Evidence(tuple(failed(number) for number in range(failures)))
-    assert hopeful(PLAN, made).tasks == TASKS[:left]
+    assert limit_until_first_success(PLAN, made).tasks == TASKS[:left]
 
 
 def test_one_run_that_works_lets_a_study_go_on() -> None:
-    assert hopeful(PLAN, Evidence((*(failed(number) for number in range(5)), done(5)))) == PLAN
+    assert limit_until_first_success(PLAN, Evidence((*(failed(number) for number in range(5)), done(5)))) == PLAN
 
 
 def test_reasons_are_counted_and_the_most_frequent_comes_first() -> None:

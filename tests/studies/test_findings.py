@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hati.core import Event, Finding, FindingState, Happening, InputError, Size, Spot, replace
+from hati.core import Event, EventKind, Finding, FindingState, InputError, SeriesKey, Size, replace
 from hati.studies.findings import Sighting, events_of, finding_id, finding_of, findings_of, not_yet_said, reports
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SPOT = Spot("main", "time", "", "", "m")
-OTHER = Spot("main", "memory", "", "", "m")
+SPOT = SeriesKey("main", "time", "", "", "m")
+OTHER = SeriesKey("main", "memory", "", "", "m")
 FIRST = finding_id(True, "r0", "r1")
 LARGEST = 40
 WIDTH = 1.7
@@ -89,7 +89,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.state)
     @rule()
     def acknowledged(self) -> None:
-        self.events.append(Event(FIRST, Happening.ACKNOWLEDGED, self.tick(), author="me", reason="so"))
+        self.events.append(Event(FIRST, EventKind.ACKNOWLEDGED, self.tick(), author="me", reason="so"))
         self.known = self.last
         if self.state != "resolved":
             self.state = "acknowledged"
@@ -97,7 +97,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.state)
     @rule()
     def told(self) -> None:
-        self.events.append(Event(FIRST, Happening.TOLD, self.tick()))
+        self.events.append(Event(FIRST, EventKind.TOLD, self.tick()))
         self.known = self.last
         self.news = False
 
@@ -122,8 +122,8 @@ TestLife = Life.TestCase
 
 def test_an_acknowledged_finding_is_told_to_nobody_in_thirty_checks() -> None:
     events = events_of(sighting(30), (), START)
-    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
-    events.append(Event(FIRST, Happening.TOLD, START + timedelta(seconds=2)))
+    events.append(Event(FIRST, EventKind.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
+    events.append(Event(FIRST, EventKind.TOLD, START + timedelta(seconds=2)))
     for number in range(30):
         before = findings_of(events)
         seen = events_of(sighting(29 + number % 3), before, START + timedelta(minutes=1 + number))
@@ -136,13 +136,13 @@ def test_an_acknowledged_finding_is_told_to_nobody_in_thirty_checks() -> None:
 
 def test_what_grows_in_small_steps_has_grown_beyond_what_was_told() -> None:
     events = events_of(sighting(10), (), START)
-    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
+    events.append(Event(FIRST, EventKind.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
     happened = []
     for number, percent in enumerate((11, 12, 13, 14, 15)):
         seen = events_of(sighting(percent), findings_of(events), START + timedelta(minutes=1 + number))
         happened += [event.what for event in seen]
         events += seen
-    assert happened == [Happening.SEEN] * 3 + [Happening.GROWN, Happening.SEEN]
+    assert happened == [EventKind.SEEN] * 3 + [EventKind.GROWN, EventKind.SEEN]
 
 
 def test_measuring_again_until_it_passes_does_not_help() -> None:
@@ -172,13 +172,13 @@ def test_growth_fails_its_revision_each_time_and_no_later_one() -> None:
         )
         events += seen
         [told] = reports(before, findings_of(events), seen, frozenset({"r1"}))
-        assert (seen[0].what is Happening.GROWN, told.fails) == (number == 0, revision == "r2")
+        assert (seen[0].what is EventKind.GROWN, told.fails) == (number == 0, revision == "r2")
 
 
 def test_growth_that_was_acknowledged_fails_no_more() -> None:
     events = events_of(sighting(10), (), START)
     events += events_of(sighting(30), findings_of(events), START + timedelta(seconds=1))
-    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
+    events.append(Event(FIRST, EventKind.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
     before = findings_of(events)
     seen = events_of(sighting(30), before, START + timedelta(seconds=3))
     [told] = reports(before, findings_of(events + seen), seen, frozenset())
@@ -217,14 +217,14 @@ def narrower(percent: int | None) -> Sighting:
 @pytest.mark.parametrize("percent", [None, 6])
 def test_a_part_of_its_range_tells_neither_that_a_finding_is_gone_nor_how_large_it_is(percent: int | None) -> None:
     events = events_of(sighting(30), (), START)
-    events.append(Event(FIRST, Happening.TOLD, START + timedelta(seconds=1)))
+    events.append(Event(FIRST, EventKind.TOLD, START + timedelta(seconds=1)))
     events += events_of(narrower(percent), findings_of(events), START + timedelta(seconds=2))
     [found] = findings_of(events)
     assert found.sizes == {SPOT: size(30)}
     assert found.state is not FindingState.RESOLVED
     assert found.untold is None
     again = events_of(sighting(30), [found], START + timedelta(seconds=3))
-    assert [event.what for event in again] == [Happening.SEEN]
+    assert [event.what for event in again] == [EventKind.SEEN]
 
 
 def test_what_is_larger_over_a_part_of_the_range_has_grown_once() -> None:
@@ -234,7 +234,7 @@ def test_what_is_larger_over_a_part_of_the_range_has_grown_once() -> None:
         made = events_of(seen, findings_of(events), START + timedelta(seconds=1 + number))
         happened += [event.what for event in made]
         events += made
-    assert happened == [Happening.GROWN, Happening.SEEN, Happening.SEEN, Happening.SEEN]
+    assert happened == [EventKind.GROWN, EventKind.SEEN, EventKind.SEEN, EventKind.SEEN]
 
 
 def test_metrics_that_move_together_are_one_finding() -> None:
@@ -248,15 +248,15 @@ def test_metrics_that_move_together_are_one_finding() -> None:
 def test_stores_that_are_merged_in_any_order_say_the_same(order: list[int]) -> None:
     events = events_of(sighting(30), (), START)
     events += events_of(sighting(36), findings_of(events), START + timedelta(seconds=3))
-    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
-    events.append(Event(FIRST, Happening.TOLD, START + timedelta(seconds=4)))
+    events.append(Event(FIRST, EventKind.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
+    events.append(Event(FIRST, EventKind.TOLD, START + timedelta(seconds=4)))
     assert findings_of([events[place] for place in order]) == findings_of(events)
 
 
 def test_who_acknowledges_says_who_they_are_and_why() -> None:
     with pytest.raises(InputError, match="says who they are, and why"):
-        Event(FIRST, Happening.ACKNOWLEDGED, START, author="me")
+        Event(FIRST, EventKind.ACKNOWLEDGED, START, author="me")
     with pytest.raises(InputError, match="time zone"):
-        Event(FIRST, Happening.TOLD, datetime(2026, 1, 1))
+        Event(FIRST, EventKind.TOLD, datetime(2026, 1, 1))
     with pytest.raises(InputError, match="not within"):
         Size(1.5, 1.0, 1.2)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from hati.core import Configuration, Setting
-from hati.studies.gate.carriers import carriers
+from hati.studies.gate.affected_options import affected_options
 
 CONFIGURATIONS = [dict(zip("abc", settings, strict=True)) for settings in product((False, True), repeat=3)]
 LIMIT = float(np.log(1.05))
@@ -17,7 +17,7 @@ def named(change: dict[str, float], noise: float, limit: float) -> set[str]:
     """The carriers of a change that is the sum of what each option's second setting adds, in six rounds."""
     size = [sum(change[name] for name in change if each[name]) for each in CONFIGURATIONS]
     values = np.array(size) + noise * np.random.default_rng(1).standard_normal((6, len(CONFIGURATIONS)))
-    return {one.option for one in carriers("b", "m", CONFIGURATIONS, values, 0.01, limit)}
+    return {one.option for one in affected_options("b", "m", CONFIGURATIONS, values, 0.01, limit)}
 
 
 def test_an_option_that_adds_less_than_the_margin_carries_nothing_however_clear_it_is() -> None:
@@ -45,16 +45,16 @@ def test_options_that_only_differ_among_the_changed_configurations_are_not_blame
     cells = suite()
     size = np.array([{"x": 0.5 + 0.3 * float(str(each["b"]))}.get(str(each["d"]), 0.0) for each in cells])
     values = size + 0.003 * np.random.default_rng(1).standard_normal((5, len(cells)))
-    found = carriers("b", "m", cells, values, 0.01, LIMIT)
+    found = affected_options("b", "m", cells, values, 0.01, LIMIT)
     assert {one.option for one in found} == {"d"}
-    of_crossed = carriers("b", "m", cells, values, 0.01, LIMIT, {"a"})
+    of_crossed = affected_options("b", "m", cells, values, 0.01, LIMIT, {"a"})
     assert {(one.option, one.where) for one in of_crossed} == {("d", ()), ("a", (("d", "x"),))}
 
 
 def test_of_options_that_listed_configurations_vary_together_none_is_blamed() -> None:
     cells = [Configuration(dict.fromkeys("abc", place)) for place in (0, 1)]
     values = np.array([0.0, 0.3]) + 0.001 * np.random.default_rng(1).standard_normal((5, 2))
-    assert carriers("b", "m", cells, values, 0.01, LIMIT, set("abc")) == ()
+    assert affected_options("b", "m", cells, values, 0.01, LIMIT, set("abc")) == ()
 
 
 def test_changes_that_cancel_out_at_another_setting_are_looked_for() -> None:
@@ -62,6 +62,6 @@ def test_changes_that_cancel_out_at_another_setting_are_looked_for() -> None:
     cells = [Configuration({"a": a, "b": b, "d": d}) for d in "xy" for a in (0, 1) for b in (0, 1)]
     size = np.array([0.5 if each["d"] == "x" else 0.3 * (2 * float(str(each["a"])) - 1.0) for each in cells])
     values = size + 0.003 * np.random.default_rng(1).standard_normal((5, len(cells)))
-    found = carriers("b", "m", cells, values, 0.01, LIMIT)
+    found = affected_options("b", "m", cells, values, 0.01, LIMIT)
     assert {one.option for one in found} == {"a", "d"}
     assert {one.where for one in found} == {()}

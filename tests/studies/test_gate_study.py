@@ -107,7 +107,7 @@ def test_a_slowdown_is_told_confirmed_and_sized() -> None:
     assert found.confirmed >= 5
     assert len(evidence.runs) < 96
     assert not found.strata
-    assert not found.carriers
+    assert not found.affected_options
 
 
 def test_what_is_the_same_ends_early() -> None:
@@ -149,8 +149,8 @@ def test_the_setting_that_carries_a_change_is_named(option: str) -> None:
     """Whether strata are made of the option, or not."""
     found, _ = made(gate(EIGHT, 1600), measured(lambda configuration: 1.3 if configuration[option] else 1.0))
     assert found.verdict is ChangeVerdict.SLOWER
-    assert {carrier.option for carrier in found.carriers} == {option}
-    ratios = {carrier.setting: carrier.ratio for carrier in found.carriers}
+    assert {carrier.option for carrier in found.affected_options} == {option}
+    ratios = {carrier.setting: carrier.ratio for carrier in found.affected_options}
     assert ratios[True] == pytest.approx(1.3, abs=0.04)
     assert ratios[False] == pytest.approx(1.0, abs=0.03)
 
@@ -158,7 +158,7 @@ def test_the_setting_that_carries_a_change_is_named(option: str) -> None:
 def test_a_change_of_everything_is_carried_by_no_option() -> None:
     found, _ = made(gate(EIGHT, 1600), measured(lambda _: 1.15))
     assert found.verdict is ChangeVerdict.SLOWER
-    assert not found.carriers
+    assert not found.affected_options
 
 
 def test_a_killed_campaign_goes_on_and_measures_nothing_twice() -> None:

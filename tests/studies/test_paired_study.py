@@ -34,7 +34,7 @@ from hati.core import (
 )
 from hati.harness import RULES
 from hati.studies.comparison import ChangeVerdict, Question
-from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Variant, paired_id, shared_metrics
+from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -50,7 +50,7 @@ def comparison(
 ) -> PairedComparison:
     before, after = (replace(v, benchmark=replace(v.benchmark, metrics=metrics)) for v in (OLD, NEW))
     study = paired_id(before, after, "r", stopping, "any", 1, "m")
-    contest = Contest(before, after, "r", "m", question or Question(), RULES[stopping])
+    contest = PairedDesign(before, after, "r", "m", question or Question(), RULES[stopping])
     return PairedComparison(study, contest, metrics, budget)
 
 

@@ -28,8 +28,8 @@ from hati.studies.recalibration import (
     RecalibrationCondition,
     ResidualShift,
     Since,
-    bygone_space,
     due,
+    earlier_space,
     effect_changes,
     residual_shift,
     values_of,
@@ -291,7 +291,7 @@ def test_a_bygone_space_makes_the_same_configurations(gone: set[int], flipped: b
     then = Space(tuple(Option(f"o{place}", order, "off") for place in range(6)))
     made = configurations(choice.design(then.names), then)
     today = Space(tuple(option for place, option in enumerate(then.options) if place not in gone))
-    found = bygone_space(choice, then.names, made, today)
+    found = earlier_space(choice, then.names, made, today)
     assert found is not None
     assert set(configurations(choice.design(found.names), found)) == set(made)
     assert all(found.option(option.name).settings == option.settings for option in today.options)
@@ -299,8 +299,8 @@ def test_a_bygone_space_makes_the_same_configurations(gone: set[int], flipped: b
 
 def test_a_bygone_space_that_runs_do_not_tell_is_none() -> None:
     choice = choose(6, 16)
-    assert bygone_space(choice, tuple("abcdef"), [], space(5)) is None
-    assert bygone_space(choice, tuple("abcde"), [], space(5)) is None
+    assert earlier_space(choice, tuple("abcdef"), [], space(5)) is None
+    assert earlier_space(choice, tuple("abcde"), [], space(5)) is None
 
 
 def test_a_study_that_recalibrates_is_another() -> None:

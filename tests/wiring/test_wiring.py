@@ -11,7 +11,7 @@ import pytest
 
 from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
 from hati.subject import Revisions
-from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, rehearse, screen, workplace
+from hati.wiring import ScreeningRequest, conclude_stored, plan_screening, prepare_screening, screen, workplace
 from hati.wiring.replaying import _thinned
 
 PROJECT = """\
@@ -91,7 +91,7 @@ def test_an_interrupted_campaign_is_resumed_and_a_finished_one_taken_as_it_is(pr
     again = prepare_screening(place, REQUEST, fresh=False)
     assert again.id == prepared.id
     assert not again.finished
-    assert len(rehearse(again).plan) == 9
+    assert len(plan_screening(again).plan) == 9
     conclusion = screen(again, observe=lambda run, *_: seen.append(run))
     assert len({run.task.id for run in seen}) == len(seen) == 16
     assert conclusion.ranking[0] == "a"
@@ -114,7 +114,7 @@ def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> No
     place, request = workplace(project, None), ScreeningRequest(metric="m", budget="5s", seed=1)
     said: list[str] = []
     prepared = prepare_screening(place, request, fresh=False)
-    assert "pilot" in rehearse(prepared).reason
+    assert "pilot" in plan_screening(prepared).reason
     conclusion = screen(prepared, said.append)
     assert any("pilot" in text for text in said)
     again = prepare_screening(place, request, fresh=False)

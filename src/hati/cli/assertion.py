@@ -13,7 +13,7 @@ from msgspec import Struct
 from hati.cli.asserted import SAMPLES, refuse_others, write_assured, write_explanation, write_portability
 from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.documents import VerdictFormat, VerdictOption, of_plan
-from hati.cli.dry_run import write_foreseen
+from hati.cli.dry_run import write_planned_formulas
 from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
 from hati.cli.progress import progress
@@ -258,8 +258,8 @@ def _measured(
     """What measuring says; None where tasks were only shown."""
     from hati.wiring import (
         assure,
+        plan_assertion,
         prepare_assertion,
-        rehearse_assertion,
         unresolved_names,
         workplace_around,
         workplace_to_look,
@@ -271,7 +271,7 @@ def _measured(
     for error in filter(None, unresolved_names(prepared)):
         raise error
     if measuring.dry_run:
-        write_foreseen(rehearse_assertion(prepared), of_plan(chosen), output)
+        write_planned_formulas(plan_assertion(prepared), of_plan(chosen), output)
         return None
     if prepared.known:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
@@ -321,11 +321,11 @@ def _status(assured: Assured, failing: frozenset[FormulaVerdict]) -> int:
     """What could not be measured, or judged, fails as soon as anything does: a requirement is never silently dead."""
     from hati.cli.program import NOT_MEASURED
     from hati.logic.interpret import FormulaVerdict
-    from hati.studies.assertion import hindrances
+    from hati.studies.assertion import blockers
 
     found = {each.verdict for each in assured.answers} & failing
     if FormulaVerdict.VIOLATED in found:
         return WORSE
-    if failing and any(hindrances(each, assured.book) for each in assured.answers):
+    if failing and any(blockers(each, assured.book) for each in assured.answers):
         return NOT_MEASURED
     return UNDECIDED if found else 0

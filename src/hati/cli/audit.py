@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
@@ -84,7 +84,7 @@ def audit(
     if not _is_project(path):
         samples = _stored(path, benchmark)
     elif dry_run:
-        _rehearse(path, store, benchmark, budget, seed, chosen, output)
+        _plan(path, store, benchmark, budget, seed, chosen, output)
         return
     else:
         samples, known = _measured(path, store, benchmark, budget, seed, fresh)
@@ -123,16 +123,16 @@ def _stored(path: Path, benchmark: str | None) -> tuple[Sample, ...]:
     return samples
 
 
-def _rehearse(
+def _plan(
     path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, chosen: DocumentFormat, output: str
 ) -> None:
-    from hati.wiring import rehearse_measurement, template_configurations, workplace
+    from hati.wiring import plan_measurement, template_configurations, workplace
 
     Budget.parse(budget)
     place = workplace(path, store, say)
     configurations = template_configurations(place.project.space, (), say)
-    found = rehearse_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
-    write_rehearsal(found, of_plan(chosen), output)
+    found = plan_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
+    write_plan(found, of_plan(chosen), output)
 
 
 def _measured(

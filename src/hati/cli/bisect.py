@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, MetricName, Output, Seed, StorePlace
 from hati.cli.progress import make_watched
@@ -66,7 +66,7 @@ def bisect(
     """
     from hati.report import bisection_document, bisection_json
     from hati.studies.comparison import Question
-    from hati.wiring import BisectionRequest, prepare_bisection, rehearse_campaign, workplace
+    from hati.wiring import BisectionRequest, plan_campaign, prepare_bisection, workplace
 
     question = Question(parse_share(alpha), parse_share(margin))
     check_output(output, project=project)
@@ -75,7 +75,7 @@ def bisect(
     request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)
     prepared = prepare_bisection(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     found = make_watched(prepared, f"{prepared.study.revisions[0]} to {prepared.study.revisions[-1]}")
     write_document(bisection_document(found), lambda: bisection_json(found), chosen, output)

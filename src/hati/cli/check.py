@@ -11,7 +11,7 @@ import typer
 
 from hati.cli.compare import UNDECIDED, WORSE, parse_verdicts
 from hati.cli.documents import VerdictFormat, VerdictOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import (
     STDOUT,
     check_targets,
@@ -105,12 +105,12 @@ def check(
     from hati.wiring import (
         GateRequest,
         gate,
-        mark_told,
+        mark_reported,
         narrowed_workplace,
+        plan_campaign,
         prepare_gate,
         recalibration_of,
         record_findings,
-        rehearse_campaign,
         workplace,
     )
 
@@ -123,7 +123,7 @@ def check(
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return 0
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
@@ -131,7 +131,7 @@ def check(
     ruling = Ruling(found, record_findings(place.store, found, revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
     errors = _write_all(ruling, advice, revisions.within, targets)
-    mark_told(place.store, found, ruling.reports)
+    mark_reported(place.store, found, ruling.reports)
     for error in errors:
         say(f"error: {error}")
     return _status(ruling, errors)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -60,7 +60,7 @@ def compare_effects(
     """
     from hati.report import drift_document, drift_json
     from hati.studies.comparison import Question
-    from hati.wiring import DriftRequest, narrowed_workplace, prepare_drift, rehearse_campaign, workplace
+    from hati.wiring import DriftRequest, narrowed_workplace, plan_campaign, prepare_drift, workplace
 
     question = Question(parse_share(alpha))
     check_output(output, project=project)
@@ -68,7 +68,7 @@ def compare_effects(
     request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
     prepared = prepare_drift(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     found = make_watched(prepared, f"{prepared.study.reference} and {prepared.study.revision}")
     write_document(drift_document(found), lambda: drift_json(found), chosen, output)

@@ -9,27 +9,27 @@ from hati.cli.tables import write_table, write_tables
 
 if TYPE_CHECKING:
     from hati.report import Table
-    from hati.wiring import Rehearsal, RehearsedAssertion
+    from hati.wiring import PlannedAssertion, PlannedCampaign
 
 _MOST_SHOWN = 100
 
 
-def write_rehearsal(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
+def write_plan(rehearsal: PlannedCampaign, chosen: Format, output: str) -> None:
     """Write the tasks in the order in which they would be run."""
     write_table(_for(_table(rehearsal), chosen), TableFormat(chosen.value), output)
 
 
-def write_foreseen(rehearsed: RehearsedAssertion, chosen: Format, output: str) -> None:
+def write_planned_formulas(rehearsed: PlannedAssertion, chosen: Format, output: str) -> None:
     """The same of formulas: first how often each of their methods is run."""
     from hati import render
-    from hati.report import foreseen_json, foreseen_table
+    from hati.report import expected_runs_json, expected_runs_table
 
     whole = rehearsed.whole
-    tables = (foreseen_table(rehearsed.methods), _table(whole))
+    tables = (expected_runs_table(rehearsed.methods), _table(whole))
     if chosen is Format.JSON:
         told = {
             "reason": whole.reason,
-            "methods": foreseen_json(rehearsed.methods),
+            "methods": expected_runs_json(rehearsed.methods),
             "runs": len(whole.plan),
             "seconds": whole.seconds,
             "tasks": render.table_rows(tables[1]),
@@ -39,10 +39,10 @@ def write_foreseen(rehearsed: RehearsedAssertion, chosen: Format, output: str) -
         write_tables([_for(table, chosen) for table in tables], TableFormat(chosen.value), output)
 
 
-def write_planned(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
+def write_planned_design(rehearsal: PlannedCampaign, chosen: Format, output: str) -> None:
     """The same of a screening that is planned for an effect: JSON has what follows from the design, and the tasks."""
     if chosen is not Format.JSON:
-        write_rehearsal(rehearsal, chosen, output)
+        write_plan(rehearsal, chosen, output)
         return
     from hati import render
     from hati.report import consequences
@@ -65,7 +65,7 @@ def _for(table: Table, chosen: Format) -> Table:
     return table.first(_MOST_SHOWN, "--format json lists all")
 
 
-def _table(rehearsal: Rehearsal) -> Table:
+def _table(rehearsal: PlannedCampaign) -> Table:
     from hati.report import consequences, plan_table, runs_after_design
 
     choice = rehearsal.choice

@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     DEFAULT_SEED,
@@ -99,8 +99,8 @@ def replay_now(
         ReplayRequest,
         make_campaign,
         narrowed_workplace,
+        plan_campaign,
         prepare_replay,
-        rehearse_campaign,
         workplace,
     )
 
@@ -121,7 +121,7 @@ def replay_now(
     request = request if options.runs is None else replace(request, repetitions=options.runs)
     prepared = prepare_replay(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     with progress(options.revisions) as observe:
         found = make_campaign(prepared, say, observe)

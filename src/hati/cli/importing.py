@@ -65,19 +65,22 @@ def _import_files(files: list[Path], written_as: SampleFormat | None, output: st
 def _import_stores(
     sources: list[str], project: Path, store: str | None, written_as: SampleFormat | None, dry_run: bool, output: str
 ) -> None:
-    from hati.wiring import import_stores, rehearse_import
+    from hati.wiring import count_import, import_stores
 
     if written_as is not None:
         raise InputError("--from is for files of measurements", fix="leave it out: this is a store")
     check_output(output)
-    taken = rehearse_import if dry_run else import_stores
+    taken = count_import if dry_run else import_stores
     found = taken(sources, project, store)
     verb = "would be taken" if dry_run else "taken"
-    lines = [f"{one.store}: {_told(one.merged.taken)} {verb}; {_told(one.merged.known)} there already" for one in found]
+    lines = [
+        f"{one.store}: {_counts_text(one.merged.taken)} {verb}; {_counts_text(one.merged.known)} there already"
+        for one in found
+    ]
     write("".join(f"{line}\n" for line in lines), output)
 
 
-def _told(count: Count) -> str:
+def _counts_text(count: Count) -> str:
     studies = "1 study" if count.studies == 1 else f"{count.studies:,} studies"
     runs = "1 run" if count.runs == 1 else f"{count.runs:,} runs"
     events = "1 event" if count.events == 1 else f"{count.events:,} events"

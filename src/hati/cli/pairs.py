@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.cli.documents import VerdictFormat, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import make_watched
@@ -95,7 +95,7 @@ def compare_now(
         MeasurementError: where nothing could be measured.
     """
     from hati.report import paired_document, paired_json, variant_names
-    from hati.wiring import PairedRequest, prepare_pairs, rehearse_campaign, workplace
+    from hati.wiring import PairedRequest, plan_campaign, prepare_pairs, workplace
 
     budget, seed = options.budget or _BUDGET, DEFAULT_SEED if options.seed is None else options.seed
     Budget.parse(budget)
@@ -109,7 +109,7 @@ def compare_now(
     request = PairedRequest(before, after, budget, seed, metric, question, stopping, pairing)
     prepared = prepare_pairs(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return None
     found = make_watched(prepared, " against ".join(reversed(variant_names(before, after))))
     write_document(paired_document(found), lambda: paired_json(found), chosen, output)

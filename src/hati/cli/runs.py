@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, TableFormat, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -48,7 +48,7 @@ def run(
     With --set other settings; several settings of an option are measured interleaved.
     """
     from hati.report import measurement_document, measurement_json
-    from hati.wiring import measure, rehearse_measurement, template_configurations, warm_up_hints, workplace
+    from hati.wiring import measure, plan_measurement, template_configurations, warm_up_hints, workplace
 
     Budget.parse(budget)
     place = workplace(path, store, say)
@@ -56,8 +56,8 @@ def run(
     measured = place.project.benchmark(benchmark)
     configurations = template_configurations(place.project.space, template or (), say)
     if dry_run:
-        rehearsal = rehearse_measurement(place, measured, configurations, budget, seed)
-        write_rehearsal(rehearsal, of_plan(chosen), output)
+        rehearsal = plan_measurement(place, measured, configurations, budget, seed)
+        write_plan(rehearsal, of_plan(chosen), output)
         return
     with progress(measured.name) as observe:
         conclusion = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, keep_report, of_plan, write_document
-from hati.cli.dry_run import write_planned, write_rehearsal
+from hati.cli.dry_run import write_plan, write_planned_design
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -123,9 +123,9 @@ def screen(
         known_screening,
         made_screening,
         narrowed_workplace,
+        plan_screening,
         prepare_recalibration,
         prepare_screening,
-        rehearse,
         split_budget,
     )
     from hati.wiring import screen as make_screening
@@ -165,7 +165,7 @@ def screen(
     if split:
         say(f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended")
     if dry_run:
-        (write_rehearsal if detect is None else write_planned)(rehearse(prepared), of_plan(chosen), output)
+        (write_plan if detect is None else write_planned_design)(plan_screening(prepared), of_plan(chosen), output)
         return
     if prepared.finished:
         say(f"{prepared.id.key} was measured before; --fresh measures again")
@@ -200,12 +200,12 @@ def _continued(
     output: str,
 ) -> None:
     """Recommend from a screening that is known, and write both."""
-    from hati.wiring import prepare_recommendation, rehearse_campaign
+    from hati.wiring import plan_campaign, prepare_recommendation
 
     say(known.source)
     if dry_run:
         prepared = prepare_recommendation(place, known, request, fresh=False)
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     advice = _recommended(place, known, request, fresh=False)
     conclusion = known.conclusion

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, keep_report, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -101,7 +101,7 @@ def suite(
     Measures all combinations of its important options.
     """
     from hati.report import suite_document, suite_json
-    from hati.wiring import SuiteRequest, narrowed_workplace, prepare_suite, rehearse_campaign
+    from hati.wiring import SuiteRequest, narrowed_workplace, plan_campaign, prepare_suite
 
     conditions = tuple(where or ())
     table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
@@ -121,7 +121,7 @@ def suite(
     )
     prepared = prepare_suite(place, request, path if space is None else space, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     conclusion = make_watched(prepared, prepared.study.benchmark.name)
     document = suite_document(conclusion)

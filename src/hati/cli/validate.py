@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_rehearsal
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -98,7 +98,7 @@ def validate(
     """Test the assumptions of a screening with a few more runs."""
     from hati.report import validation_document, validation_json
     from hati.studies.validation import Mode
-    from hati.wiring import ValidationRequest, narrowed_workplace, prepare_validation, rehearse_validation
+    from hati.wiring import ValidationRequest, narrowed_workplace, plan_validation, prepare_validation
     from hati.wiring import validate as make_validation
 
     limit = budget or "16"
@@ -117,7 +117,7 @@ def validate(
     )
     prepared = prepare_validation(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_validation(prepared), of_plan(chosen), output)
+        write_plan(plan_validation(prepared), of_plan(chosen), output)
         return
     if prepared.finished and prepared.evidence().runs:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")

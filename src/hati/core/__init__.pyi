@@ -18,11 +18,11 @@ from .errors import MeasurementError as MeasurementError
 from .errors import NotInstalledError as NotInstalledError
 from .errors import Place as Place
 from .finding import Event as Event
+from .finding import EventKind as EventKind
 from .finding import Finding as Finding
 from .finding import FindingState as FindingState
-from .finding import Happening as Happening
+from .finding import SeriesKey as SeriesKey
 from .finding import Size as Size
-from .finding import Spot as Spot
 from .metric import SINGLE_CALLS as SINGLE_CALLS
 from .metric import Better as Better
 from .metric import Metric as Metric

@@ -25,7 +25,7 @@ class FindingState(StrEnum):
     REOPENED = "reopened"
 
 
-class Happening(StrEnum):
+class EventKind(StrEnum):
     """What can happen to a finding: measured, said by people, or told to them."""
 
     SEEN = "seen"
@@ -35,7 +35,7 @@ class Happening(StrEnum):
     TOLD = "told"
 
 
-class Spot(Struct, frozen=True, order=True):
+class SeriesKey(Struct, frozen=True, order=True):
     """Where a change shows: a metric of a benchmark over all configurations, or in a stratum, on a machine."""
 
     benchmark: str
@@ -69,19 +69,19 @@ class Event(Struct, frozen=True, dict=True):
     """
 
     finding: str
-    what: Happening
+    what: EventKind
     at: datetime
     study: str = ""
     reference: str = ""
     revision: str = ""
-    sizes: Mapping[Spot, Size] = field(default_factory=dict)
+    sizes: Mapping[SeriesKey, Size] = field(default_factory=dict)
     author: str = ""
     reason: str = ""
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise InputError("an event needs a time zone")
-        if self.what is Happening.ACKNOWLEDGED and not (self.author.strip() and self.reason.strip()):
+        if self.what is EventKind.ACKNOWLEDGED and not (self.author.strip() and self.reason.strip()):
             raise InputError("who acknowledges a finding says who they are, and why", fix="give --author and --reason")
 
     @cached_property
@@ -116,9 +116,9 @@ class Finding(Struct, frozen=True):
     state: FindingState
     reference: str
     revision: str
-    sizes: Mapping[Spot, Size]
+    sizes: Mapping[SeriesKey, Size]
     since: datetime
     author: str = ""
     reason: str = ""
-    untold: Happening | None = None
+    untold: EventKind | None = None
     events: tuple[Event, ...] = ()

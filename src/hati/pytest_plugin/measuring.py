@@ -15,7 +15,7 @@ from hati.core.wording import counted
 from hati.logic.interpret import FormulaVerdict
 from hati.pytest_plugin.progress import Display, MeasuringProgress
 from hati.report import assertion_answer, assertion_evidence, duration, excess_text
-from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
+from hati.studies.assertion import Answer, Assured, Requirement, SampleCollector, Standard, blockers, unmeasured
 from hati.wiring import (
     PreparedAssertion,
     ShortBudgetError,
@@ -155,9 +155,9 @@ class Measurements:
         return (_judgement(each, book, cost.booked) for each, cost in zip(found.answers, found.costs, strict=True))
 
 
-def _judgement(each: Answer, book: Book, seconds: float) -> FormulaReport | HatiError:
+def _judgement(each: Answer, book: SampleCollector, seconds: float) -> FormulaReport | HatiError:
     """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
-    if why := hindrances(each, book):
+    if why := blockers(each, book):
         return MeasurementError("; ".join(why), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
     for atom in each.atoms:
@@ -166,7 +166,7 @@ def _judgement(each: Answer, book: Book, seconds: float) -> FormulaReport | Hati
     return FormulaReport(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found), seconds)
 
 
-def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:
+def _unmeasured(requirement: Requirement, book: SampleCollector) -> HatiError | None:
     """That methods of a formula could not be measured, and why."""
     why = unmeasured(requirement, book)
     return MeasurementError("; ".join(why), place=requirement.place) if why else None

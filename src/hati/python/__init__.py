@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hati.python.injection import recorder
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonGenerator, PythonMethod
-    from hati.python.needs import declared, see_installed
+    from hati.python.needs import declared, validate_installable
     from hati.python.recording import CallKind, Collector, Recording
     from hati.python.resolving import names_of, unresolved
     from hati.python.sources import WorkingTree
@@ -69,18 +69,18 @@ __all__ = [
     "recorder",
     "reference",
     "resolve",
-    "see_installed",
     "spl",
     "stated",
     "statements",
     "unresolved",
+    "validate_installable",
     "workload",
 ]
 
 _MODULES = {
     "benchmark": ("of_any_interpreter", "python_benchmark"),
     "giving": ("GeneratorError",),
-    "needs": ("declared", "see_installed"),
+    "needs": ("declared", "validate_installable"),
     "injected.controller": ("Once",),
     "injected.marks": (
         *("Statement", "freshness", "instance", "kind", "measured"),

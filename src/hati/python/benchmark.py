@@ -17,7 +17,13 @@ from hati.core import (
     canonical_json,
     setting_text,
 )
-from hati.python.giving import GivenParameters, Taker, named, see_given, takers
+from hati.python.giving import (
+    GivenParameters,
+    ParameterizedFunction,
+    functions_with_parameters,
+    named,
+    validate_parameters,
+)
 from hati.python.injection import recorder
 from hati.python.interpreter import Interpreter
 from hati.python.method import PythonGenerator, PythonMethod
@@ -84,10 +90,10 @@ def python_benchmark(
     generators = _generators(workload=workload, instance=instance)
     taken = [*(each.method for each in generators.values()), *([target] if tree.measures(target) else [])]
     marks, imported = _marks(tree, taken), _imported(tree, taken)
-    every = takers(tree, target, generators)
+    every = functions_with_parameters(tree, target, generators)
     given = _named(parameters, tree, every)
-    see_given(method, parameters, tree, every)
-    told = [word for kind, generator in generators.items() for word in _told(kind, generator)]
+    validate_parameters(method, parameters, tree, every)
+    told = [word for kind, generator in generators.items() for word in _generator_words(kind, generator)]
     return Benchmark(
         name or _called(target, [*generators.values()]),
         (
@@ -119,7 +125,9 @@ def _generators(**given: str | PythonGenerator) -> dict[str, PythonGenerator]:
     }
 
 
-def _named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[Taker]) -> dict[str, Setting]:
+def _named(
+    parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]
+) -> dict[str, Setting]:
     given = named(parameters, tree, every)
     for key in given:
         if key in _OWN or not key.isidentifier():
@@ -127,7 +135,7 @@ def _named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[Taker
     return given
 
 
-def _told(kind: str, generator: PythonGenerator) -> list[str]:
+def _generator_words(kind: str, generator: PythonGenerator) -> list[str]:
     """What the recorder is told of a generator."""
     own = [f"{kind}.argument={_TYPES[type(value)]}:={_literal(setting_text(value))}" for value in generator.arguments]
     return [f"{kind}={generator.method}", *own]

@@ -27,7 +27,7 @@ class GeneratorError(InputError):
         self.kind = kind
 
 
-class Taker(Struct, frozen=True):
+class ParameterizedFunction(Struct, frozen=True):
     """A function that parameters are for, after arguments of its own; the first ``skipped`` are Hati's to give.
 
     ``kind`` is ``workload``, ``instance``, or empty for the measured function itself.
@@ -53,14 +53,16 @@ class Taker(Struct, frozen=True):
         return None if found is None else found._replace(signature=found.signature.without(self.skipped))
 
 
-def takers(tree: WorkingTree, target: PythonMethod, generators: Mapping[str, PythonGenerator]) -> tuple[Taker, ...]:
+def functions_with_parameters(
+    tree: WorkingTree, target: PythonMethod, generators: Mapping[str, PythonGenerator]
+) -> tuple[ParameterizedFunction, ...]:
     """Who takes parameters: the generators, else the method itself."""
     if generators:
-        return tuple(Taker(kind, each.method, each.arguments) for kind, each in generators.items())
-    return (Taker("", target, skipped=int(tree.measures(target))),)
+        return tuple(ParameterizedFunction(kind, each.method, each.arguments) for kind, each in generators.items())
+    return (ParameterizedFunction("", target, skipped=int(tree.measures(target))),)
 
 
-def named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[Taker]) -> dict[str, Setting]:
+def named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]) -> dict[str, Setting]:
     """Parameters by their names; those that are given by place have the names of the first taker that has some left.
 
     What an old revision's function takes may be something else: it is a name for people.
@@ -72,7 +74,9 @@ def named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[Taker]
     return dict(zip(names, parameters, strict=True))
 
 
-def see_given(method: str, parameters: GivenParameters, tree: WorkingTree, every: Sequence[Taker]) -> None:
+def validate_parameters(
+    method: str, parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]
+) -> None:
     """See that each function has what it needs, and a use for what it is given, where the working tree tells.
 
     What a method takes itself is another thing in each revision: the recorder sees to it.
@@ -106,7 +110,7 @@ def _pairs(parameters: GivenParameters) -> Sequence[tuple[str, Setting]]:
     return [("", value) for value in parameters]
 
 
-def _left(taker: Taker, tree: WorkingTree) -> tuple[str, ...]:
+def _left(taker: ParameterizedFunction, tree: WorkingTree) -> tuple[str, ...]:
     """The names of a function's places, as far as the working tree has it: an old revision may have another."""
     try:
         found = taker.taken(tree)

@@ -63,19 +63,19 @@ def packages_of(program: str) -> str:
     return hashlib.sha256(os.fsencode(told)).hexdigest()[:DIGITS]
 
 
-class _Told(NamedTuple):
+class _InterpreterFacts(NamedTuple):
     version: str
     folders: tuple[str, ...]
 
 
-def _asked(program: str) -> _Told:
+def _asked(program: str) -> _InterpreterFacts:
     """What it tells of itself: it is asked once, while its file stays as it is."""
     status = Path(program).stat()
     return _ask(program, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=16)
-def _ask(program: str, _time: int, _size: int) -> _Told:
+def _ask(program: str, _time: int, _size: int) -> _InterpreterFacts:
     words = [program, "-c", f"{_VERSION.read_text(encoding='utf-8')}\n{_TELL}"]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False)
@@ -85,7 +85,7 @@ def _ask(program: str, _time: int, _size: int) -> _Told:
     if done.returncode or len(found) < _LEAST:
         said = (os.fsdecode(done.stderr).strip().splitlines() or ["it said nothing"])[-1]
         raise InputError(f"{program} is not a Python that measures: {said}", fix=_FIX)
-    return _Told(found[0], tuple(found[1:]))
+    return _InterpreterFacts(found[0], tuple(found[1:]))
 
 
 _FROZEN = ("", "on", "off")

@@ -120,7 +120,7 @@ def declared(tree: Path, of: str = "") -> str | None:
     return digest(said) if said else None
 
 
-def see_installed(tree: Path, of: str) -> None:
+def validate_installable(tree: Path, of: str) -> None:
     """See that what the tree ``of`` a revision needs can be installed, as far as is known before it is tried.
 
     Raises:

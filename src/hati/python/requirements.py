@@ -137,7 +137,7 @@ def mentioned(words: Iterable[str]) -> list[str]:
         InputError: for a file, a folder or a repository that cannot be read.
     """
     found: dict[str, str] = {}
-    for each in (each for word in _read(words) for each in _told(word) if each.path.startswith("/")):
+    for each in (each for word in _read(words) for each in _named_in(word) if each.path.startswith("/")):
         try:
             found |= contents(Path("/"), [_as_it_is(each)])
         except OSError as error:
@@ -156,7 +156,7 @@ def _read(words: Iterable[str]) -> Iterator[str]:
         before = word
 
 
-def _told(word: str) -> Iterator[Named]:
+def _named_in(word: str) -> Iterator[Named]:
     yield Named(plain(word if word.startswith("/") else word.partition("=")[2]))
     yield from named(word)
 

@@ -71,7 +71,7 @@ def benchstat_text(samples: Sequence[Sample]) -> Iterator[str]:
     told: set[str] = set()
     for settings, found in groups.items():
         opening = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in settings if value or key in told)
-        named = list(_told_apart(found))
+        named = list(_numbered(found))
         for run in range(max(len(each.sample.runs) for each in named)):
             yield opening
             yield from (_line(each, run) for each in named if run < len(each.sample.runs))
@@ -111,7 +111,7 @@ def _name(sample: Sample) -> str:
     return f"{name}-1" if _COUNTED.fullmatch(name) else name
 
 
-def _told_apart(found: Iterable[_Series]) -> Iterator[_Series]:
+def _numbered(found: Iterable[_Series]) -> Iterator[_Series]:
     """Names of which several are the same are numbered from the second."""
     seen: set[tuple[str, str]] = set()
     for each in found:

@@ -7,8 +7,8 @@ from .assertion import assertion_table as assertion_table
 from .assertion import excess_text as excess_text
 from .assertion import explained as explained
 from .assertion import explanation as explanation
-from .assertion_costs import foreseen_json as foreseen_json
-from .assertion_costs import foreseen_table as foreseen_table
+from .assertion_costs import expected_runs_json as expected_runs_json
+from .assertion_costs import expected_runs_table as expected_runs_table
 from .assertion_document import RelationFigure as RelationFigure
 from .assertion_document import SideFigure as SideFigure
 from .assertion_document import assertion_document as assertion_document

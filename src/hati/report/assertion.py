@@ -27,7 +27,17 @@ from hati.report.changes import WITH_POWER, p_text
 from hati.report.document import Case
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Book, Cost, Standard, hindrances, methods_of, run_means
+from hati.studies.assertion import (
+    Answer,
+    Assured,
+    Atom,
+    Cost,
+    SampleCollector,
+    Standard,
+    blockers,
+    methods_of,
+    run_means,
+)
 
 _SUITE = "hati assert"
 
@@ -155,7 +165,7 @@ def estimate_text(atom: Atom) -> str:
     return change(found.estimate - 1.0) if found.scale is EstimateScale.RATIO else quantity(found.estimate, atom.unit)
 
 
-def excess_text(atom: Atom, book: Book) -> str:
+def excess_text(atom: Atom, book: SampleCollector) -> str:
     """By how much the left side is larger: in percent of two measured sides that are above zero, else in their unit."""
     found = atom.evidence
     if found.scale is not EstimateScale.MEAN or not math.isfinite(found.estimate):
@@ -270,7 +280,7 @@ def _detectable(atom: Atom, found: RelationEvidence) -> str:
 
 def assertion_cases(found: Assured) -> list[Case]:
     """A case for each formula: violated fails, inconclusive is skipped, or an error where it cannot be judged."""
-    return [_case(each, "; ".join(hindrances(each, found.book)), cost) for each, cost in _with_costs(found)]
+    return [_case(each, "; ".join(blockers(each, found.book)), cost) for each, cost in _with_costs(found)]
 
 
 def _case(each: Answer, hindered: str, cost: Cost | None) -> Case:
@@ -353,7 +363,7 @@ WIDTH = 32
 _LONGEST = 40
 
 
-def assertion_evidence(each: Answer, book: Book) -> str:
+def assertion_evidence(each: Answer, book: SampleCollector) -> str:
     """The formula, and of each of its relations the verdict, the numbers and a histogram of both sides' run means."""
     head = [f"{each.verdict}: {named_formula(each)}", f"  at {each.requirement.place}"]
     return "\n".join([*head, *(line for atom in each.atoms for line in ("", *_evidence_lines(atom, book)))])
@@ -370,7 +380,7 @@ def spark(values: FloatArray, low: float, high: float, width: int = WIDTH) -> st
     return "".join(BARS[-(-int(count) * len(BARS) // top) - 1] if count else " " for count in counts)
 
 
-def _evidence_lines(atom: Atom, book: Book) -> list[str]:
+def _evidence_lines(atom: Atom, book: SampleCollector) -> list[str]:
     found = atom.evidence
     runs = " + ".join(str(size) for size in found.runs if size) or "0"
     noun = "run" if runs == "1" else "runs"

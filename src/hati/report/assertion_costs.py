@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from hati.core.wording import counted
 from hati.report.quantities import duration
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
-from hati.studies.assertion import Cost, Foreseen
+from hati.studies.assertion import Cost, ExpectedRuns
 
 _NAMES = ", also "
 _MEANT = "At least: all is decided at the earliest. At most: what the method is in is decided last."
 
 
-def foreseen_table(methods: Sequence[Foreseen]) -> Table:
+def expected_runs_table(methods: Sequence[ExpectedRuns]) -> Table:
     """A row for each thing that is run, by all its names."""
     columns = (
         Column("method"),
@@ -25,7 +25,7 @@ def foreseen_table(methods: Sequence[Foreseen]) -> Table:
     return Table("Methods", columns, rows, (_MEANT,))
 
 
-def foreseen_json(methods: Sequence[Foreseen]) -> list[Plain]:
+def expected_runs_json(methods: Sequence[ExpectedRuns]) -> list[Plain]:
     """The same as plain values; ``seconds`` are those of the fewest runs."""
     return [
         {"methods": list(each.methods), "least": each.least, "most": each.most, "seconds": each.least_seconds}
@@ -33,11 +33,11 @@ def foreseen_json(methods: Sequence[Foreseen]) -> list[Plain]:
     ]
 
 
-def _most(each: Foreseen) -> Cell:
+def _most(each: ExpectedRuns) -> Cell:
     return Shown("not known yet", None) if each.most is None else each.most
 
 
-def _time(each: Foreseen) -> Cell:
+def _time(each: ExpectedRuns) -> Cell:
     seconds = each.least_seconds
     return Shown("not known yet" if seconds is None else f"about {duration(seconds)}", seconds)
 

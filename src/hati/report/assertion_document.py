@@ -14,7 +14,7 @@ from hati.report.assertion import assertion_answer, assertion_cases, assertion_t
 from hati.report.document import Aside, Chart, ChartKind, Document, Fact, Facts, Part, Prose, Section
 from hati.report.quantities import duration, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Assured, Atom, Book, Standard, side_of
+from hati.studies.assertion import Assured, Atom, SampleCollector, Standard, side_of
 
 BINS = 40
 _TAIL = 0.005
@@ -49,7 +49,7 @@ class RelationFigure(NamedTuple):
     beyond: int
 
 
-def relation_figure(atom: Atom, book: Book) -> RelationFigure | None:
+def relation_figure(atom: Atom, book: SampleCollector) -> RelationFigure | None:
     """What was measured of a relation's sides, as its verdict took it; None where something is missing or unfit."""
     if not atom.is_told_by(book):
         return None
@@ -174,7 +174,7 @@ def _chart(number: int, place: int, drawn: frozenset[tuple[int, int]]) -> str:
     return f"relation-{number}-{place}" if (number, place) in drawn else ""
 
 
-def _measured(atom: Atom, book: Book, chart: str) -> Iterator[Section]:
+def _measured(atom: Atom, book: SampleCollector, chart: str) -> Iterator[Section]:
     """Both sides in numbers and as a figure, as far as they were measured and can be drawn."""
     sides = _sides(atom, book)
     if sides is not None:
@@ -185,7 +185,7 @@ def _measured(atom: Atom, book: Book, chart: str) -> Iterator[Section]:
         yield Chart(ChartKind.RELATION, chart, caption, figure)
 
 
-def _sides(atom: Atom, book: Book) -> Table | None:
+def _sides(atom: Atom, book: SampleCollector) -> Table | None:
     if not atom.is_told_by(book):
         return None
     columns = (
@@ -196,7 +196,7 @@ def _sides(atom: Atom, book: Book) -> Table | None:
     return Table("Sides", columns, tuple(_rows(atom, book)))
 
 
-def _rows(atom: Atom, book: Book) -> Iterator[tuple[Cell, ...]]:
+def _rows(atom: Atom, book: SampleCollector) -> Iterator[tuple[Cell, ...]]:
     named = ((atom.relation.left, atom.resolved.left), (atom.relation.right, atom.resolved.right))
     for written, side in named:
         taken = side_of(side, book)

@@ -77,11 +77,11 @@ def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
 
 def cluster_sentence(row: Comparison) -> str:
     """Which of its clusters changed; empty where none did."""
-    told = [_told(part, row) for part in row.clusters if part.told]
+    told = [_cluster_text(part, row) for part in row.clusters if part.told]
     return f"of {len(row.clusters)} clusters of observations {'; '.join(told)}" if told else ""
 
 
-def _told(part: ClusterChange, row: Comparison) -> str:
+def _cluster_text(part: ClusterChange, row: Comparison) -> str:
     side = part.before if part.before.centre is not None else part.after
     assert side.centre is not None, "a cluster has observations in one of the samples"
     where = f"the one about {quantity(side.centre, row.metric.unit)}"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.core import Event, Finding, FindingState, Happening, Size, Spot
+from hati.core import Event, EventKind, Finding, FindingState, SeriesKey, Size
 from hati.report.quantities import change, change_number
 from hati.report.table import Align, Column, Plain, Table
 from hati.studies.findings import Report
 
 _SHORT = 12
 _WORDS = {
-    Happening.SEEN: "new",
-    Happening.GROWN: "grown",
-    Happening.GONE: "resolved",
+    EventKind.SEEN: "new",
+    EventKind.GROWN: "grown",
+    EventKind.GONE: "resolved",
 }
 
 
@@ -38,7 +38,7 @@ def report_json(told: Report) -> dict[str, Plain]:
     return {**finding_json(told.finding), "news": told.news, "fails": told.fails}
 
 
-def _size_json(spot: Spot, size: Size) -> Plain:
+def _size_json(spot: SeriesKey, size: Size) -> Plain:
     return {
         "benchmark": spot.benchmark,
         "metric": spot.metric,

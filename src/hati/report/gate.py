@@ -17,7 +17,7 @@ from hati.report.statistics import statistic_json, statistic_notes
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.comparison import ChangeVerdict, Comparison, Side
 from hati.studies.findings import Ruling
-from hati.studies.gate import Broken, Carrier, GateConclusion, WarmUpCut
+from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
 
 
 def gate_answer(ruling: Ruling) -> str:
@@ -100,7 +100,7 @@ def _because(found: GateConclusion, row: Comparison) -> str:
     For a stratum without its size, which is that over all configurations.
     """
     ratio = row.change.ratio
-    own = [one for one in found.carriers if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
+    own = [one for one in found.affected_options if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
     if row.configuration:
         own = [one for one in own if not one.where and one.option not in row.configuration]
     if not own or ratio is None:
@@ -123,7 +123,7 @@ def gate_json(ruling: Ruling) -> dict[str, Plain]:
         "revision": revision_json(found.revision),
         "benchmarks": [_row_json(row, ruling) for row in found.rows],
         "strata": [{"stratum": dict(each.stratum), **_row_json(each.comparison, ruling)} for each in found.strata],
-        "options": [_carrier_json(carrier) for carrier in found.carriers],
+        "options": [_affected_json(carrier) for carrier in found.affected_options],
         "findings": [report_json(one) for one in ruling.reports],
         "broken": [_broken_json(each) for each in found.broken],
         "unconfirmed": list(found.unconfirmed),
@@ -174,7 +174,7 @@ def _side_json(side: Side) -> Plain:
     }
 
 
-def _carrier_json(carrier: Carrier) -> Plain:
+def _affected_json(carrier: AffectedOption) -> Plain:
     return {
         "benchmark": carrier.benchmark,
         "metric": carrier.metric,
@@ -207,8 +207,8 @@ def gate_tables(ruling: Ruling) -> list[Table]:
     if changed:
         rows = tuple((str(each.stratum), *_cells(each.comparison, ruling)) for each in changed)
         tables.append(Table("Where it changed", (Column("stratum"), *_COLUMNS), rows, ()))
-    if found.carriers:
-        tables.append(_carriers_table(found.carriers))
+    if found.affected_options:
+        tables.append(_affected_table(found.affected_options))
     if found.broken:
         columns = (Column("benchmark"), Column("configuration"), Column("revision"), Column("why"))
         listed = tuple(
@@ -273,7 +273,7 @@ def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
     )
 
 
-def _carriers_table(carriers: Sequence[Carrier]) -> Table:
+def _affected_table(affected: Sequence[AffectedOption]) -> Table:
     columns = (
         Column("benchmark"),
         Column("metric"),
@@ -284,14 +284,14 @@ def _carriers_table(carriers: Sequence[Carrier]) -> Table:
     )
     rows = tuple(
         (
-            carrier.benchmark,
-            carrier.metric,
-            f"{carrier.option}={setting_text(carrier.setting)}{_where(carrier)}",
-            Shown(change(carrier.ratio - 1.0), carrier.ratio),
-            f"{change_number(carrier.interval[0] - 1.0)} to {change(carrier.interval[1] - 1.0)}",
-            Shown(p_text(carrier.p_value), carrier.p_value),
+            option.benchmark,
+            option.metric,
+            f"{option.option}={setting_text(option.setting)}{_where(option)}",
+            Shown(change(option.ratio - 1.0), option.ratio),
+            f"{change_number(option.interval[0] - 1.0)} to {change(option.interval[1] - 1.0)}",
+            Shown(p_text(option.p_value), option.p_value),
         )
-        for carrier in carriers
+        for option in affected
     )
     note = (
         "The change at each setting of the options that it depends on; p: that the change is the same at all settings"
@@ -300,7 +300,7 @@ def _carriers_table(carriers: Sequence[Carrier]) -> Table:
     return Table("Because of what", columns, rows, (note,))
 
 
-def _where(carrier: Carrier) -> str:
+def _where(carrier: AffectedOption) -> str:
     named = " ".join(f"{name}={setting_text(setting)}" for name, setting in carrier.where)
     return f" where {named}" if named else ""
 

@@ -145,7 +145,7 @@ from hati.stats.series.position_steps import (
     spread_freedom,
 )
 from hati.stats.series.segments import Segments, segments
-from hati.stats.series.trends import Creep, creep, rank_trend, weighted_creep
+from hati.stats.series.trends import GradualDrift, gradual_drift, rank_trend, weighted_drift
 
 __all__ = [
     "ALIASED",
@@ -168,13 +168,13 @@ __all__ = [
     "ChangeSize",
     "Cluster",
     "Contrasts",
-    "Creep",
     "Dependence",
     "Difference",
     "Ecdf",
     "EffectModels",
     "Equivalence",
     "FactorModels",
+    "GradualDrift",
     "Index",
     "LeastSquares",
     "LenthReference",
@@ -228,7 +228,6 @@ __all__ = [
     "confounded_with_order",
     "contrasts",
     "correlated_reference",
-    "creep",
     "critical_p_value",
     "degrees_of_freedom",
     "detectable_by_lenth",
@@ -248,6 +247,7 @@ __all__ = [
     "fewest_runs",
     "fewest_signs",
     "forward_selection",
+    "gradual_drift",
     "group_variances",
     "half_normal",
     "holm",
@@ -321,7 +321,7 @@ __all__ = [
     "unit_means",
     "unordered_settings",
     "variance_prior",
-    "weighted_creep",
+    "weighted_drift",
     "within_residuals",
     "without_means",
 ]

@@ -5,7 +5,7 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 """
 
 from hati.store.events import Span
-from hati.store.merging import Count, Merged, merge, rehearse_merge, source_store
+from hati.store.merging import Count, Merged, count_merge, merge, source_store
 from hati.store.opening import find_store, open_store, read_store
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
@@ -16,10 +16,10 @@ __all__ = [
     "Span",
     "SqlStore",
     "StudyRecord",
+    "count_merge",
     "find_store",
     "merge",
     "open_store",
     "read_store",
-    "rehearse_merge",
     "source_store",
 ]

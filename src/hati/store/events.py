@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 from sqlalchemy import Connection, Insert, Row, func, select
 
-from hati.core import Event, Happening, Size, Spot, canonical_json
+from hati.core import Event, EventKind, SeriesKey, Size, canonical_json
 from hati.store import schema
 from hati.store.database import UNREADABLE, damaged
 
@@ -62,10 +62,10 @@ def _row(event: Event) -> dict[str, object]:
 
 
 def _read(row: Row[Any]) -> Event:
-    sizes = {Spot(*one[:5]): Size(*one[5:]) for one in json.loads(row.sizes)}
+    sizes = {SeriesKey(*one[:5]): Size(*one[5:]) for one in json.loads(row.sizes)}
     return Event(
         finding=row.finding,
-        what=Happening(row.what),
+        what=EventKind(row.what),
         at=datetime.fromisoformat(row.at),
         study=row.study,
         reference=row.reference,

@@ -152,7 +152,7 @@ def merge(into: SqlStore, source: SqlStore) -> Merged:
     return whole + _of_events(into.add_events(events), len(events))
 
 
-def rehearse_merge(into: SqlStore, source: SqlStore) -> Merged:
+def count_merge(into: SqlStore, source: SqlStore) -> Merged:
     """What a merge would take, without taking it."""
     there = {event.id for event in into.events()}
     events = source.events()

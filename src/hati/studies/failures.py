@@ -16,7 +16,7 @@ GIVE_UP_AFTER = 5
 """So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
 
 
-def hopeful(plan: Plan, made: Evidence) -> Plan:
+def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:
     """The plan; before a first run has worked no more of it than makes five runs in all."""
     return plan if made.done else plan.at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
 
@@ -41,7 +41,7 @@ def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:
             reason = _reason(run, metric)
             general = reason.removesuffix(str(run.task.configuration))
             alike.setdefault(normalised(general), []).append((reason, general))
-    return tuple(map(_told, sorted(alike.values(), key=len, reverse=True)))
+    return tuple(map(_counted_reason, sorted(alike.values(), key=len, reverse=True)))
 
 
 def normalised(message: str) -> str:
@@ -60,7 +60,7 @@ def _reason(run: Run, metric: Metric) -> str:
     return run.detail or run.outcome.value
 
 
-def _told(reasons: list[tuple[str, str]]) -> str:
+def _counted_reason(reasons: list[tuple[str, str]]) -> str:
     """One of them, and how many runs and configurations it is the reason for."""
     first, general = reasons[0]
     different = len({reason for reason, _ in reasons})

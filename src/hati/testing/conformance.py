@@ -17,7 +17,7 @@ from hati.core import (
     Configuration,
     Engine,
     Event,
-    Happening,
+    EventKind,
     Machine,
     Metric,
     Observations,
@@ -25,8 +25,8 @@ from hati.core import (
     Plan,
     Resources,
     Run,
+    SeriesKey,
     Size,
-    Spot,
     StudyId,
     Task,
     Workload,
@@ -153,8 +153,8 @@ def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcom
 def an_event(second: int) -> Event:
     """A sighting of a regression, so many seconds after the start, and a part of the next."""
     at = START.replace(microsecond=0) + timedelta(seconds=second, milliseconds=500 * (second % 2))
-    spot = Spot("b", "latency", "o=1", "", MACHINE.fingerprint)
-    return Event("regression-1", Happening.SEEN, at, "study", "r0", "r1", {spot: Size(1.2, 1.1, 1.3)})
+    spot = SeriesKey("b", "latency", "o=1", "", MACHINE.fingerprint)
+    return Event("regression-1", EventKind.SEEN, at, "study", "r0", "r1", {spot: Size(1.2, 1.1, 1.3)})
 
 
 class StoreConformance(ABC):

@@ -31,7 +31,7 @@ class Expected(Struct, frozen=True):
     source: str
 
 
-class Rehearsal(Struct, frozen=True):
+class PlannedCampaign(Struct, frozen=True):
     """What a campaign would do: tasks in order, and the time that they would take, where earlier runs tell.
 
     ``options`` are the space's, in the order of the project file; ``choice`` is a screening's design.
@@ -125,7 +125,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
         return self.place.store.evidence(self.study.id)
 
 
-def in_vain(known: Campaign[S, C]) -> bool:
+def all_failed(known: Campaign[S, C]) -> bool:
     """Whether a campaign ended without a run that worked."""
     evidence = known.evidence()
     return bool(evidence.failed) and not evidence.done and known.finished
@@ -154,11 +154,11 @@ def make_campaign(prepared: Campaign[S, C], announce: Announce = mute, observe: 
     return made
 
 
-def rehearse_campaign(prepared: Campaign[S, C]) -> Rehearsal:
+def plan_campaign(prepared: Campaign[S, C]) -> PlannedCampaign:
     """The tasks that there may be, without making or storing anything."""
     plan = prepared.rehearsed()
     expected = estimate_all(prepared.place, prepared.benchmarks, plan)
-    return Rehearsal(prepared.described(), plan, expected, prepared.place.project.space.names)
+    return PlannedCampaign(prepared.described(), plan, expected, prepared.place.project.space.names)
 
 
 class Prepared(Protocol):

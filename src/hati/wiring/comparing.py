@@ -13,9 +13,9 @@ from hati.core.wording import counted
 from hati.harness import RULES
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question
-from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Variant, paired_id, shared_metrics
+from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.subject import Revisions, duet_cores
-from hati.wiring.campaigns import Campaign, campaign_of, in_vain, never
+from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never
 from hati.wiring.finding import shown_in
 from hati.wiring.screening import chosen_metric
 from hati.wiring.statistics import statistics_of
@@ -52,7 +52,7 @@ def prepare_pairs(
     if request.pairing is Pairing.DUET:
         duet_cores((before.benchmark, after.benchmark))
     rule = RULES[request.stopping]
-    contest = Contest(before, after, place.revision, machine, question, rule, request.pairing)
+    contest = PairedDesign(before, after, place.revision, machine, question, rule, request.pairing)
     first = paired_id(
         before, after, place.revision, request.stopping, request.budget, request.seed, machine, request.pairing
     )
@@ -66,10 +66,10 @@ def prepare_pairs(
         described, tasks = partial(_described, own), lambda: Plan(made.tasks(made.most_pairs(Evidence())))
         return Campaign(place, made, made.budget, benchmarks, engine, described, tasks, kept)
 
-    return campaign_of(place, first, prepared, in_vain, fresh=fresh)
+    return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
 
-def _described(contest: Contest) -> str:
+def _described(contest: PairedDesign) -> str:
     ending = "until it is decided" if contest.rule.kind is Stopping.ANYTIME else "all of them"
     return f"pairs of {contest.before} and {contest.after}, each in random order, {ending}"
 

@@ -10,9 +10,9 @@ from hati.core import (
     Benchmark,
     Configuration,
     Event,
+    EventKind,
     Finding,
     FindingState,
-    Happening,
     InputError,
     Metric,
     Revision,
@@ -43,7 +43,7 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
     A gate that is concluded again, from the same runs, says nothing new; one that went on says what it had not said.
     """
     known = store.events()
-    own = [event for event in known if event.study == found.study and event.what is not Happening.TOLD]
+    own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
     before = findings_of(event for event in known if event not in own)
     between = _between(found, revisions)
     covered = frozenset(one.id for one in before if _covers(found, revisions, between, one))
@@ -75,10 +75,10 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
     return max(cells, key=lambda cell: sizes[str(cell.stratum)]).configuration
 
 
-def mark_told(store: SqlStore, found: GateConclusion, told: Sequence[Report]) -> None:
+def mark_reported(store: SqlStore, found: GateConclusion, told: Sequence[Report]) -> None:
     """Remember that people were told, and are not told again, and that nothing of the gate is left to be told."""
     now = datetime.now(UTC)
-    news = [Event(one.finding.id, Happening.TOLD, now) for one in told if one.news]
+    news = [Event(one.finding.id, EventKind.TOLD, now) for one in told if one.news]
     store.add_events([*news, concluded(found.study, found.reference.id, found.revision.id, now)])
 
 
@@ -91,7 +91,7 @@ def acknowledge(store: SqlStore, name: str, author: str, reason: str) -> Finding
     finding = find(store, name)
     if finding.state is FindingState.RESOLVED:
         raise InputError(f"{finding.id} is resolved", fix="there is nothing to acknowledge")
-    store.add_events([Event(finding.id, Happening.ACKNOWLEDGED, datetime.now(UTC), author=author, reason=reason)])
+    store.add_events([Event(finding.id, EventKind.ACKNOWLEDGED, datetime.now(UTC), author=author, reason=reason)])
     return find(store, finding.id)
 
 

@@ -47,7 +47,7 @@ from hati.python import (
     declared,
     python_benchmark,
     read_statements,
-    see_installed,
+    validate_installable,
 )
 from hati.studies.assertion import MeasuredMethod, Requirement, asks_single_calls
 from hati.subject import Revisions
@@ -114,7 +114,7 @@ def environments_of(project: Project, revisions: Revisions) -> Environments:
             needed = declared(tree, str(revision))
             if needed is None or needed == today():
                 return None
-            see_installed(tree, str(revision))
+            validate_installable(tree, str(revision))
         return environment
 
     return found
@@ -197,7 +197,7 @@ def _own(benchmark: Benchmark) -> str:
     return benchmark.metrics[0].name if len(benchmark.metrics) == 1 else ""
 
 
-def see_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
+def validate_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
     """See that a method tells the metric that is asked of it, or one alone where none is named.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hati.store import Merged, SqlStore, merge, open_store, rehearse_merge, source_store
+from hati.store import Merged, SqlStore, count_merge, merge, open_store, source_store
 from hati.wiring.workplace import IN_MEMORY, found_store, own_store
 
 
@@ -30,7 +30,7 @@ def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list
         return [_imported(source, into) for source in sources]
 
 
-def rehearse_import(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
+def count_import(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
     """What would be taken from each store, without making or changing any.
 
     Raises:
@@ -38,7 +38,7 @@ def rehearse_import(sources: Sequence[str], path: Path, place: str | None) -> li
         MeasurementError: as ``import_stores``.
     """
     with closing(found_store(path, place) or open_store(IN_MEMORY)) as into:
-        return [_rehearsed(source, into) for source in sources]
+        return [_counted(source, into) for source in sources]
 
 
 def _imported(source: str, into: SqlStore) -> ImportedStore:
@@ -46,6 +46,6 @@ def _imported(source: str, into: SqlStore) -> ImportedStore:
         return ImportedStore(store.name, merge(into, store))
 
 
-def _rehearsed(source: str, into: SqlStore) -> ImportedStore:
+def _counted(source: str, into: SqlStore) -> ImportedStore:
     with source_store(source) as store:
-        return ImportedStore(store.name, rehearse_merge(into, store))
+        return ImportedStore(store.name, count_merge(into, store))

@@ -8,19 +8,19 @@ from hati.campaign import Observer, silent
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
-from hati.wiring.campaigns import Campaign, Rehearsal, campaign_of, estimate, make_campaign
+from hati.wiring.campaigns import Campaign, PlannedCampaign, campaign_of, estimate, make_campaign
 from hati.wiring.workplace import Announce, Workplace, mute
 
 
-def rehearse_measurement(
+def plan_measurement(
     place: Workplace, benchmark: Benchmark, configurations: tuple[Configuration, ...], budget: str, seed: int
-) -> Rehearsal:
+) -> PlannedCampaign:
     """The tasks of a new measurement, without making or storing anything; the first ones of a budget in time."""
     study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
     wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
     plan = Plan(wanted.tasks())
     reason = f"{counted(len(configurations), 'configuration')}, interleaved"
-    return Rehearsal(reason, plan, estimate(place, benchmark, len(plan)), place.project.space.names)
+    return PlannedCampaign(reason, plan, estimate(place, benchmark, len(plan)), place.project.space.names)
 
 
 def measure(

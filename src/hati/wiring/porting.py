@@ -17,19 +17,19 @@ from hati.studies.assertion import (
     CONFIDENCE,
     STAGE,
     Assertion,
-    Book,
     DefinedRun,
     KnownMachine,
     Portability,
     Requirement,
+    SampleCollector,
     Standard,
     TakenRuns,
     portability,
     taken_runs,
 )
-from hati.wiring.asserting import method_named
-from hati.wiring.assuring import prepare_assertion
 from hati.wiring.formulas import is_called
+from hati.wiring.load_formulas import method_named
+from hati.wiring.measure_formulas import prepare_assertion
 from hati.wiring.workplace import Workplace
 
 _KIND = "assertion"
@@ -105,7 +105,7 @@ def stored_portability(
 
 
 def sampled_portability(
-    book: Book, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
+    book: SampleCollector, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
 ) -> Portability:
     """By samples of files, which say of which machine they are.
 
@@ -166,7 +166,7 @@ def _of_study(runs: Iterable[Run], study: Assertion) -> tuple[Run, ...]:
     return tuple(run for run in runs if _what(run) in wanted)
 
 
-def _book(study: Assertion, taken: TakenRuns, machine: str) -> Book:
+def _book(study: Assertion, taken: TakenRuns, machine: str) -> SampleCollector:
     """What was measured on a machine, and why nothing of a method counts."""
     book = study.book(Evidence(tuple(run for run in taken.runs if run.machine == machine)))
     names = {key: point.benchmark.name for key, point in study.points.items()}
@@ -187,7 +187,7 @@ def _what(run: Run) -> tuple[str, str, str, str]:
     return task.benchmark, task.revision, task.configuration.key, task.workload.key
 
 
-def _of_machine(book: Book, machine: str) -> Book:
+def _of_machine(book: SampleCollector, machine: str) -> SampleCollector:
     found = {key: tuple(each for each in samples if each.machine == machine) for key, samples in book.samples.items()}
     missing = {key: "there is no sample of it" for key, samples in found.items() if not samples}
     return replace(book, samples={key: samples for key, samples in found.items() if samples}, missing=missing)

@@ -18,8 +18,8 @@ from hati.studies.recalibration import (
     Recalibration,
     ResidualShift,
     Since,
-    bygone_space,
     due,
+    earlier_space,
     effect_changes,
     residual_shift,
     values_of,
@@ -112,7 +112,7 @@ def _conclusion(place: Workplace, record: StudyRecord, metric: Metric, relevant:
     evidence = place.store.evidence(record.id)
     made = [run.task.configuration for run in evidence.stage(STAGE).runs]
     then = (
-        bygone_space(choice, parameters["options"], made, place.project.space) if isinstance(choice, Choice) else None
+        earlier_space(choice, parameters["options"], made, place.project.space) if isinstance(choice, Choice) else None
     )
     if then is None:
         return None

@@ -54,7 +54,7 @@ from hati.studies.screening import (
     with_reruns,
 )
 from hati.studies.screening.planning.pilot import RUNS
-from hati.wiring.campaigns import Rehearsal, campaign_of, estimate
+from hati.wiring.campaigns import PlannedCampaign, campaign_of, estimate
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
 from hati.wiring.promising import Goal, check_noise, correcting, pilot_runs, planned, promise_by_pilot, remedies
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -306,7 +306,7 @@ def _isolated(prepared: PreparedScreening, engine: Engine, announce: Announce, o
     return replace(prepared, choice=None, isolated=found)
 
 
-def rehearse(prepared: PreparedScreening) -> Rehearsal:
+def plan_screening(prepared: PreparedScreening) -> PlannedCampaign:
     """The next tasks of a screening campaign, without making or storing anything."""
     choice, limit, goal = prepared.choice, prepared.budget, prepared.request.goal
     if choice is None and goal is not None:
@@ -321,7 +321,7 @@ def rehearse(prepared: PreparedScreening) -> Rehearsal:
         study, known = prepared.study(choice), prepared.evidence().known
         reason, plan = choice.reason, Plan(tuple(task for task in study.tasks if task.id not in known))
     expected = estimate(prepared.place, prepared.benchmark, len(plan))
-    return Rehearsal(reason, plan, expected, prepared.place.project.space.names, choice)
+    return PlannedCampaign(reason, plan, expected, prepared.place.project.space.names, choice)
 
 
 def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:

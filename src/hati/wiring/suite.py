@@ -24,7 +24,7 @@ from hati.core.wording import counted
 from hati.design.suites.suite import leading_options, runs_for
 from hati.space import Space, count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
-from hati.wiring.campaigns import Campaign, campaign_of, in_vain
+from hati.wiring.campaigns import Campaign, all_failed, campaign_of
 from hati.wiring.knowing import important_options, working_space
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import of_tables
@@ -102,7 +102,7 @@ def prepare_suite(
         engine, tasks = partial(place.engine, benchmark), partial(_left, place, made, budget)
         return Campaign(place, made, budget, (benchmark,), engine, partial(_described, made), tasks)
 
-    return campaign_of(place, first, prepared, in_vain, fresh=fresh)
+    return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
 
 def _left(place: Workplace, study: SuiteStudy, budget: Budget) -> Plan:

@@ -29,7 +29,7 @@ from hati.studies.validation import (
     screened_runs,
     validation_id,
 )
-from hati.wiring.campaigns import Rehearsal, campaign_of, estimate
+from hati.wiring.campaigns import PlannedCampaign, campaign_of, estimate
 from hati.wiring.knowing import screened
 from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -248,11 +248,11 @@ def validate(
     return conclusion
 
 
-def rehearse_validation(prepared: PreparedValidation) -> Rehearsal:
+def plan_validation(prepared: PreparedValidation) -> PlannedCampaign:
     """The next tasks of a validation, without making or storing anything."""
     plan = prepared.study.plan(prepared.evidence())
     expected = estimate(prepared.place, prepared.benchmark, len(plan))
-    return Rehearsal(prepared.study.described, plan, expected, prepared.place.project.space.names)
+    return PlannedCampaign(prepared.study.described, plan, expected, prepared.place.project.space.names)
 
 
 def runs_of(budget: str, screened: ScreeningConclusion) -> int:
@@ -316,14 +316,14 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         relevant=float(np.log1p(found.relevant)) if scale is ValueScale.LOG else found.relevant * typical,
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
-        sizes=tuple(_told(effect, scale, typical) for effect in important),
+        sizes=tuple(_screened_size(effect, scale, typical) for effect in important),
         planned=found.done + found.failed + unmade,
         failed=found.failed,
         unmade=unmade,
     )
 
 
-def _told(effect: Effect, scale: ValueScale, typical: float) -> ScreenedSize:
+def _screened_size(effect: Effect, scale: ValueScale, typical: float) -> ScreenedSize:
     """An effect's size on the deciding scale; its interval was told in fractions."""
     if effect.relative_interval is None:
         return ScreenedSize(effect.contrast, None)

@@ -65,7 +65,7 @@ def blocked(design: Design, number: int) -> Blocks:
     chosen = _search(_costs(geometry, clear), number.bit_length() - 1)
     if chosen is None:
         raise InputError(f"{number} blocks would hide main effects", fix="use fewer blocks, or more runs")
-    return _told(design, geometry, chosen, clear)
+    return _blocks(design, geometry, chosen, clear)
 
 
 def _costs(geometry: Hull, clear: list[Indices]) -> FloatArray:
@@ -96,7 +96,7 @@ def _search(costs: FloatArray, dimension: int) -> list[int] | None:
     return beam[0][1] if beam else None
 
 
-def _told(design: Design, geometry: Hull, chosen: list[int], clear: list[Indices]) -> Blocks:
+def _blocks(design: Design, geometry: Hull, chosen: list[int], clear: list[Indices]) -> Blocks:
     spanned = {0}
     for column in chosen:
         spanned |= {column ^ member for member in spanned}

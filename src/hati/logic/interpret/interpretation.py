@@ -25,9 +25,9 @@ from hati.logic.interpret.contrast import (
     side_mean,
     verdict_of,
 )
+from hati.logic.interpret.historical_variance import history_of, remembering
 from hati.logic.interpret.printed import nonparametric, parametric, welch
 from hati.logic.interpret.relation import FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
-from hati.logic.interpret.remembering import history_of, remembering
 
 FEWEST_RUNS = 5
 """Of a side without a history: t on fewer run means errs too often where they have two modes."""
@@ -65,7 +65,7 @@ def decide(
     if found is None:
         return _too_few(left, right, relation.alpha)
     remark = _why(found.fewest, left, right, relation.alpha) if len(left.runs) < found.fewest else ""
-    return replace(_told(found, relation), remark=remark)
+    return replace(_evidence(found, relation), remark=remark)
 
 
 class Tested(Struct, frozen=True, eq=False):
@@ -108,7 +108,7 @@ def _beside_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | 
     return Tested(contrast, contrast, fewest_alone(alpha), 0)
 
 
-def _told(found: Tested, relation: TestedRelation) -> RelationEvidence:
+def _evidence(found: Tested, relation: TestedRelation) -> RelationEvidence:
     left, right = found.contrast.left, found.contrast.right
     scale = scale_of(left.mean, right.mean, (left.size, right.size))
     holds, violated = p_values(found.test, relation.bounds(right.mean))

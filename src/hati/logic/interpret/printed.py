@@ -30,7 +30,7 @@ def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedR
     if any(side.size == 1 for side in sides):
         return _undefined(left, right, "Welch's test needs two observations of each side")
     contrast = Contrast(*sides)
-    return _told(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
+    return _printed_evidence(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
 
 
 def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
@@ -41,7 +41,7 @@ def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: Te
     if any(isinstance(side, MeasuredSample) and not _nested(side) for side in (left, right)):
         return _undefined(left, right, "Definition 4.8 needs two runs of each side, and two observations of each run")
     contrast = Contrast(*(_two_level(side) for side in (left, right)))
-    return _told(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
+    return _printed_evidence(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
 
 
 def nonparametric(
@@ -56,10 +56,10 @@ def nonparametric(
     Of a side without a history its own runs are resampled.
     """
     test = resampled(left, right, rng, draws)
-    return _told(test, test.left, test.right, left, right, relation)
+    return _printed_evidence(test, test.left, test.right, left, right, relation)
 
 
-def _told(
+def _printed_evidence(
     test: Test,
     left: float,
     right: float,

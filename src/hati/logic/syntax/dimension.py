@@ -91,7 +91,11 @@ def _alike(first: Dimension, part: Expression, second: Dimension) -> Dimension:
     if first is None or second is None:
         return first or second
     if dict(first) != dict(second):
-        raise NodeError(part, f"{shortened(part)} is {told(second)}, not {told(first)}", fix="use a unit that fits")
+        raise NodeError(
+            part,
+            f"{shortened(part)} is {dimension_text(second)}, not {dimension_text(first)}",
+            fix="use a unit that fits",
+        )
     return first
 
 
@@ -119,12 +123,12 @@ def check_dimensions(relation: Relation, left: str | None = None, right: str | N
     """
     first, second = side_dimension(relation.left, left), side_dimension(relation.right, right)
     if first is not None and second is not None and dict(first) != dict(second):
-        message = f"the left side is {told(first)}, the right side {told(second)}"
+        message = f"the left side is {dimension_text(first)}, the right side {dimension_text(second)}"
         raise NodeError(relation.right, message, fix="compare what has the same unit")
     amount, known = _amount_dimension(relation.margin), second if first is None else first
     if amount is not None and known is not None and dict(amount) != dict(known):
         assert relation.margin is not None
-        message = f"the margin is {told(amount)}, the sides {told(known)}"
+        message = f"the margin is {dimension_text(amount)}, the sides {dimension_text(known)}"
         raise NodeError(relation.margin.amount, message, fix="give it in a unit that fits, or as a share such as 3%")
 
 
@@ -145,7 +149,7 @@ def check_alike(left: Expression, right: Expression) -> None:
     _alike(dimension(left, None), right, dimension(right, None))
 
 
-def told(dimension: Mapping[str, float]) -> str:
+def dimension_text(dimension: Mapping[str, float]) -> str:
     """A dimension in words.
 
     >>> told({"memory": 1, "time": -1}), told({})

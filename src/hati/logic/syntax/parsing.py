@@ -247,8 +247,8 @@ def _unexpected(source: Source, text: str, base: int, offset: int, terminals: se
         return source.error(base + offset, f"{found!r} means something else here", f"a method is written `{found}`")
     wanted = _wanted(text, offset, terminals)
     if not wanted:
-        return source.error(base + offset, f"{_told(found)} cannot stand here")
-    return source.error(base + offset, f"expected {wanted}, found {_told(found)}")
+        return source.error(base + offset, f"{_token_text(found)} cannot stand here")
+    return source.error(base + offset, f"expected {wanted}, found {_token_text(found)}")
 
 
 def _wanted(text: str, offset: int, terminals: set[str]) -> str:
@@ -263,7 +263,7 @@ def _wanted(text: str, offset: int, terminals: set[str]) -> str:
     return " or ".join(filter(None, [", ".join(expected[:-1]), expected[-1]])) if expected else ""
 
 
-def _told(found: str) -> str:
+def _token_text(found: str) -> str:
     return repr(found[:40]) if found else "the end"
 
 

@@ -70,7 +70,7 @@ FEWEST_OF_TREND = 8
 _NOTHING = 1e-9
 
 
-class Creep(Struct, frozen=True):
+class GradualDrift(Struct, frozen=True):
     """What a value changes by from one index to the next; the interval's level is what was asked for.
 
     A bound is infinite where too few values bound it.
@@ -81,7 +81,7 @@ class Creep(Struct, frozen=True):
     p_value: float
 
 
-def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) -> Creep | None:
+def gradual_drift(values: FloatArray, groups: Index, phi: float, level: float = 0.95) -> GradualDrift | None:
     """The median of the slopes between all pairs of values of one group (level), and Kendall's test of it.
 
     Theil (1950) and Sen (1968), Estimates of the regression coefficient based on Kendall's tau, Journal of the American
@@ -119,10 +119,10 @@ def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) ->
         float(slopes[low - 1]) if low >= 1 else -math.inf,
         float(slopes[high]) if high < len(slopes) else math.inf,
     )
-    return Creep(float(np.median(slopes)), interval, p_value)
+    return GradualDrift(float(np.median(slopes)), interval, p_value)
 
 
-def weighted_creep(values: FloatArray, groups: Index, errors: FloatArray, freedom: float) -> Creep | None:
+def weighted_drift(values: FloatArray, groups: Index, errors: FloatArray, freedom: float) -> GradualDrift | None:
     """The slope by weighted least squares with a level for each group, and Student's test of it; a 95 % interval.
 
     Args:
@@ -151,7 +151,7 @@ def weighted_creep(values: FloatArray, groups: Index, errors: FloatArray, freedo
     slope, error = float(weights @ (times * about)) / size, 1.0 / math.sqrt(size)
     margin = t_quantile(0.975, freedom) * error
     p_value = float(t_two_sided(np.array([abs(slope) / error]), freedom)[0])
-    return Creep(slope, (slope - margin, slope + margin), p_value)
+    return GradualDrift(slope, (slope - margin, slope + margin), p_value)
 
 
 def _blocks(values: FloatArray, groups: Index) -> tuple[FloatArray, FloatArray, Index, int]:

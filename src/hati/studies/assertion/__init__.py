@@ -1,12 +1,12 @@
 """Whether stated requirements hold (the SPL paper): formulas, what was measured, verdicts with their evidence."""
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
-from hati.studies.assertion.book import Book, DefinedRun, Former, SetAside, TakenRuns, taken_runs
 from hati.studies.assertion.costs import Cost, costs_of
-from hati.studies.assertion.foreseen import Foreseen, foreseen, foreseen_rounds
-from hati.studies.assertion.formulas import Answer, SettledFormula, answer, hindrances, judged_formula, unmeasured
+from hati.studies.assertion.expected_runs import ExpectedRuns, expected_rounds, expected_runs
+from hati.studies.assertion.formulas import Answer, SettledFormula, answer, blockers, judged_formula, unmeasured
 from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import STAGE, MeasuredMethod, Requirement, Standard, methods_of
+from hati.studies.assertion.samples import DefinedRun, Former, SampleCollector, SetAside, TakenRuns, taken_runs
 from hati.studies.assertion.sides import asks_single_calls, run_means, side_of
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
@@ -18,16 +18,16 @@ __all__ = [
     "Assertion",
     "Assured",
     "Atom",
-    "Book",
     "Cost",
     "DefinedRun",
-    "Foreseen",
+    "ExpectedRuns",
     "Former",
     "KnownMachine",
     "MeasuredMethod",
     "Portability",
     "Ported",
     "Requirement",
+    "SampleCollector",
     "SetAside",
     "SettledFormula",
     "Standard",
@@ -35,11 +35,11 @@ __all__ = [
     "answer",
     "asks_single_calls",
     "assertion_id",
+    "blockers",
     "check_relation",
     "costs_of",
-    "foreseen",
-    "foreseen_rounds",
-    "hindrances",
+    "expected_rounds",
+    "expected_runs",
     "judge",
     "judged_formula",
     "methods_of",

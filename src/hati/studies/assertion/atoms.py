@@ -12,8 +12,8 @@ from hati.logic import interpret, syntax
 from hati.logic.interpret import EstimateScale, FormulaVerdict, RelationEvidence, Sign
 from hati.logic.syntax import Comparator
 from hati.logic.syntax.dimension import side_dimension
-from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import Standard, methods_of
+from hati.studies.assertion.samples import SampleCollector
 from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of
 
 Pair = tuple[interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit]
@@ -78,12 +78,14 @@ class Atom(Struct, frozen=True):
         """Of its holding."""
         return self.evidence.p_violated
 
-    def is_told_by(self, book: Book) -> bool:
+    def is_told_by(self, book: SampleCollector) -> bool:
         """Whether what was measured of its sides can be shown: it is there, and fit to be judged."""
         return not self.unfit and all(key in book.samples for key in methods_of(self.resolved))
 
 
-def judge(relation: syntax.Relation, book: Book, standard: Standard, early: Early = interpret.decide_early) -> Atom:
+def judge(
+    relation: syntax.Relation, book: SampleCollector, standard: Standard, early: Early = interpret.decide_early
+) -> Atom:
     """Decide a relation without variables; ``early`` is how where it is looked at after each round.
 
     A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
@@ -105,7 +107,7 @@ def _unfit(relation: syntax.Relation, why: str) -> Atom:
     return Atom(relation, relation, _unmeasured(why), "", unfit=True)
 
 
-def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Early) -> Atom:
+def _judged(relation: syntax.Relation, book: SampleCollector, standard: Standard, early: Early) -> Atom:
     missing = [f"{method}: {book.missing[method]}" for method in methods_of(relation) if method in book.missing]
     if missing:
         return Atom(relation, relation, _unmeasured("; ".join(missing)), "")
@@ -123,7 +125,7 @@ def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Ea
     )
 
 
-def _possible(evidence: RelationEvidence, side: syntax.RelationSide, book: Book) -> RelationEvidence:
+def _possible(evidence: RelationEvidence, side: syntax.RelationSide, book: SampleCollector) -> RelationEvidence:
     """With an interval of what is compared with a limit cut where it can have no values; the verdict is as it was."""
     if (
         evidence.scale is not EstimateScale.MEAN
@@ -158,7 +160,7 @@ def _unmeasured(why: str) -> RelationEvidence:
     return RelationEvidence(FormulaVerdict.INCONCLUSIVE, EstimateScale.RATIO, math.nan, (0, 0), remark=why)
 
 
-def _pair(relation: syntax.Relation, book: Book, standard: Standard) -> Pair | None:
+def _pair(relation: syntax.Relation, book: SampleCollector, standard: Standard) -> Pair | None:
     """Both sides; of those measured in rounds the runs of the rounds that have both, None where there is no such."""
     left, right = split_side(relation.left, book), split_side(relation.right, book)
     assert isinstance(left, interpret.MeasuredSample), "a relation of two limits cannot be written"
@@ -253,7 +255,7 @@ def _shifted(
     return replace(side, offset=side.offset + shift)
 
 
-def _own_unit(relation: syntax.Relation, book: Book) -> str:
+def _own_unit(relation: syntax.Relation, book: SampleCollector) -> str:
     """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it; "" of a number."""
     powers = side_dimension(relation.left, unit_of(relation.left, book)) or {}
     above = [_power(name, power) for name, power in powers.items() if power > 0]

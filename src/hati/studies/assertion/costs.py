@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from hati.core import Run
-from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import Made, MeasuredMethod, Requirement, methods_of
+from hati.studies.assertion.samples import SampleCollector
 
 
 class Cost(Struct, frozen=True):
@@ -43,6 +43,6 @@ def costs_of(requirements: Sequence[Requirement], points: Mapping[str, MeasuredM
 
 def _runs(requirement: Requirement, made: Mapping[str, Mapping[str, Run]]) -> dict[str, Run]:
     """Those of a formula's methods by their tasks, each once."""
-    relations = (requirement.resolved(relation, Book()) for relation in requirement.ground.relations)
+    relations = (requirement.resolved(relation, SampleCollector()) for relation in requirement.ground.relations)
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return {task: run for method in methods for task, run in made[method].items()}

@@ -11,8 +11,8 @@ from hati.core import Stopping, replace
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Combined, Connective, FormulaVerdict, Judged
 from hati.studies.assertion.atoms import Atom, Early, judge
-from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import Requirement, Standard, methods_of
+from hati.studies.assertion.samples import SampleCollector
 
 
 class Answer(Struct, frozen=True):
@@ -46,7 +46,10 @@ class SettledFormula(Struct, frozen=True):
 
 
 def answer(
-    requirements: Sequence[Requirement], book: Book, standard: Standard, early: Early = interpret.decide_early
+    requirements: Sequence[Requirement],
+    book: SampleCollector,
+    standard: Standard,
+    early: Early = interpret.decide_early,
 ) -> tuple[Answer, ...]:
     """Judge formulas; a relation that several have is judged once, by ``early`` where it is looked at after each round.
 
@@ -90,7 +93,7 @@ def judged_formula(formula: syntax.Formula, atom: Callable[[syntax.Relation], Ju
 
 def _known(
     requirement: Requirement,
-    book: Book,
+    book: SampleCollector,
     by: Callable[[syntax.Relation], Atom],
     known: dict[str, Atom],
     relation: syntax.Relation,
@@ -115,7 +118,7 @@ def _all_atoms(judged: Judged) -> Iterator[Atom]:
         yield from _all_atoms(part)
 
 
-def hindrances(each: Answer, book: Book) -> tuple[str, ...]:
+def blockers(each: Answer, book: SampleCollector) -> tuple[str, ...]:
     """Why an inconclusive formula is not judged: methods that could not be measured, else relations that are unfit."""
     if each.verdict is not FormulaVerdict.INCONCLUSIVE:
         return ()
@@ -123,9 +126,9 @@ def hindrances(each: Answer, book: Book) -> tuple[str, ...]:
     return unmeasured(each.requirement, book) or unfit
 
 
-def unmeasured(requirement: Requirement, book: Book) -> tuple[str, ...]:
+def unmeasured(requirement: Requirement, book: SampleCollector) -> tuple[str, ...]:
     """The methods of a formula that failed, from the start or from some run on, and why."""
-    relations = [requirement.resolved(relation, Book()) for relation in requirement.ground.relations]
+    relations = [requirement.resolved(relation, SampleCollector()) for relation in requirement.ground.relations]
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return tuple(
         f"{method} could not be measured: {book.failed[method]}" for method in methods if method in book.failed

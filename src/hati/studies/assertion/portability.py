@@ -13,8 +13,8 @@ from hati.core import InputError, parse_unit, replace
 from hati.logic import syntax
 from hati.logic.interpret import ALPHA, MeasuredSample
 from hati.stats import quotient_interval
-from hati.studies.assertion.book import Book, Former, SetAside
 from hati.studies.assertion.requirement import Requirement
+from hati.studies.assertion.samples import Former, SampleCollector, SetAside
 from hati.studies.assertion.sides import side_of, unit_of
 
 EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
@@ -28,7 +28,7 @@ _SHORTEST = 4
 """Of the beginnings of a fingerprint that name it."""
 
 Machines = tuple["KnownMachine", "KnownMachine"]
-Books = tuple[Book, Book]
+Books = tuple[SampleCollector, SampleCollector]
 """What was measured on the first machine, and on the second."""
 
 
@@ -163,7 +163,9 @@ def portability(
     )
 
 
-def _relations(requirements: Sequence[Requirement], book: Book) -> Iterator[tuple[Requirement, syntax.Relation]]:
+def _relations(
+    requirements: Sequence[Requirement], book: SampleCollector
+) -> Iterator[tuple[Requirement, syntax.Relation]]:
     for requirement in requirements:
         for relation in requirement.ground.relations:
             yield requirement, requirement.resolved(relation, book)
@@ -213,7 +215,7 @@ def _compared(
     return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]), interval)
 
 
-def _plain(side: syntax.PerformanceSide, book: Book) -> MeasuredSample:
+def _plain(side: syntax.PerformanceSide, book: SampleCollector) -> MeasuredSample:
     """Without its transformation."""
     taken = side_of(replace(side, transformation=syntax.Observed()), book)
     assert isinstance(taken, MeasuredSample)

@@ -25,7 +25,7 @@ from hati.core import (
 )
 from hati.logic import syntax
 from hati.logic.interpret import ALPHA, MARGIN, Interpretation
-from hati.studies.assertion.book import Book
+from hati.studies.assertion.samples import SampleCollector
 
 STAGE = "assert"
 
@@ -150,12 +150,12 @@ class Requirement:
         """Where it is written."""
         return self.source.place(self.formula.offset)
 
-    def resolved(self, relation: syntax.Relation, book: Book) -> syntax.Relation:
+    def resolved(self, relation: syntax.Relation, book: SampleCollector) -> syntax.Relation:
         """A relation with what is declared in place of its names, but for names by which something was measured."""
         sides = (self._side(side, book) for side in (relation.left, relation.right))
         return replace(relation, left=next(sides), right=next(sides))
 
-    def _side(self, side: syntax.RelationSide, book: Book) -> syntax.RelationSide:
+    def _side(self, side: syntax.RelationSide, book: SampleCollector) -> syntax.RelationSide:
         if not isinstance(side, syntax.PerformanceSide) or book.has(side.measured.method):
             return side
         method = self.declarations.resolved(side.measured.method)

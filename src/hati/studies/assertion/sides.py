@@ -8,7 +8,7 @@ import numpy as np
 
 from hati.core import FloatArray, InputError, Sample, SampledRun, parse_unit, replace
 from hati.logic import interpret, syntax
-from hati.studies.assertion.book import Book
+from hati.studies.assertion.samples import SampleCollector
 
 _OF_CALLS = {"", "wall_time", "cpu_time"}
 _NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}
@@ -26,12 +26,12 @@ def asks_single_calls(side: syntax.PerformanceSide) -> bool:
     return measured.metric in _OF_CALLS and (quantile or syntax.affine(side.transformation) is None)
 
 
-def is_known(side: syntax.RelationSide, book: Book) -> bool:
+def is_known(side: syntax.RelationSide, book: SampleCollector) -> bool:
     """Whether nothing that was measured of a side so far is unfit to tell what is asked of it."""
     if not isinstance(side, syntax.PerformanceSide):
         return True
     try:
-        _see_known(side, book)
+        _known_sample(side, book)
     except UnknowableError:
         return False
     except InputError:
@@ -39,7 +39,7 @@ def is_known(side: syntax.RelationSide, book: Book) -> bool:
     return True
 
 
-def _see_known(side: syntax.PerformanceSide, book: Book) -> Sample:
+def _known_sample(side: syntax.PerformanceSide, book: SampleCollector) -> Sample:
     """What was measured of a side, of single calls where it has to be, and in runs of enough observations."""
     measured = side.measured
     if asks_single_calls(side) and not book.single(measured.method):
@@ -48,11 +48,11 @@ def _see_known(side: syntax.PerformanceSide, book: Book) -> Sample:
             "function that does more"
         )
     sample = book.sample(measured)
-    _see_enough(measured, sample.runs, "run")
+    _validate_observations(measured, sample.runs, "run")
     return sample
 
 
-def _see_enough(measured: syntax.MeasuredStatistic, runs: Sequence[SampledRun], what: str) -> None:
+def _validate_observations(measured: syntax.MeasuredStatistic, runs: Sequence[SampledRun], what: str) -> None:
     statistic = measured.statistic
     least = min((run.steady.size for run in runs), default=statistic.fewest)
     if least < statistic.fewest:
@@ -62,7 +62,7 @@ def _see_enough(measured: syntax.MeasuredStatistic, runs: Sequence[SampledRun], 
         )
 
 
-def side_of(side: syntax.RelationSide, book: Book) -> interpret.MeasuredSample | interpret.Limit:
+def side_of(side: syntax.RelationSide, book: SampleCollector) -> interpret.MeasuredSample | interpret.Limit:
     """What was measured of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
 
     The mean's transformation is of each observation (SPL paper, Definition 3.4); another statistic is taken of each
@@ -76,13 +76,13 @@ def side_of(side: syntax.RelationSide, book: Book) -> interpret.MeasuredSample |
     if isinstance(side, syntax.LimitSide):
         return interpret.Limit(float(syntax.evaluate(side.amount)))
     assert isinstance(side, syntax.PerformanceSide)
-    sample = _see_known(side, book)
+    sample = _known_sample(side, book)
     earlier = book.earlier(side.measured, sample.metric)
-    _see_enough(side.measured, earlier, "earlier run")
+    _validate_observations(side.measured, earlier, "earlier run")
     return interpret.MeasuredSample(_values(side, sample, sample.runs), _values(side, sample, earlier))
 
 
-def split_side(side: syntax.RelationSide, book: Book) -> interpret.MeasuredSample | interpret.Limit:
+def split_side(side: syntax.RelationSide, book: SampleCollector) -> interpret.MeasuredSample | interpret.Limit:
     """The same with what a transformation adds apart, as an offset: it does not make noise larger.
 
     Raises:
@@ -97,7 +97,7 @@ def split_side(side: syntax.RelationSide, book: Book) -> interpret.MeasuredSampl
     return interpret.MeasuredSample(runs, history, line.shift)
 
 
-def least_of(side: syntax.PerformanceSide, book: Book) -> float | None:
+def least_of(side: syntax.PerformanceSide, book: SampleCollector) -> float | None:
     """Below what a side can have no value, in the unit of ``side_of``; None where nothing tells."""
     line = syntax.affine(side.transformation)
     sample = book.sample(side.measured)
@@ -108,14 +108,14 @@ def least_of(side: syntax.PerformanceSide, book: Book) -> float | None:
     return line.shift if all((run.steady >= 0.0).all() for run in sample.runs) else None
 
 
-def rounds_of(side: syntax.RelationSide, book: Book) -> tuple[int | None, ...] | None:
+def rounds_of(side: syntax.RelationSide, book: SampleCollector) -> tuple[int | None, ...] | None:
     """The round of each run of a side; None of a limit."""
     if not isinstance(side, syntax.PerformanceSide):
         return None
     return tuple(run.origin.repetition for run in book.sample(side.measured).runs)
 
 
-def run_means(relation: syntax.Relation, book: Book) -> tuple[FloatArray, FloatArray]:
+def run_means(relation: syntax.Relation, book: SampleCollector) -> tuple[FloatArray, FloatArray]:
     """The means of each side's runs, transformed, shapes (runs,); a limit is one value. In seconds, bytes and the like.
 
     Raises:
@@ -129,7 +129,7 @@ def _means(side: interpret.MeasuredSample | interpret.Limit) -> FloatArray:
     return side.means if isinstance(side, interpret.MeasuredSample) else np.array([side.value])
 
 
-def same_sides(relation: syntax.Relation, book: Book) -> bool:
+def same_sides(relation: syntax.Relation, book: SampleCollector) -> bool:
     """Whether both sides are the same of the same runs, as where a method has two names."""
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.PerformanceSide) and isinstance(right, syntax.PerformanceSide)):
@@ -140,7 +140,7 @@ def same_sides(relation: syntax.Relation, book: Book) -> bool:
     return samples[0].metric == samples[1].metric and samples[0].runs == samples[1].runs
 
 
-def unit_of(side: syntax.RelationSide, book: Book) -> str | None:
+def unit_of(side: syntax.RelationSide, book: SampleCollector) -> str | None:
     """The unit of a side's metric; None of a limit."""
     return _of_a_call(book.sample(side.measured)) if isinstance(side, syntax.PerformanceSide) else None
 

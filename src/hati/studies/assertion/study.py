@@ -25,10 +25,10 @@ from hati.core import (
 from hati.logic import syntax
 from hati.logic.interpret import FormulaVerdict, Interpretation, fewest_alone, fewest_pairs, glance_early
 from hati.studies.assertion.atoms import Atom
-from hati.studies.assertion.book import Book, MeasuredBook
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.formulas import Answer, answer
 from hati.studies.assertion.requirement import STAGE, Made, MeasuredMethod, Requirement, Standard, methods_of
+from hati.studies.assertion.samples import MeasuredSamples, SampleCollector
 from hati.studies.assertion.sides import is_known
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
@@ -49,7 +49,7 @@ class Assured(Struct, frozen=True):
     runs: int
     seconds: float
     costs: tuple[Cost, ...] = ()
-    book: Book = field(default_factory=Book)
+    book: SampleCollector = field(default_factory=SampleCollector)
 
 
 def assertion_id(
@@ -186,7 +186,9 @@ class Assertion(Struct, frozen=True, dict=True):
     @cached_property
     def decidable(self) -> tuple[tuple[syntax.Relation, ...], ...]:
         """The relations of each formula that rounds may decide: none of the same with itself."""
-        resolved = ([each.resolved(one, Book()) for one in each.ground.relations] for each in self.requirements)
+        resolved = (
+            [each.resolved(one, SampleCollector()) for one in each.ground.relations] for each in self.requirements
+        )
         return tuple(tuple(each for each in relations if not self._is_of_itself(each)) for relations in resolved)
 
     def _rounds_of(self, relation: syntax.Relation) -> int:
@@ -215,10 +217,10 @@ class Assertion(Struct, frozen=True, dict=True):
     def _relations(self) -> tuple[syntax.Relation, ...]:
         """Those of all formulas, each once."""
         every = ((each, relation) for each in self.requirements for relation in each.ground.relations)
-        resolved = (each.resolved(relation, Book()) for each, relation in every)
+        resolved = (each.resolved(relation, SampleCollector()) for each, relation in every)
         return tuple({str(relation): relation for relation in resolved}.values())
 
-    def book(self, evidence: Evidence) -> Book:
+    def book(self, evidence: Evidence) -> SampleCollector:
         """What was measured, and why nothing was of what is missing."""
         return self._book(Made.of(evidence.runs))
 
@@ -226,7 +228,7 @@ class Assertion(Struct, frozen=True, dict=True):
         """Those that tell whether it can be measured now."""
         return Made.of([run for run in runs if run.task.id not in self.forgiven])
 
-    def _book(self, made: Made) -> Book:
+    def _book(self, made: Made) -> SampleCollector:
         samples: dict[str, tuple[Sample, ...]] = {}
         missing: dict[str, str] = {}
         for key, point in self.points.items():
@@ -241,7 +243,7 @@ class Assertion(Struct, frozen=True, dict=True):
                 missing[key] = next(_failures(point, made), "it was not measured yet")
         own = {key: point.own for key, point in self.points.items()}
         told = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
-        return MeasuredBook(samples, own=own, missing=missing, failed=self._failed(made, missing), told=told)
+        return MeasuredSamples(samples, own=own, missing=missing, failed=self._failed(made, missing), told=told)
 
     def _failed(self, made: Made, missing: Mapping[str, str]) -> dict[str, str]:
         """Why there is nothing of a method, though it was run; or why it is not run again."""
@@ -276,7 +278,7 @@ class Assertion(Struct, frozen=True, dict=True):
         asked = [self._undecided_methods(atom) for each in open_ for atom in each.atoms]
         return {method for methods in asked if alive.issuperset(methods) for method in methods}
 
-    def _knowable(self, book: Book) -> Set[str]:
+    def _knowable(self, book: SampleCollector) -> Set[str]:
         """The methods of relations that what was measured can tell, as quantiles by runs of enough observations."""
         known = (each for each in self._relations if is_known(each.left, book) and is_known(each.right, book))
         return {method for relation in known for method in methods_of(relation)}

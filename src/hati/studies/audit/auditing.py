@@ -53,7 +53,7 @@ _FAR = 0.005
 """Three rates and more are looked at: an audit should not cry wolf itself."""
 
 
-def cautions(found: Audit) -> tuple[str, ...]:
+def audit_warnings(found: Audit) -> tuple[str, ...]:
     """In sentences; what was measured is beyond its level by more than chance."""
     return tuple(
         text for text in (_wolf(found), _one_sided(found), _drift(found), _coarse(found), _missing(found)) if text
@@ -201,7 +201,7 @@ def audit(
         left_out=tuple(sample for sample in samples if len(sample.runs) < FEWEST_RUNS),
         known={metric: entry for metric, entry in known.items() if any(each.metric == metric for each in wholes)},
     )
-    return replace(found, warnings=cautions(found))
+    return replace(found, warnings=audit_warnings(found))
 
 
 def _choice(known: Mapping[str, Entry[StatisticChoice]], metric: str) -> StatisticChoice | None:

@@ -24,7 +24,7 @@ from hati.core import (
 from hati.studies.comparison import Question
 from hati.studies.effect_drift.conclusion import EffectDrift
 from hati.studies.effect_drift.estimating import drifts
-from hati.studies.failures import failure_reasons, hopeful, nothing_measured
+from hati.studies.failures import failure_reasons, limit_until_first_success, nothing_measured
 
 STAGES = ("before", "after")
 FEWEST_ROUNDS = 2
@@ -76,7 +76,9 @@ class EffectDriftStudy(Struct, frozen=True):
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked."""
-        return hopeful(Plan(tuple(task for task in self.tasks() if task.id not in evidence.known)), evidence)
+        return limit_until_first_success(
+            Plan(tuple(task for task in self.tasks() if task.id not in evidence.known)), evidence
+        )
 
     def conclude(self, evidence: Evidence) -> EffectDrift:
         """How each effect changed, from the rounds and the configurations that are complete.

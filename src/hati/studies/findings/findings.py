@@ -8,23 +8,23 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from hati.core import Event, Finding, FindingState, Happening, Size, Spot, digest
+from hati.core import Event, EventKind, Finding, FindingState, SeriesKey, Size, digest
 from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.gate import Broken, GateConclusion
 
-TRANSITIONS: Mapping[tuple[FindingState, Happening], FindingState] = {
-    (FindingState.NEW, Happening.SEEN): FindingState.CONFIRMED,
-    (FindingState.NEW, Happening.GROWN): FindingState.CONFIRMED,
-    (FindingState.NEW, Happening.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
-    (FindingState.NEW, Happening.GONE): FindingState.RESOLVED,
-    (FindingState.CONFIRMED, Happening.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
-    (FindingState.CONFIRMED, Happening.GONE): FindingState.RESOLVED,
-    (FindingState.ACKNOWLEDGED, Happening.GROWN): FindingState.REOPENED,
-    (FindingState.ACKNOWLEDGED, Happening.GONE): FindingState.RESOLVED,
-    (FindingState.RESOLVED, Happening.SEEN): FindingState.REOPENED,
-    (FindingState.RESOLVED, Happening.GROWN): FindingState.REOPENED,
-    (FindingState.REOPENED, Happening.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
-    (FindingState.REOPENED, Happening.GONE): FindingState.RESOLVED,
+TRANSITIONS: Mapping[tuple[FindingState, EventKind], FindingState] = {
+    (FindingState.NEW, EventKind.SEEN): FindingState.CONFIRMED,
+    (FindingState.NEW, EventKind.GROWN): FindingState.CONFIRMED,
+    (FindingState.NEW, EventKind.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
+    (FindingState.NEW, EventKind.GONE): FindingState.RESOLVED,
+    (FindingState.CONFIRMED, EventKind.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
+    (FindingState.CONFIRMED, EventKind.GONE): FindingState.RESOLVED,
+    (FindingState.ACKNOWLEDGED, EventKind.GROWN): FindingState.REOPENED,
+    (FindingState.ACKNOWLEDGED, EventKind.GONE): FindingState.RESOLVED,
+    (FindingState.RESOLVED, EventKind.SEEN): FindingState.REOPENED,
+    (FindingState.RESOLVED, EventKind.GROWN): FindingState.REOPENED,
+    (FindingState.REOPENED, EventKind.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
+    (FindingState.REOPENED, EventKind.GONE): FindingState.RESOLVED,
 }
 """What becomes of a finding; whatever is not here leaves it as it is. No hand resolves one: only measuring does."""
 
@@ -34,7 +34,7 @@ def findings_of(events: Iterable[Event]) -> tuple[Finding, ...]:
     grouped: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         grouped[event.finding].append(event)
-    found = [finding_of(own) for own in grouped.values() if any(event.what is Happening.SEEN for event in own)]
+    found = [finding_of(own) for own in grouped.values() if any(event.what is EventKind.SEEN for event in own)]
     return tuple(sorted(found, key=lambda finding: (finding.since, finding.id)))
 
 
@@ -44,7 +44,7 @@ def finding_of(events: Sequence[Event]) -> Finding:
     What comes before it was first seen, as the clocks of two machines can have it, counts as nothing.
     """
     ordered = sorted({event.id: event for event in events}.values(), key=lambda event: (event.at, event.id))
-    first = next(place for place, event in enumerate(ordered) if event.what is Happening.SEEN)
+    first = next(place for place, event in enumerate(ordered) if event.what is EventKind.SEEN)
     opening = ordered[first]
     found = Finding(
         id=opening.finding,
@@ -54,7 +54,7 @@ def finding_of(events: Sequence[Event]) -> Finding:
         revision=opening.revision,
         sizes=dict(opening.sizes),
         since=opening.at,
-        untold=Happening.SEEN,
+        untold=EventKind.SEEN,
         events=tuple(ordered),
     )
     for event in ordered[first + 1 :]:
@@ -64,8 +64,8 @@ def finding_of(events: Sequence[Event]) -> Finding:
 
 def _after(found: Finding, event: Event) -> Finding:
     state = found.state if _of_its_own(found, event) else TRANSITIONS.get((found.state, event.what), found.state)
-    sizes: dict[Spot, Size] = {**found.sizes, **event.sizes}
-    human = event.what is Happening.ACKNOWLEDGED
+    sizes: dict[SeriesKey, Size] = {**found.sizes, **event.sizes}
+    human = event.what is EventKind.ACKNOWLEDGED
     return Finding(
         id=found.id,
         worse=found.worse,
@@ -76,25 +76,25 @@ def _after(found: Finding, event: Event) -> Finding:
         since=found.since,
         author=event.author if human else found.author,
         reason=event.reason if human else found.reason,
-        untold=_untold(found, state, event),
+        untold=_news(found, state, event),
         events=found.events,
     )
 
 
 def _of_its_own(found: Finding, event: Event) -> bool:
     """Whether it is the measurement that opened a finding which sees it at more spots: none confirms itself."""
-    opening = next(each for each in found.events if each.what is Happening.SEEN)
-    return found.state is FindingState.NEW and event.what is Happening.SEEN and event.study == opening.study
+    opening = next(each for each in found.events if each.what is EventKind.SEEN)
+    return found.state is FindingState.NEW and event.what is EventKind.SEEN and event.study == opening.study
 
 
-def _untold(found: Finding, state: FindingState, event: Event) -> Happening | None:
+def _news(found: Finding, state: FindingState, event: Event) -> EventKind | None:
     """Growth, resolution and reopening are news; having been told ends it."""
-    if event.what is Happening.TOLD:
+    if event.what is EventKind.TOLD:
         return None
     changed = state is not found.state
-    if event.what is Happening.GONE:
-        return Happening.GONE if changed else found.untold
-    if event.what is Happening.GROWN or (changed and state is FindingState.REOPENED):
+    if event.what is EventKind.GONE:
+        return EventKind.GONE if changed else found.untold
+    if event.what is EventKind.GROWN or (changed and state is FindingState.REOPENED):
         return event.what
     return found.untold
 
@@ -119,9 +119,9 @@ class Sighting(Struct, frozen=True):
     reference: str
     revision: str
     between: frozenset[str]
-    worse: Mapping[Spot, Size]
-    better: Mapping[Spot, Size]
-    same: frozenset[Spot]
+    worse: Mapping[SeriesKey, Size]
+    better: Mapping[SeriesKey, Size]
+    same: frozenset[SeriesKey]
     covered: frozenset[str]
 
 
@@ -135,8 +135,8 @@ class Report(Struct, frozen=True):
 
 def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozenset[str]) -> Sighting:
     """What a gate saw, over all configurations and in strata."""
-    worse: dict[Spot, Size] = {}
-    better: dict[Spot, Size] = {}
+    worse: dict[SeriesKey, Size] = {}
+    better: dict[SeriesKey, Size] = {}
     same = set()
     for row in (*found.rows, *(each.comparison for each in found.strata)):
         spot = spot_of(row)
@@ -174,21 +174,21 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
             whole = finding.id in sighting.covered
             if own:
                 what = _happening(finding, own, sighting.reference)
-                kept = whole or what is Happening.GROWN
+                kept = whole or what is EventKind.GROWN
                 sizes_told = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
                 told.append(_event(finding.id, what, sighting, at, sizes_told))
                 left = {spot: size for spot, size in left.items() if spot not in own}
             elif whole and _gone(finding, sighting):
-                told.append(_event(finding.id, Happening.GONE, sighting, at, {}))
+                told.append(_event(finding.id, EventKind.GONE, sighting, at, {}))
         if left:
             opened = finding_id(worse, sighting.reference, sighting.revision)
-            told.append(_event(opened, Happening.SEEN, sighting, at, left))
+            told.append(_event(opened, EventKind.SEEN, sighting, at, left))
     return told
 
 
 def concluded(study: str, reference: str, revision: str, at: datetime) -> Event:
     """That all which a measurement says of findings is kept and told, also where that is nothing: of no finding."""
-    return Event("", Happening.TOLD, at, study, reference, revision)
+    return Event("", EventKind.TOLD, at, study, reference, revision)
 
 
 def is_concluded(study: str, last: datetime, events: Iterable[Event]) -> bool:
@@ -220,8 +220,8 @@ def reports(
         event = measured.get(finding.id)
         if event is None:
             continue
-        known = _known(were.get(finding.id), event.revision, merged) and event.what is not Happening.GROWN
-        there = finding.worse and event.what is not Happening.GONE
+        known = _known(were.get(finding.id), event.revision, merged) and event.what is not EventKind.GROWN
+        there = finding.worse and event.what is not EventKind.GONE
         yield Report(finding, finding.untold is not None, there and not known)
 
 
@@ -234,47 +234,47 @@ def _known(finding: Finding | None, revision: str, merged: frozenset[str]) -> bo
 
 def _grew_at(finding: Finding, revision: str) -> bool:
     """Whether the revision made it worse, and nobody acknowledged that."""
-    said = [place for place, event in enumerate(finding.events) if event.what is Happening.ACKNOWLEDGED]
+    said = [place for place, event in enumerate(finding.events) if event.what is EventKind.ACKNOWLEDGED]
     since = finding.events[said[-1] + 1 :] if said else finding.events
-    return any(event.what is Happening.GROWN and event.revision == revision for event in since)
+    return any(event.what is EventKind.GROWN and event.revision == revision for event in since)
 
 
 def _about(finding: Finding, sighting: Sighting) -> bool:
     return finding.revision in sighting.between or finding.revision == sighting.revision
 
 
-def _shows(finding: Finding, spot: Spot) -> bool:
+def _shows(finding: Finding, spot: SeriesKey) -> bool:
     return any((spot.benchmark, spot.metric) == (known.benchmark, known.metric) for known in finding.sizes)
 
 
-def _happening(finding: Finding, sizes: Mapping[Spot, Size], reference: str) -> Happening:
-    anywhere = _as_told(finding.events)
-    alike = _as_told([event for event in finding.events if not event.sizes or event.reference == reference])
+def _happening(finding: Finding, sizes: Mapping[SeriesKey, Size], reference: str) -> EventKind:
+    anywhere = _reported_sizes(finding.events)
+    alike = _reported_sizes([event for event in finding.events if not event.sizes or event.reference == reference])
     for spot, size in sizes.items():
         known = alike.get(spot, anywhere.get(spot))
         if known is not None and (size.low > known.high if known.ratio > 1.0 else size.high < known.low):
-            return Happening.GROWN
-    return Happening.SEEN
+            return EventKind.GROWN
+    return EventKind.SEEN
 
 
-def _as_told(events: Sequence[Event]) -> Mapping[Spot, Size]:
+def _reported_sizes(events: Sequence[Event]) -> Mapping[SeriesKey, Size]:
     """The sizes that people know: those of when they were told last, or acknowledged it.
 
     What opens a finding, or opens it again, and what has grown is to be told, and counts at once. What is merely seen
     again does not: else many small steps would never be a growth.
     """
-    seen: dict[Spot, Size] = {}
-    told: dict[Spot, Size] = {}
+    seen: dict[SeriesKey, Size] = {}
+    told: dict[SeriesKey, Size] = {}
     resolved = False
     for event in events:
         seen |= event.sizes
-        if event.what in {Happening.TOLD, Happening.ACKNOWLEDGED}:
+        if event.what in {EventKind.TOLD, EventKind.ACKNOWLEDGED}:
             told = dict(seen)
-        elif event.what is Happening.GROWN or resolved:
+        elif event.what is EventKind.GROWN or resolved:
             told |= event.sizes
         else:
             told = {**event.sizes, **told}
-        resolved = event.what is Happening.GONE or (resolved and not event.sizes)
+        resolved = event.what is EventKind.GONE or (resolved and not event.sizes)
     return told
 
 
@@ -284,7 +284,7 @@ def _gone(finding: Finding, sighting: Sighting) -> bool:
     return bool(measured) and not still
 
 
-def _event(finding: str, what: Happening, sighting: Sighting, at: datetime, sizes: Mapping[Spot, Size]) -> Event:
+def _event(finding: str, what: EventKind, sighting: Sighting, at: datetime, sizes: Mapping[SeriesKey, Size]) -> Event:
     return Event(
         finding=finding,
         what=what,
@@ -296,9 +296,9 @@ def _event(finding: str, what: Happening, sighting: Sighting, at: datetime, size
     )
 
 
-def spot_of(row: Comparison) -> Spot:
+def spot_of(row: Comparison) -> SeriesKey:
     """Where a comparison is of: its configuration is the stratum's, and empty over all."""
-    return Spot(row.benchmark, row.metric.name, str(row.configuration), str(row.workload), row.after.machine)
+    return SeriesKey(row.benchmark, row.metric.name, str(row.configuration), str(row.workload), row.after.machine)
 
 
 def _size(row: Comparison) -> Size | None:

@@ -4,20 +4,20 @@ Rounds of interleaved pairs; a round is the unit of replication. What looks chan
 is told: both stages test at the square root of the level, so that together they err at the level.
 """
 
-from hati.studies.gate.carriers import Carrier, carriers
+from hati.studies.gate.affected_options import AffectedOption, affected_options
 from hati.studies.gate.conclusion import Broken, GateConclusion, WarmUpCut
 from hati.studies.gate.rounds import Cell, Group, groups
 from hati.studies.gate.study import Gate, gate_id, runs_to_decide
 
 __all__ = [
+    "AffectedOption",
     "Broken",
-    "Carrier",
     "Cell",
     "Gate",
     "GateConclusion",
     "Group",
     "WarmUpCut",
-    "carriers",
+    "affected_options",
     "gate_id",
     "groups",
     "runs_to_decide",

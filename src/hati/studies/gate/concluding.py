@@ -11,7 +11,7 @@ from hati.core import Configuration, MeasurementError, Revision, Run, usage
 from hati.harness import disturbances
 from hati.studies.comparison import Change, ChangeVerdict, Comparison, Side, ratio_of
 from hati.studies.failures import nothing_measured
-from hati.studies.gate.carriers import Carrier, carriers
+from hati.studies.gate.affected_options import AffectedOption, affected_options
 from hati.studies.gate.conclusion import Broken, GateConclusion, StratumChange
 from hati.studies.gate.judging import GateJudgement
 from hati.studies.gate.rounds import Cell, Group, Stage, hopeless, pairs_of
@@ -39,7 +39,7 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
         question=found.question,
         rows=tuple(row for group, row in told if group.stratum is None),
         strata=tuple(StratumChange(group.stratum, row) for group, row in told if group.stratum is not None),
-        carriers=tuple(_carriers(found, [group for group, row in told if row.change.told])),
+        affected_options=tuple(_affected_options(found, [group for group, row in told if row.change.told])),
         broken=broken,
         explored=_rounds(found, Stage.EXPLORING),
         confirmed=_rounds(found, Stage.CONFIRMING),
@@ -136,7 +136,7 @@ def _runs(found: GateJudgement, group: Group, side: int) -> Iterator[Run]:
                 yield run
 
 
-def _carriers(found: GateJudgement, told: list[Group]) -> Iterator[Carrier]:
+def _affected_options(found: GateJudgement, told: list[Group]) -> Iterator[AffectedOption]:
     """For each benchmark and metric that changed anywhere, from the rounds in which all of its cells were measured."""
     for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in told):
         group = next(
@@ -153,7 +153,7 @@ def _carriers(found: GateJudgement, told: list[Group]) -> Iterator[Carrier]:
         configurations = [cell.configuration for cell in cells]
         crossed = {name for cell in cells for name in cell.stratum}
         alpha, limit = found.question.alpha, found.limit(group)
-        yield from carriers(benchmark, metric, configurations, whole, alpha, limit, crossed)
+        yield from affected_options(benchmark, metric, configurations, whole, alpha, limit, crossed)
 
 
 def _broken(found: GateJudgement, reference: Revision, revision: Revision) -> Iterator[Broken]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from hati.core import Assignment, Configuration, Revision
 from hati.knowledge import Coverage
 from hati.studies.comparison import ChangeVerdict, Comparison, Question
-from hati.studies.gate.carriers import Carrier
+from hati.studies.gate.affected_options import AffectedOption
 
 
 class Broken(Struct, frozen=True):
@@ -39,7 +39,7 @@ class WarmUpCut(Struct, frozen=True):
 class GateConclusion(Struct, frozen=True):
     """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
 
-    ``carriers`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
+    ``affected_options`` are those on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
     ``unconfirmed`` names what looked changed and was not so on fresh runs, ``suspected`` what looks changed and is not
     decided yet. ``coverage`` says of each benchmark what was
     measured of its space, ``warm_ups`` what is left out of runs whose benchmark states no warm-up.
@@ -51,7 +51,7 @@ class GateConclusion(Struct, frozen=True):
     question: Question
     rows: tuple[Comparison, ...]
     strata: tuple[StratumChange, ...]
-    carriers: tuple[Carrier, ...]
+    affected_options: tuple[AffectedOption, ...]
     broken: tuple[Broken, ...]
     explored: int
     confirmed: int

@@ -25,7 +25,7 @@ from hati.core import (
 )
 from hati.harness import disturbances
 from hati.harness.interference import FEWEST
-from hati.studies.failures import hopeful, remarked
+from hati.studies.failures import limit_until_first_success, remarked
 from hati.studies.measurement.conclusion import MeasurementConclusion, summarise
 
 STAGE = "measurement"
@@ -65,7 +65,7 @@ class Measurement(Struct, frozen=True):
         """The tasks that are left, or the next batch of them; none where all runs so far have failed."""
         left = self.budget.left(evidence)
         plan = Plan(self._next(evidence, self._batch(left)), 0 if math.isinf(left.runs) else int(left.runs))
-        return hopeful(plan.within(left), evidence)
+        return limit_until_first_success(plan.within(left), evidence)
 
     def conclude(self, evidence: Evidence) -> MeasurementConclusion:
         """A summary of each configuration and metric.

@@ -4,7 +4,7 @@ The differences of pairs are what is tested: what changes slowly on a machine ca
 """
 
 from hati.studies.paired.conclusion import PairedConclusion, Variant, Weighed, shared_metrics
-from hati.studies.paired.deciding import Contest
+from hati.studies.paired.deciding import PairedDesign
 from hati.studies.paired.study import PairedComparison, paired_id
 
-__all__ = ["Contest", "PairedComparison", "PairedConclusion", "Variant", "Weighed", "paired_id", "shared_metrics"]
+__all__ = ["PairedComparison", "PairedConclusion", "PairedDesign", "Variant", "Weighed", "paired_id", "shared_metrics"]

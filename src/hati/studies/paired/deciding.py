@@ -33,7 +33,7 @@ POWER = 0.8
 STAGES = ("before", "after")
 
 
-class Contest(NamedTuple):
+class PairedDesign(NamedTuple):
     """What is compared and how: two variants of a revision on a machine, what is asked, and when it ends."""
 
     before: Variant
@@ -83,13 +83,15 @@ class _Found(NamedTuple):
         return ChangeVerdict.SLOWER if (self.judged.estimate > 0.0) == lower else ChangeVerdict.FASTER
 
 
-def decided(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
+def decided(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
     """Whether every metric has a verdict."""
     found = _found(contest, evidence, metrics)
     return len(found) == len(metrics) and all(each.verdict is not ChangeVerdict.INCONCLUSIVE for each in found)
 
 
-def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Comparisons, tuple[Weighed, ...]]:
+def weigh(
+    contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]
+) -> tuple[Comparisons, tuple[Weighed, ...]]:
     """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
     found, question = _found(contest, evidence, metrics), contest.question
     rows = tuple(_row(contest, each, question.alpha / len(found)) for each in found)
@@ -98,7 +100,7 @@ def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tu
     return Comparisons(question.alpha, question.margin, str(question.statistic), rows, 0.0, {}, ()), rests_on
 
 
-def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
+def _found(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
     pairs = {metric: found for metric in metrics if (found := complete(evidence, metric))}
     made = {metric: _values(found, metric, contest.choice(metric).statistic) for metric, found in pairs.items()}
     judged = {metric: _judged(contest, pairs[metric], metric, values) for metric, values in made.items()}
@@ -111,7 +113,7 @@ def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> l
     ]
 
 
-def _judged(contest: Contest, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: PairValues) -> AnyJudged:
+def _judged(contest: PairedDesign, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: PairValues) -> AnyJudged:
     question = contest.question
     limit = 0.0 if values.scale == 0.0 else question.limit
     means = None
@@ -131,7 +133,7 @@ def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statist
     return PairValues(sides[:, 0], sides[:, 1])
 
 
-def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
+def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
     """``alpha`` is the level of a metric by itself, at first."""
     values, judged = found.values, found.judged
     scale = values.scale
@@ -169,7 +171,7 @@ def _needed(found: _Found, alpha: float) -> int | None:
     return max(needed, found.judged.pairs + 1)
 
 
-def _side(contest: Contest, found: _Found, side: int) -> Side:
+def _side(contest: PairedDesign, found: _Found, side: int) -> Side:
     judged, shown = found.judged, found.values
     if isinstance(judged, JudgedWithMean) and judged.of_tail:
         shown = _values(found.pairs, found.metric, MEAN)

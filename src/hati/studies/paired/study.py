@@ -10,7 +10,7 @@ from hati.core import Budget, Evidence, InputError, Metric, Pairing, Plan, Stopp
 from hati.harness import first_of_pair
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
 from hati.studies.paired.conclusion import PairedConclusion, Variant
-from hati.studies.paired.deciding import STAGES, Contest, complete, decided, weigh
+from hati.studies.paired.deciding import STAGES, PairedDesign, complete, decided, weigh
 
 BATCH = 16
 """Pairs that are planned at a time where a budget in time says how many there are."""
@@ -49,7 +49,7 @@ class PairedComparison(Struct, frozen=True):
     """
 
     id: StudyId
-    contest: Contest
+    contest: PairedDesign
     metrics: tuple[Metric, ...]
     budget: Budget
 

@@ -16,7 +16,7 @@ from hati.studies.recalibration.deciding import (
     due,
     residual_shift,
 )
-from hati.studies.recalibration.prediction import MainEffectPrediction, Prior, bygone_space, values_of
+from hati.studies.recalibration.prediction import MainEffectPrediction, Prior, earlier_space, values_of
 
 __all__ = [
     "TOLERANCE",
@@ -31,8 +31,8 @@ __all__ = [
     "RecalibrationCondition",
     "ResidualShift",
     "Since",
-    "bygone_space",
     "due",
+    "earlier_space",
     "effect_changes",
     "residual_shift",
     "values_of",

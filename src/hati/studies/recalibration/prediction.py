@@ -37,7 +37,7 @@ def values_of(runs: Iterable[Run], metric: Metric, configurations: Sequence[Conf
 _MOST_GONE = 8
 
 
-def bygone_space(choice: Choice, options: Sequence[str], made: Iterable[Configuration], today: Space) -> Space | None:
+def earlier_space(choice: Choice, options: Sequence[str], made: Iterable[Configuration], today: Space) -> Space | None:
     """The two-setting options of which ``made`` are configurations of a chosen fraction; None where these do not tell.
 
     The order of an option's settings, which decides the sign of its effect, is today's; of one that is gone, one in

@@ -20,7 +20,7 @@ from hati.core import (
     replace,
 )
 from hati.space import Space
-from hati.studies.failures import failure_reasons, hopeful
+from hati.studies.failures import failure_reasons, limit_until_first_success
 from hati.studies.recommendation.candidates import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
@@ -93,7 +93,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         for each in self.rounds(evidence):
             left = Plan(tuple(task for task in self.tasks(each) if task.id not in evidence.known))
             if left:
-                return hopeful(left, evidence)
+                return limit_until_first_success(left, evidence)
         return Plan(())
 
     def tasks(self, each: Round) -> tuple[Task, ...]:

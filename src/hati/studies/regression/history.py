@@ -6,7 +6,15 @@ import numpy as np
 
 from hati.core import Better, FloatArray, InputError, Metric, replace
 from hati.core.wording import listed
-from hati.stats import FEWEST_VALUES, Creep, Dependence, benjamini_hochberg, creep, normal_scores, weighted_creep
+from hati.stats import (
+    FEWEST_VALUES,
+    Dependence,
+    GradualDrift,
+    benjamini_hochberg,
+    gradual_drift,
+    normal_scores,
+    weighted_drift,
+)
 from hati.stats.effects.least_squares import Index
 from hati.stats.series.change_test import FEWEST
 from hati.stats.series.dependence import equal_persistence
@@ -255,16 +263,16 @@ def _trend(series: Series, found: SeriesLevels, start: int, alpha: float) -> Tre
     )
 
 
-def _line(series: Series, found: SeriesLevels, start: int, values: FloatArray, strata: Index) -> Creep | None:
+def _line(series: Series, found: SeriesLevels, start: int, values: FloatArray, strata: Index) -> GradualDrift | None:
     """Within the levels from a start on; None of too few values."""
     if found.freedom:
-        return weighted_creep(values, strata, found.errors[start:], found.freedom)
-    first = creep(values, strata, 0.0)
+        return weighted_drift(values, strata, found.errors[start:], found.freedom)
+    first = gradual_drift(values, strata, 0.0)
     if first is None or not start:
-        return first if first is None else creep(values, strata, found.persistence)
+        return first if first is None else gradual_drift(values, strata, found.persistence)
     # What drifts from the baseline on is noise that wanders where all of the series is looked at.
     straight = values - first.slope * _middle(len(values))
-    return creep(values, strata, _persistence(series, found, straight, strata))
+    return gradual_drift(values, strata, _persistence(series, found, straight, strata))
 
 
 def _trend_p_value(concluded: HistoryConclusion) -> float:

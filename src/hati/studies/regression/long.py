@@ -18,8 +18,8 @@ from hati.stats import (
     change_points,
     change_size,
     clipped_around_neighbours,
-    creep,
     detectable_step,
+    gradual_drift,
     normal_scores,
     place_interval,
     position_steps,
@@ -197,7 +197,7 @@ def _times(series: SeriesValues) -> FloatArray:
 
 
 def _slope(series: SeriesValues, strata: Index) -> float:
-    line = creep(series.values, strata, 0.0)
+    line = gradual_drift(series.values, strata, 0.0)
     return 0.0 if line is None else line.slope
 
 

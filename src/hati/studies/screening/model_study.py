@@ -15,11 +15,11 @@ from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.screening_model import ScreeningModel, ShownEffects
 from hati.studies.screening.analysis.suspects import with_suspects
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
-from hati.studies.screening.conclusions.cautions import partial_warnings
 from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
-from hati.studies.screening.conclusions.model_cautions import follow_up_warnings
 from hati.studies.screening.conclusions.model_conclusion import ConclusionBuilder
+from hati.studies.screening.conclusions.model_warnings import follow_up_warnings
 from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.conclusions.warnings import partial_warnings
 from hati.studies.screening.follow_up.claims import with_flips
 from hati.studies.screening.follow_up.flips import is_flip
 from hati.studies.screening.follow_up.follow_up import FollowedDesign, FollowUp

@@ -42,9 +42,9 @@ from hati.studies.screening.conclusion import (
     ScreeningConclusion,
     option_summaries,
 )
-from hati.studies.screening.conclusions.cautions import Situation, warnings
 from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
 from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.conclusions.warnings import Situation, warnings
 from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
 from hati.studies.screening.follow_up.reruns import Reruns, design_reruns, repeated, reruns_made, settled
 from hati.studies.screening.planning.forecast import ALPHA, RELEVANT

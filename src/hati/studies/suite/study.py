@@ -26,7 +26,7 @@ from hati.core import (
 from hati.design.configurations import run_order
 from hati.design.suites.suite import Suite, centred_columns, screening_suite
 from hati.space import Space, count, enumerate_configurations, sample
-from hati.studies.failures import hopeful
+from hati.studies.failures import limit_until_first_success
 from hati.studies.suite.conclusion import Agreement, StratumEstimate, SuiteConclusion, SuiteScale
 from hati.studies.suite.estimates import (
     FULL,
@@ -240,7 +240,7 @@ class SuiteStudy:
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return hopeful(left, evidence)
+        return limit_until_first_success(left, evidence)
 
     def conclude(self, evidence: Evidence) -> SuiteConclusion:
         """What the runs say of the whole space, complete or not.

@@ -12,8 +12,8 @@ from hati.design.optimal.augmentation import Augmentation, augment, confounded
 from hati.design.optimal.candidates import from_levels
 from hati.design.optimal.search import Replication
 from hati.stats import Term
-from hati.studies.failures import hopeful
-from hati.studies.screening.conclusions.cautions import confounded_warning
+from hati.studies.failures import limit_until_first_success
+from hati.studies.screening.conclusions.warnings import confounded_warning
 from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -98,7 +98,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in random order; no more than five before a first run has worked."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return hopeful(left, evidence)
+        return limit_until_first_success(left, evidence)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:

@@ -14,8 +14,8 @@ from hati.design.optimal.basis import Identified, identified
 from hati.design.optimal.candidates import Candidates, candidates, from_levels
 from hati.design.optimal.coding import Levels, Model
 from hati.stats import ModelTerms, Term, forward_selection
-from hati.studies.failures import hopeful
-from hati.studies.screening.conclusions.cautions import confounded_warning
+from hati.studies.failures import limit_until_first_success
+from hati.studies.screening.conclusions.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     ORDER_UNKNOWN,
@@ -137,7 +137,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return hopeful(left, evidence)
+        return limit_until_first_success(left, evidence)
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
         """Whether the model predicts, which effects hold, and what that says of the screening."""

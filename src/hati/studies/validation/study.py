@@ -26,8 +26,8 @@ from hati.design.optimal.search import Replication
 from hati.stats import Term
 from hati.stats.effects.effect_models import BOUND, EffectModels, Effects
 from hati.stats.inference.distributions import normal_tails
-from hati.studies.failures import hopeful
-from hati.studies.screening.conclusions.cautions import confounded_warning
+from hati.studies.failures import limit_until_first_success
+from hati.studies.screening.conclusions.warnings import confounded_warning
 from hati.studies.validation.assumptions import Sharing, assumptions
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -110,7 +110,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         for stage in self._stages(evidence):
             left = tuple(task for task in stage.tasks if task.id not in evidence.known)
             if left:
-                return hopeful(Plan(left), evidence)
+                return limit_until_first_success(Plan(left), evidence)
         return Plan()
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:

@@ -76,7 +76,7 @@ class KeptBuilds:
         marks = {
             mark.stem: mark for mark in sorted(self._root.glob(f"*{_MARK}"), key=lambda mark: mark.stat().st_mtime)
         }
-        sizes = {name: _told_size(mark) for name, mark in marks.items()}
+        sizes = {name: _recorded_size(mark) for name, mark in marks.items()}
         for name, mark in marks.items():
             if sum(sizes.values()) <= self._most:
                 break
@@ -110,7 +110,7 @@ def _lock(root: Path, kind: int) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _told_size(mark: Path) -> int:
+def _recorded_size(mark: Path) -> int:
     try:
         return int(json.loads(mark.read_text())["bytes"])
     except (OSError, ValueError, TypeError, KeyError):

@@ -54,7 +54,7 @@ def parse_filter(pattern: str) -> re.Pattern[str]:
 
 
 def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
-    from hati.subject.samples.book import SampleBuilder
+    from hati.subject.samples.building import SampleBuilder
     from hati.subject.samples.reading import READERS, detected
     from hati.subject.samples.source import OpenedFile
 

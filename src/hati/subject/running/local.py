@@ -137,7 +137,7 @@ class LocalSubject:
         except InputError as error:
             outcome, detail = Outcome.NOT_STARTED, str(error)
         except OSError as error:
-            outcome, detail = Outcome.NOT_STARTED, _told(error)
+            outcome, detail = Outcome.NOT_STARTED, _error_text(error)
         seen = ending if outcome.started else None
         return Run(
             task,
@@ -225,7 +225,7 @@ def _server_key(benchmark: Benchmark, task: Task, tree: Tree) -> str:
     return digest(about)
 
 
-def _told(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     where = f" {error.filename}" if error.filename else ""
     fix = "; free some space" if error.errno == errno.ENOSPC else ""
     return f"cannot write{where}: {error.strerror}{fix}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from hati.core import Better, Metric, SampledRun
-from hati.subject.samples.book import Label, SampleBuilder, direction, single, summary_only
+from hati.subject.samples.building import Label, SampleBuilder, direction, single, summary_only
 from hati.subject.samples.document import JsonNode
 
 PREFIX = b"window.BENCHMARK_DATA"

@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from itertools import product
 
 from hati.core import Configuration, Metric, SampledRun, Workload
-from hati.subject.samples.book import Label, SampleBuilder, direction, observations, optional_text, single, summary_only
+from hati.subject.samples.building import (
+    Label,
+    SampleBuilder,
+    direction,
+    observations,
+    optional_text,
+    single,
+    summary_only,
+)
 from hati.subject.samples.document import JsonNode
 
 _VERSION = 2

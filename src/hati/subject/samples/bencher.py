@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hati.core import Better, Metric
-from hati.subject.samples.book import Label, SampleBuilder, direction, single, summary_only
+from hati.subject.samples.building import Label, SampleBuilder, direction, single, summary_only
 from hati.subject.samples.document import JsonNode
 
 _MEASURES = {  # Bencher's built-in measures

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hati.core import Better, InputError, Metric
 from hati.space.feature_model.xml import Element, parse_xml
-from hati.subject.samples.book import Complain, Label, SampleBuilder, single, summary_only
+from hati.subject.samples.building import Complain, Label, SampleBuilder, single, summary_only
 
 _TIME = Metric("time", "ns", Better.LOWER)
 _CASE, _RESULTS = "TestCase", "BenchmarkResults"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import InputError, Metric, Place, SampledRun
-from hati.subject.samples.book import Label, SampleBuilder, observations
+from hati.subject.samples.building import Label, SampleBuilder, observations
 from hati.subject.samples.document import JsonNode
 
 _TIME = Metric("time", "ns")

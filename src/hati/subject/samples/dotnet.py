@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Workload
-from hati.subject.samples.book import Label, SampleBuilder, observations, optional_text, values_run
+from hati.subject.samples.building import Label, SampleBuilder, observations, optional_text, values_run
 from hati.subject.samples.document import JsonNode
 
 STREAMED = ("Benchmarks",)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, is_unit
-from hati.subject.samples.book import Complain, Label, SampleBuilder, direction, values_run
+from hati.subject.samples.building import Complain, Label, SampleBuilder, direction, values_run
 
 _NAMES = {"ns/op": "time", "MB/s": "throughput", "B/op": "memory", "allocs/op": "allocations"}
 _BENCHMARK = re.compile(r"Benchmark\S*\s+\d")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hati.core import Metric, SampledRun
-from hati.subject.samples.book import (
+from hati.subject.samples.building import (
     Label,
     SampleBuilder,
     direction,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hati.core import Better, Configuration, Metric, Origin, SampledRun, Usage, Workload
-from hati.subject.samples.book import Label, SampleBuilder, moment, observed, optional, optional_text, settings
+from hati.subject.samples.building import Label, SampleBuilder, moment, observed, optional, optional_text, settings
 from hati.subject.samples.document import JsonNode
 
 FORMAT = "hati-samples-1"

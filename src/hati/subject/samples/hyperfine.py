@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Usage, Workload
-from hati.subject.samples.book import Label, SampleBuilder, observations, settings, single, summary_only
+from hati.subject.samples.building import Label, SampleBuilder, observations, settings, single, summary_only
 from hati.subject.samples.document import JsonNode
 
 STREAMED = ("results",)

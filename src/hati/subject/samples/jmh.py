@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Better, Configuration, Metric, Workload
-from hati.subject.samples.book import (
+from hati.subject.samples.building import (
     Label,
     SampleBuilder,
     direction,

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
-from hati.subject.samples.book import MOST_RUNS, Label, SampleBuilder, observations, optional, optional_text
+from hati.subject.samples.building import MOST_RUNS, Label, SampleBuilder, observations, optional, optional_text
 from hati.subject.samples.document import JsonNode, Path
 
 STREAMED = ("benchmarks",)

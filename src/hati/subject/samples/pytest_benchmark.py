@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator
 
 from hati.core import Metric, SampledRun
-from hati.subject.samples.book import (
+from hati.subject.samples.building import (
     Label,
     SampleBuilder,
     moment,

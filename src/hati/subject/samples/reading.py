@@ -24,7 +24,7 @@ from hati.subject.samples import (
 from hati.subject.samples.action import PREFIX, read_action_custom, read_action_data
 from hati.subject.samples.asv import read_asv
 from hati.subject.samples.bencher import read_bencher
-from hati.subject.samples.book import SampleBuilder
+from hati.subject.samples.building import SampleBuilder
 from hati.subject.samples.catch2 import read_catch2
 from hati.subject.samples.criterion import read_criterion
 from hati.subject.samples.document import JsonNode, read_document, read_whole

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, unguarded
-from hati.subject.samples.book import MOST_RUNS, Complain, Label, SampleBuilder, direction, values_run
+from hati.subject.samples.building import MOST_RUNS, Complain, Label, SampleBuilder, direction, values_run
 
 NEEDED = ("benchmark", "value")
 COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload")

@@ -22,7 +22,7 @@ from hati.studies.screening.conclusion import (
     SettingEstimate,
     option_summaries,
 )
-from hati.studies.screening.conclusions.model_cautions import model_warnings
+from hati.studies.screening.conclusions.model_warnings import model_warnings
 from hati.studies.screening.conclusions.remedies import Remedies
 from hati.studies.screening.planning.models import ModelChoice
 

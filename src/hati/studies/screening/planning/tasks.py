@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hati.core import Benchmark, Configuration, Evidence, Plan, StudyId, Task, generator
 from hati.design import run_order
-from hati.studies.failures import hopeful
+from hati.studies.failures import limit_until_first_success
 
 STAGE = "design"
 
@@ -43,4 +43,4 @@ def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
     """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
     made = evidence.stage(STAGE)
     left = tuple(task for task in tasks if task.id not in made.known)
-    return hopeful(Plan(left), made)
+    return limit_until_first_success(Plan(left), made)

@@ -17,7 +17,7 @@ _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory
 """Metrics that are known of whole runs, where no benchmark tells them."""
 
 
-class Book(Struct, frozen=True):
+class SampleCollector(Struct, frozen=True):
     """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
 
     ``own`` is the metric of a method that is meant where a formula names none; ``missing`` says why nothing was
@@ -72,7 +72,7 @@ class Book(Struct, frozen=True):
         raise error
 
 
-class MeasuredBook(Book, frozen=True):
+class MeasuredSamples(SampleCollector, frozen=True):
     """What was measured of methods as they are called with all that is declared; no name is given by itself.
 
     What turns out to be unfit leaves its relation undecided; the others are told all the same.

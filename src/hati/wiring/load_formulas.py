@@ -24,10 +24,10 @@ from hati.logic.syntax import (
 )
 from hati.project import read_project
 from hati.python import has_statements
-from hati.studies.assertion import Book, Requirement, methods_of
+from hati.studies.assertion import Requirement, SampleCollector, methods_of
 from hati.subject.samples import read_samples
-from hati.wiring.assuring import project_around
 from hati.wiring.formulas import PYTHON, Misstated, requirements_of
+from hati.wiring.measure_formulas import project_around
 
 SUFFIX = ".spl"
 _ON_THE_LINE = "formula"
@@ -113,7 +113,7 @@ def relations_of(stated: Iterable[Requirement | Misstated]) -> int:
     return sum(len(each.ground.relations) for each in stated if isinstance(each, Requirement))
 
 
-def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Book:
+def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> SampleCollector:
     """What files hold, by their names.
 
     Raises:
@@ -123,10 +123,10 @@ def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Bo
     for earlier in history:
         if any(_overlap(earlier, file) for file in files):
             raise InputError(f"{earlier.path} is both in --samples and in --history", fix="give earlier runs")
-    return Book(_by_name(files), _by_name(history))
+    return SampleCollector(_by_name(files), _by_name(history))
 
 
-def unused_names(requirements: Sequence[Requirement], book: Book) -> tuple[str, ...]:
+def unused_names(requirements: Sequence[Requirement], book: SampleCollector) -> tuple[str, ...]:
     """The names of samples that no formula is about.
 
     Raises:

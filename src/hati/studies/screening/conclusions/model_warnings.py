@@ -13,8 +13,8 @@ from hati.stats import rank_trend
 from hati.studies.screening.analysis.model import ModelAnalysis
 from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.conclusion import DesignSummary, LackOfFit, Noise, ScreeningConclusion
-from hati.studies.screening.conclusions.cautions import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
 from hati.studies.screening.conclusions.remedies import Remedies, advised
+from hati.studies.screening.conclusions.warnings import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
 from hati.studies.screening.follow_up.follow_up import ATTEMPTS, fewest_followed
 from hati.studies.screening.planning.models import ModelChoice
 

@@ -18,26 +18,26 @@ from hati.python import names_of, unresolved
 from hati.studies.assertion import (
     Assertion,
     Assured,
-    Book,
-    Foreseen,
+    ExpectedRuns,
     MeasuredMethod,
     Requirement,
+    SampleCollector,
     Standard,
     assertion_id,
     check_relation,
-    foreseen,
-    foreseen_rounds,
+    expected_rounds,
+    expected_runs,
 )
 from hati.subject import Revisions
 from hati.subject.running.run_failure import RunFailure
-from hati.wiring.campaigns import Expected, Rehearsal, campaign_of, run_cost
+from hati.wiring.campaigns import Expected, PlannedCampaign, campaign_of, run_cost
 from hati.wiring.formulas import (
     AskedMetrics,
     environments_of,
     interpreter_of,
     is_function,
     point_of,
-    see_metric,
+    validate_metric,
     without_revision,
 )
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -93,11 +93,11 @@ class PreparedAssertion(Struct, frozen=True):
         return replace(self, study=self.study.forgiving(self.evidence()))
 
 
-class RehearsedAssertion(Struct, frozen=True):
+class PlannedAssertion(Struct, frozen=True):
     """What would be done for formulas, and how often the same is run."""
 
-    whole: Rehearsal
-    methods: tuple[Foreseen, ...]
+    whole: PlannedCampaign
+    methods: tuple[ExpectedRuns, ...]
 
 
 def project_around(path: Path) -> Path:
@@ -133,13 +133,13 @@ def prepare_assertion(
         return again if found.in_vain and (again := found.again()).able else found
 
     found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)
-    _see_enough(found.study)
+    _validate_budget(found.study)
     return found
 
 
-def _see_enough(study: Assertion) -> None:
+def _validate_budget(study: Assertion) -> None:
     """Raises where the budget is of fewer runs than decide all formulas at the earliest."""
-    methods = foreseen(study, {})
+    methods = expected_runs(study, {})
     least = sum(each.least for each in methods)
     if study.budget.runs < least:
         listed = [f"{each.least} of {each.methods[0]}" for each in methods]
@@ -217,17 +217,17 @@ def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Obse
         return campaign(study, engine, place.store, study.budget, observe)
 
 
-def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
+def plan_assertion(prepared: PreparedAssertion) -> PlannedAssertion:
     """The rounds that decide at the earliest, and how often each method may be run, without making or storing any."""
     study, place = prepared.study, prepared.place
     known = {each.name: run_cost(place, each) for each in _benchmarks(study)}
-    methods = foreseen(study, {name: entry.value for name, entry in known.items() if entry is not None})
-    plan = Plan(study.rehearsed(foreseen_rounds(methods)))
+    methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
+    plan = Plan(study.rehearsed(expected_rounds(methods)))
     costs = [each.least_seconds for each in methods]
     whole = sum(cost for cost in costs if cost is not None)
     expected = None if None in costs else Expected(whole, "by earlier runs of each method")
     reason = _reason(len(methods), len(study.requirements))
-    return RehearsedAssertion(Rehearsal(reason, plan, expected, place.project.space.names), methods)
+    return PlannedAssertion(PlannedCampaign(reason, plan, expected, place.project.space.names), methods)
 
 
 def _reason(methods: int, formulas: int) -> str:
@@ -268,7 +268,7 @@ def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requi
             points[key] = point_of(place, find, environments, method, wanted)
         for measured, asking in metrics[key].values():
             with asking.placing(measured.method):
-                see_metric(points[key], measured)
+                validate_metric(points[key], measured)
     return points
 
 
@@ -276,7 +276,7 @@ def _relations(requirements: Sequence[Requirement]) -> Iterator[tuple[Requiremen
     """Those of all formulas, of methods as they are measured."""
     for requirement in requirements:
         for relation in requirement.ground.relations:
-            yield requirement, requirement.resolved(relation, Book())
+            yield requirement, requirement.resolved(relation, SampleCollector())
 
 
 def _check(requirements: Sequence[Requirement], points: Mapping[str, MeasuredMethod], standard: Standard) -> None:

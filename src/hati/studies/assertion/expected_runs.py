@@ -18,7 +18,7 @@ _Costs = Mapping[_Same, float | None]
 _Rounds = Mapping[_Same, tuple[int, int | None]]
 
 
-class Foreseen(Struct, frozen=True):
+class ExpectedRuns(Struct, frozen=True):
     """The methods of which the same is run, and how often it will be.
 
     ``least`` runs are made where all formulas are decided at the earliest; ``most`` where those of this method are
@@ -37,7 +37,7 @@ class Foreseen(Struct, frozen=True):
         return None if self.seconds is None else self.least * self.seconds
 
 
-def foreseen(study: Assertion, seconds: Mapping[str, float]) -> tuple[Foreseen, ...]:
+def expected_runs(study: Assertion, seconds: Mapping[str, float]) -> tuple[ExpectedRuns, ...]:
     """What would be run, in the order in which formulas name it; ``seconds`` of a run by the names of benchmarks."""
     named: dict[_Same, list[str]] = {}
     for key, point in study.points.items():
@@ -46,10 +46,10 @@ def foreseen(study: Assertion, seconds: Mapping[str, float]) -> tuple[Foreseen, 
     least = {same: max(study.least[key] for key in keys) for same, keys in named.items()}
     early = study.standard.interpretation is Interpretation.DEFAULT
     rounds = _early(study, costs, least) if early else _at_the_end(study.budget, costs)
-    return tuple(Foreseen(tuple(keys), *rounds[same], costs[same]) for same, keys in named.items())
+    return tuple(ExpectedRuns(tuple(keys), *rounds[same], costs[same]) for same, keys in named.items())
 
 
-def foreseen_rounds(methods: Sequence[Foreseen]) -> dict[str, int]:
+def expected_rounds(methods: Sequence[ExpectedRuns]) -> dict[str, int]:
     """The fewest runs of each method by its text."""
     return {key: each.least for each in methods for key in each.methods}
 

@@ -16,7 +16,7 @@ from hati.stats import cell_noise, f_above, holm, t_quantile
 FEWEST_ROUNDS = 3
 
 
-class Carrier(Struct, frozen=True):
+class AffectedOption(Struct, frozen=True):
     """How a metric changed where an option has a setting: a ratio with its interval.
 
     ``p_value`` is that of the same change at all settings of the option, corrected for all options. ``where`` has the
@@ -48,7 +48,7 @@ class _Factor(Struct, frozen=True, eq=False):
         return np.asarray(coded, dtype=np.float64)
 
 
-def carriers(
+def affected_options(
     benchmark: str,
     metric: str,
     configurations: Sequence[Configuration],
@@ -57,7 +57,7 @@ def carriers(
     limit: float = 0.0,
     crossed: Collection[str] = (),
     where: tuple[tuple[str, Setting], ...] = (),
-) -> tuple[Carrier, ...]:
+) -> tuple[AffectedOption, ...]:
     """The options on whose settings the change depends, one after the other, and what it is at each setting.
 
     ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
@@ -73,7 +73,7 @@ def carriers(
         return ()
     means = values.mean(axis=0)
     variance, df = cell_noise(values)
-    found: list[Carrier] = []
+    found: list[AffectedOption] = []
     taken: list[_Factor] = []
     error = _Error(variance / rounds, df)
     while left := [
@@ -85,19 +85,25 @@ def carriers(
         if not corrected <= alpha:
             break
         taken.append(left[best])
-        own = [replace(one, where=where) for one in _told(benchmark, metric, left[best], values, alpha, corrected)]
+        own = [
+            replace(one, where=where)
+            for one in _affected_settings(benchmark, metric, left[best], values, alpha, corrected)
+        ]
         found += own
         only = _only_setting(own, means, left[best], error, alpha, limit)
         if only is not None:
             name, setting = left[best].option, left[best].settings[only]
             there = np.flatnonzero(left[best].level == only).tolist()
             within, around = [configurations[place] for place in there], (*where, (name, setting))
-            return (*found, *carriers(benchmark, metric, within, values[:, there], alpha, limit, crossed, around))
+            return (
+                *found,
+                *affected_options(benchmark, metric, within, values[:, there], alpha, limit, crossed, around),
+            )
     return tuple(found)
 
 
 def _only_setting(
-    own: Sequence[Carrier], means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float
+    own: Sequence[AffectedOption], means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float
 ) -> int | None:
     """The place of the one setting at which alone more than the limit is shown, of the mean or of any cell."""
     changed = [
@@ -175,9 +181,9 @@ def _left(means: FloatArray, columns: FloatArray) -> float:
     return float(((means - columns @ solved) ** 2).sum())
 
 
-def _told(
+def _affected_settings(
     benchmark: str, metric: str, factor: _Factor, values: FloatArray, alpha: float, p_value: float
-) -> list[Carrier]:
+) -> list[AffectedOption]:
     """The mean over the cells of each setting, with the interval that rounds give."""
     found = []
     for place, setting in enumerate(factor.settings):
@@ -185,5 +191,5 @@ def _told(
         width = t_quantile(1.0 - alpha / 2.0, len(series) - 1) * float(np.std(series, ddof=1)) / len(series) ** 0.5
         mean = float(series.mean())
         interval = (float(np.exp(mean - width)), float(np.exp(mean + width)))
-        found.append(Carrier(benchmark, metric, factor.option, setting, float(np.exp(mean)), interval, p_value))
+        found.append(AffectedOption(benchmark, metric, factor.option, setting, float(np.exp(mean)), interval, p_value))
     return found

@@ -72,7 +72,7 @@ class Deviations(Struct, frozen=True, eq=False, dict=True):
         return np.asarray(self.unit(mean) * self.values[chosen].mean(axis=1), dtype=np.float64)
 
 
-class Remembered(Struct, frozen=True, eq=False, dict=True):
+class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
     """Draws about two means, as much wider as it takes not to know their variance: that has ``df`` degrees of freedom.
 
     A draw times sqrt(df / chi-square) is a predictive one: of normal draws it makes Student's t. Where few values make
@@ -167,7 +167,7 @@ class _Side(Struct, frozen=True, eq=False):
 
 def remembering(
     left: MeasuredSample, right: MeasuredSample, alpha: float, rng: np.random.Generator
-) -> tuple[Remembered, Contrast]:
+) -> tuple[HistoricalVariance, Contrast]:
     """The test of two sides of which one has a history at least, and what more runs would make of it.
 
     A history that only one side has, or both have alike, tells of both, with the runs of both. Of two histories each
@@ -177,7 +177,7 @@ def remembering(
     drawn = Resampled(sides[0].mean, sides[1].mean, *(side.draws(rng) for side in sides))
     df = min(side.varying.variance_df for side in sides)
     known = min(len(side.varying.values) for side in sides)
-    return Remembered(drawn, df, alpha, known), Contrast(*(side.known() for side in sides))
+    return HistoricalVariance(drawn, df, alpha, known), Contrast(*(side.known() for side in sides))
 
 
 def history_of(left: MeasuredSample, right: MeasuredSample) -> int:
