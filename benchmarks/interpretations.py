@@ -19,10 +19,10 @@ from scipy import stats
 from benchmarks.markdown import table
 from hati.core import FloatArray
 from hati.logic.interpret import (
+    AskedRelation,
     FormulaVerdict,
     MeasuredSample,
     Sign,
-    TestedRelation,
     decide_early,
     pairs_to_decide,
     parametric,
@@ -39,8 +39,8 @@ BETWEEN, WITHIN, OBSERVATIONS = 0.01, 0.03, 2_000
 TRIALS = 2_000
 CAMPAIGNS = 1_000
 PAIRS = 64
-EQUAL, AT_MOST = TestedRelation(Sign.EQUAL, alpha=ALPHA), TestedRelation(Sign.AT_MOST, alpha=ALPHA)
-WITH_MARGIN = TestedRelation(Sign.AT_MOST, MARGIN, ALPHA)
+EQUAL, AT_MOST = AskedRelation(Sign.EQUAL, alpha=ALPHA), AskedRelation(Sign.AT_MOST, alpha=ALPHA)
+WITH_MARGIN = AskedRelation(Sign.AT_MOST, MARGIN, ALPHA)
 
 Effects = Callable[[np.random.Generator, int], FloatArray]
 """Deviations of so many runs, of mean 0 and variance 1."""
@@ -122,13 +122,13 @@ def told_by_default(
     for _ in range(trials):
         left = of_means(run_means(rng, effects, runs, ratio), run_means(rng, effects, history) if history else None)
         right = of_means(run_means(rng, effects, runs), run_means(rng, effects, own) if own else None)
-        counts[_verdict(left, right, TestedRelation(Sign.AT_MOST, alpha=alpha), rng)] += 1
+        counts[_verdict(left, right, AskedRelation(Sign.AT_MOST, alpha=alpha), rng)] += 1
     shares = {verdict.value: count / trials for verdict, count in counts.items()}
     return {**shares, "either": shares["HOLDS"] + shares["VIOLATED"]}
 
 
 def _verdict(
-    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, rng: np.random.Generator
+    left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, rng: np.random.Generator
 ) -> FormulaVerdict:
     """That of ``decide``, without the rest of the evidence, which takes longer."""
     found = tested(left, right, relation.alpha, rng)

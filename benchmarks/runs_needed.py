@@ -38,12 +38,12 @@ from hati.core import (
 )
 from hati.harness import AnytimeValid, FixedSize, StoppingRule
 from hati.logic.interpret import (
+    AskedRelation,
     FormulaVerdict,
     Limit,
     MeasuredSample,
     RelationEvidence,
     Sign,
-    TestedRelation,
     decide,
     decide_early,
     glance_early,
@@ -162,7 +162,7 @@ def paired(rule: StoppingRule) -> Study:
 
 def asserted(beside: Beside, stopping: Stopping, sign: Sign = Sign.AT_MOST) -> Study:
     """``hati assert``: of two sides or beside a limit, with a fixed number of runs or looked at after each."""
-    relation = TestedRelation(sign, 0.02)
+    relation = AskedRelation(sign, 0.02)
 
     def fixed(left: MeasuredSample, right: MeasuredSample | Limit) -> RelationEvidence:
         return decide(left, right, relation, np.random.default_rng(SEED))

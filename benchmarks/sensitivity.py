@@ -20,10 +20,10 @@ import numpy as np
 from benchmarks.markdown import table
 from hati.core import FloatArray
 from hati.logic.interpret import (
+    AskedRelation,
     MeasuredSample,
     RelationEvidence,
     Sign,
-    TestedRelation,
     decide,
     nonparametric,
     parametric,
@@ -37,31 +37,31 @@ CHANGES = (0.0, 0.01, 0.02, 0.05, 0.1)
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 EXAMPLES = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 ALPHA = 0.01
-AT_MOST = TestedRelation(Sign.AT_MOST, alpha=ALPHA)
+AT_MOST = AskedRelation(Sign.AT_MOST, alpha=ALPHA)
 
-Decide = Callable[[MeasuredSample, MeasuredSample, TestedRelation, np.random.Generator], RelationEvidence]
+Decide = Callable[[MeasuredSample, MeasuredSample, AskedRelation, np.random.Generator], RelationEvidence]
 
 
 def by_welch(
-    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, _: np.random.Generator
+    left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, _: np.random.Generator
 ) -> RelationEvidence:
     return welch(left, right, relation)
 
 
 def by_parametric(
-    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, _: np.random.Generator
+    left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, _: np.random.Generator
 ) -> RelationEvidence:
     return parametric(left, right, relation)
 
 
 def by_nonparametric(
-    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, rng: np.random.Generator
+    left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, rng: np.random.Generator
 ) -> RelationEvidence:
     return nonparametric(left, right, relation, rng, 1_000)
 
 
 def by_default(
-    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, rng: np.random.Generator
+    left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, rng: np.random.Generator
 ) -> RelationEvidence:
     return decide(MeasuredSample(left.runs), MeasuredSample(right.runs), relation, rng)
 

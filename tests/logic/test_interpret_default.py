@@ -12,13 +12,13 @@ from scipy import optimize, stats
 
 from hati.core import InputError, generator
 from hati.logic.interpret import (
+    AskedRelation,
     EstimateScale,
     FormulaVerdict,
     Limit,
     MeasuredSample,
     RelationEvidence,
     Sign,
-    TestedRelation,
     decide,
     fewest_alone,
 )
@@ -35,7 +35,7 @@ def normal(seed: int, number: int, mean: float = 10.0, deviation: float = 0.1) -
 def told(
     left: MeasuredSample, right: MeasuredSample | Limit, sign: str, margin: float = 0.0, alpha: float = 0.01
 ) -> RelationEvidence:
-    return decide(left, right, TestedRelation(Sign(sign), margin, alpha), generator(1, "test"))
+    return decide(left, right, AskedRelation(Sign(sign), margin, alpha), generator(1, "test"))
 
 
 def test_at_most_is_welchs_test_of_run_means() -> None:
@@ -352,9 +352,9 @@ def test_axiom_4_is_never_violated(side: MeasuredSample, shift: float) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: TestedRelation(Sign.AT_MOST, alpha=0.5),
-        lambda: TestedRelation(Sign.AT_MOST, margin=1.0),
-        lambda: TestedRelation(Sign.BELOW, margin=0.02),
+        lambda: AskedRelation(Sign.AT_MOST, alpha=0.5),
+        lambda: AskedRelation(Sign.AT_MOST, margin=1.0),
+        lambda: AskedRelation(Sign.BELOW, margin=0.02),
         lambda: Limit(float("inf")),
         lambda: MeasuredSample(()),
         lambda: MeasuredSample((np.array([]),)),

@@ -12,13 +12,13 @@ from scipy import stats
 
 from hati.core import FloatArray, generator
 from hati.logic.interpret import (
+    AskedRelation,
     FormulaVerdict,
     Interpretation,
     Limit,
     MeasuredSample,
     RelationEvidence,
     Sign,
-    TestedRelation,
     bootstrap,
     interpret,
     nonparametric,
@@ -26,7 +26,7 @@ from hati.logic.interpret import (
     welch,
 )
 
-AT_MOST, AT_LEAST, EQUAL = (TestedRelation(sign, alpha=0.05) for sign in (Sign.AT_MOST, Sign.AT_LEAST, Sign.EQUAL))
+AT_MOST, AT_LEAST, EQUAL = (AskedRelation(sign, alpha=0.05) for sign in (Sign.AT_MOST, Sign.AT_LEAST, Sign.EQUAL))
 PRINTED = (Interpretation.WELCH, Interpretation.PARAMETRIC, Interpretation.NONPARAMETRIC)
 
 
@@ -36,7 +36,7 @@ def runs(seed: int, number: int, observations: int, mean: float = 10.0) -> Measu
 
 
 def of(
-    by: Interpretation, left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation
+    by: Interpretation, left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation
 ) -> RelationEvidence:
     rng = generator(1, "test")
     if by is Interpretation.NONPARAMETRIC:
@@ -184,5 +184,5 @@ def test_axioms_of_parameters(x: int, y: int, z: int) -> None:
 
 @pytest.mark.parametrize("by", PRINTED)
 @pytest.mark.parametrize("relation", [AT_MOST, AT_LEAST, EQUAL])
-def test_they_answer_yes_or_no(by: Interpretation, relation: TestedRelation) -> None:
+def test_they_answer_yes_or_no(by: Interpretation, relation: AskedRelation) -> None:
     assert of(by, runs(1, 3, 5), runs(2, 3, 5), relation).verdict is not FormulaVerdict.INCONCLUSIVE

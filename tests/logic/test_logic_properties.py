@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import InputError
-from hati.logic.syntax import Formula, FormulaError, FormulaFile, expand, parse_file, parse_formula
+from hati.logic.syntax import FormulaError, FormulaFile, PerformanceFormula, expand, parse_file, parse_formula
 from hati.logic.syntax.node import NodeError
 from hati.testing.performance_formulas import formula_files, performance_formulas
 
@@ -113,7 +113,7 @@ TOKENS = (
 
 @settings(max_examples=25)
 @given(performance_formulas(levels=2))
-def test_what_is_printed_is_read_as_the_same_tree(formula: Formula) -> None:
+def test_what_is_printed_is_read_as_the_same_tree(formula: PerformanceFormula) -> None:
     text = str(formula)
     read = parse_formula(text)
     assert read == formula
@@ -128,7 +128,7 @@ def test_files_are_read_as_they_were_printed(file: FormulaFile) -> None:
 
 @settings(max_examples=12)
 @given(performance_formulas(levels=2))
-def test_what_is_expanded_has_no_variables_and_prints_as_it_is(formula: Formula) -> None:
+def test_what_is_expanded_has_no_variables_and_prints_as_it_is(formula: PerformanceFormula) -> None:
     try:
         ground = expand(formula, most=1000)
     except NodeError:
@@ -145,7 +145,7 @@ def test_no_text_of_tokens_is_worse_than_refused(tokens: list[str], between: str
 
 @settings(max_examples=25)
 @given(performance_formulas(levels=1), st.data())
-def test_no_mutation_is_worse_than_refused(formula: Formula, data: st.DataObject) -> None:
+def test_no_mutation_is_worse_than_refused(formula: PerformanceFormula, data: st.DataObject) -> None:
     text = str(formula)
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 5)))

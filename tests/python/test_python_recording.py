@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hati
-from hati.python import Performance, StatedFormula
+from hati.python import Formula, Performance
 from hati.python.injected import controller, recording, timing
 from hati.python.injected.calls import Calls, Receiver, is_lazy, supply
 from hati.python.injected.controller import Controller
@@ -255,6 +255,6 @@ def test_what_is_computed_as_it_is_asked_for_is_known() -> None:
 )
 def test_every_formula_has_one_text(factor: float, n: int, revision: str) -> None:
     formula = Performance("pkg:sort", n, revision=revision) <= factor * Performance(hati.SELF, n)
-    assert isinstance(formula, StatedFormula)
+    assert isinstance(formula, Formula)
     at = {"": "", "odd name": "@'odd name'"}.get(revision, f"@{revision}")
     assert str(formula) == f"pkg:sort{at}({n}) <= {factor} * SELF({n})"

@@ -18,7 +18,7 @@ from benchmarks.sensitivity import DRAWS as CURVE_DRAWS
 from scipy import stats
 
 from hati.core import FloatArray
-from hati.logic.interpret import MeasuredSample, RelationEvidence, TestedRelation, welch
+from hati.logic.interpret import AskedRelation, MeasuredSample, RelationEvidence, welch
 
 pytestmark = pytest.mark.statistical
 
@@ -45,7 +45,7 @@ def test_no_run_is_on_both_sides_or_in_the_history() -> None:
     made = Runs({size: runs(10 if size == BASE else 5) for size in SIZES}, tuple(runs(5)))
 
     def by(
-        left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, _: np.random.Generator
+        left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, _: np.random.Generator
     ) -> RelationEvidence:
         marks = [run[0] for run in (*left.runs, *right.runs, *right.history)]
         assert len(marks) == len(set(marks)) == 15

@@ -356,7 +356,7 @@ def test_what_is_known_is_judged_once_a_round(monkeypatch: pytest.MonkeyPatch) -
     judged: list[interpret.Sign] = []
 
     def counting(
-        left: MeasuredSample, right: MeasuredSample | Limit, relation: interpret.TestedRelation
+        left: MeasuredSample, right: MeasuredSample | Limit, relation: interpret.AskedRelation
     ) -> interpret.RelationEvidence:
         judged.append(relation.sign)
         return glance_early(left, right, relation)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         statements,
         workload,
     )
-    from hati.python.injected.performance import SELF, Performance, StatedFormula, exists, for_all
+    from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
     from hati.python.injection import recorder
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonGenerator, PythonMethod
@@ -42,6 +42,7 @@ __all__ = [
     "CallKind",
     "Collector",
     "Environment",
+    "Formula",
     "GeneratorError",
     "Interpreter",
     "Network",
@@ -50,7 +51,6 @@ __all__ = [
     "PythonGenerator",
     "PythonMethod",
     "Recording",
-    "StatedFormula",
     "StatedFunction",
     "Statement",
     "WorkingTree",
@@ -86,7 +86,7 @@ _MODULES = {
         *("Statement", "freshness", "instance", "kind", "measured"),
         *("reference", "resolve", "spl", "stated", "statements", "workload"),
     ),
-    "injected.performance": ("SELF", "StatedFormula", "Performance", "exists", "for_all"),
+    "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonGenerator", "PythonMethod"),

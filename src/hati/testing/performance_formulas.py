@@ -21,7 +21,6 @@ from hati.logic.syntax import (
     Declarations,
     Domain,
     Expression,
-    Formula,
     FormulaFile,
     FormulaStatistic,
     Function,
@@ -42,6 +41,7 @@ from hati.logic.syntax import (
     Operator,
     Or,
     ParameterComparison,
+    PerformanceFormula,
     PerformanceSide,
     Quantified,
     Quantifier,
@@ -82,7 +82,7 @@ _FUNCTIONS = (("log2", 1), ("abs", 1), ("round", 1), ("min", 2), ("max", 3))
 
 
 @st.composite
-def performance_formulas(draw: st.DrawFn, *, levels: int = 3) -> Formula:
+def performance_formulas(draw: st.DrawFn, *, levels: int = 3) -> PerformanceFormula:
     """A formula with up to that many levels of connectives and quantifiers."""
     return _formula(_Chooser(draw), levels)
 
@@ -117,11 +117,11 @@ class _Chooser(Struct, frozen=True):
         return tuple(make() for _ in range(self.one(counts)))
 
 
-def _formula(choose: _Chooser, levels: int) -> Formula:
-    def part() -> Formula:
+def _formula(choose: _Chooser, levels: int) -> PerformanceFormula:
+    def part() -> PerformanceFormula:
         return _formula(choose, levels - 1)
 
-    makers: dict[str, Callable[[], Formula]] = {
+    makers: dict[str, Callable[[], PerformanceFormula]] = {
         "not": lambda: Not(part()),
         "and": lambda: And(choose.several(part)),
         "or": lambda: Or(choose.several(part)),
@@ -136,7 +136,7 @@ def _formula(choose: _Chooser, levels: int) -> Formula:
     return makers[choose.one(tuple(makers)) if levels else "relation"]()
 
 
-def _quantified(choose: _Chooser, levels: int) -> Formula:
+def _quantified(choose: _Chooser, levels: int) -> PerformanceFormula:
     free = [name for name in _VARIABLES if name not in choose.variables]
     count = choose.one((1, 2)) if len(free) > 2 else 1
     if not free:
@@ -165,7 +165,7 @@ def _element(choose: _Chooser) -> Expression | Range:
             return _expression(choose, 1)
 
 
-def _relation(choose: _Chooser) -> Formula:
+def _relation(choose: _Chooser) -> PerformanceFormula:
     comparator = choose.one(tuple(Comparator))
     unit = choose.one(("ms", "1/s", "MB/s", "page", ""))
     left, right = _side(choose, unit), _side(choose, unit)

@@ -17,7 +17,6 @@ from hati.logic.syntax import (
     Callee,
     Declarations,
     Expression,
-    Formula,
     Generator,
     MeasuredStatistic,
     Method,
@@ -25,6 +24,7 @@ from hati.logic.syntax import (
     NamedGenerator,
     NodeError,
     Number,
+    PerformanceFormula,
     PerformanceSide,
     Relation,
     Source,
@@ -359,7 +359,7 @@ def _name(stated: StatedFunction) -> str:
     return stated.method.rpartition(":")[2]
 
 
-def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
+def _declarations(formula: PerformanceFormula, stated: StatedFunction) -> Declarations:
     """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
     methods = list(_methods(formula))
     generators = [each.callee.name for method in methods for each in (method.workload, method.instance) if each]
@@ -385,7 +385,7 @@ def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[st
     return found
 
 
-def _methods(formula: Formula) -> Iterator[Method]:
+def _methods(formula: PerformanceFormula) -> Iterator[Method]:
     for relation in formula.relations:
         for side in (relation.left, relation.right):
             if isinstance(side, PerformanceSide):

@@ -22,6 +22,7 @@ from hati.logic.interpret.printed import nonparametric, parametric, printed_leve
 from hati.logic.interpret.relation import (
     ALPHA,
     MARGIN,
+    AskedRelation,
     EstimateScale,
     FormulaVerdict,
     Judged,
@@ -29,13 +30,13 @@ from hati.logic.interpret.relation import (
     MeasuredSample,
     RelationEvidence,
     Sign,
-    TestedRelation,
 )
 
 __all__ = [
     "ALPHA",
     "FEWEST_RUNS",
     "MARGIN",
+    "AskedRelation",
     "Combined",
     "Connective",
     "EstimateScale",
@@ -46,7 +47,6 @@ __all__ = [
     "MeasuredSample",
     "RelationEvidence",
     "Sign",
-    "TestedRelation",
     "alarms",
     "confirmed",
     "conjunction",

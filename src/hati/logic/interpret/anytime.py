@@ -24,7 +24,7 @@ from hati.logic.interpret.contrast import (
     scale_of,
     verdict_of,
 )
-from hati.logic.interpret.relation import Bounds, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
+from hati.logic.interpret.relation import AskedRelation, Bounds, Limit, MeasuredSample, RelationEvidence, Sign
 from hati.stats import (
     POWER,
     BoundTest,
@@ -148,7 +148,7 @@ class Looked(Test, Protocol):
         ...
 
 
-def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
+def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
     """What runs show of a relation, looked at after each pair: the n-th run of the left with that of the right.
 
     The bounds are those of ``decide``, and the verdict and its p-values are of the first look that gives one: with the
@@ -172,7 +172,7 @@ def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
     )
 
 
-def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
+def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
     """The verdict of ``decide_early`` with its p-values, without interval, detectable and runs needed: sooner told.
 
     Raises:
@@ -195,7 +195,7 @@ def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
     )
 
 
-def pairs_to_decide(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> int | None:
+def pairs_to_decide(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> int | None:
     """After how many runs of a side ``decide_early`` first has a verdict; None where it has none.
 
     Raises:
@@ -209,7 +209,7 @@ def fewest_pairs(alpha: float) -> int:
     return fewest_signs(2.0 * alpha)
 
 
-def _first_decided(looked: Looked, relation: TestedRelation, right: float) -> int | None:
+def _first_decided(looked: Looked, relation: AskedRelation, right: float) -> int | None:
     """p-values never grow from look to look, so that none decides where the last does not."""
     bounds = relation.bounds(right)
 
@@ -225,7 +225,7 @@ def _first_decided(looked: Looked, relation: TestedRelation, right: float) -> in
     return most
 
 
-def _looked(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> Looked:
+def _looked(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> Looked:
     if relation.sign is Sign.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
     if isinstance(right, Limit):
@@ -239,7 +239,7 @@ def _right_mean(right: MeasuredSample | Limit) -> float:
     return right.value if isinstance(right, Limit) else float(right.means.mean())
 
 
-def _needed(looked: Looked, relation: TestedRelation, right: float) -> int | None:
+def _needed(looked: Looked, relation: AskedRelation, right: float) -> int | None:
     """No fewer than there are, but where fewer have decided."""
     decided = _first_decided(looked, relation, right)
     if decided is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, replace
-from hati.logic.interpret.relation import Bounds, EstimateScale, FormulaVerdict, Sign, TestedRelation, mean_of
+from hati.logic.interpret.relation import AskedRelation, Bounds, EstimateScale, FormulaVerdict, Sign, mean_of
 from hati.stats import (
     POWER,
     BoundTest,
@@ -298,7 +298,7 @@ def interval_of(
     return (at - high, at - low) if math.isfinite(high - low) else None
 
 
-def detectable_of(test: Test, relation: TestedRelation, right: float, scale: EstimateScale) -> float | None:
+def detectable_of(test: Test, relation: AskedRelation, right: float, scale: EstimateScale) -> float | None:
     """On the scale."""
     bounds = relation.bounds(right)
     alpha = relation.alpha / 2.0 if relation.sign is Sign.EQUAL else relation.alpha
@@ -307,7 +307,7 @@ def detectable_of(test: Test, relation: TestedRelation, right: float, scale: Est
     return size if math.isfinite(size) else None
 
 
-def runs_needed(contrast: Contrast, relation: TestedRelation, fewest: int) -> int | None:
+def runs_needed(contrast: Contrast, relation: AskedRelation, fewest: int) -> int | None:
     """Runs of each side that decide with 80 % power, if means and variances hold; None where 10,000 do not."""
     bounds = relation.bounds(contrast.right.mean)
     return runs_to_decide(lambda runs: planned(contrast.of(runs), bounds, relation.alpha), fewest)

@@ -27,7 +27,7 @@ from hati.logic.interpret.contrast import (
 )
 from hati.logic.interpret.historical_variance import history_of, remembering
 from hati.logic.interpret.printed import nonparametric, parametric, welch
-from hati.logic.interpret.relation import FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
+from hati.logic.interpret.relation import AskedRelation, FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign
 
 FEWEST_RUNS = 5
 """Of a side without a history: t on fewer run means errs too often where they have two modes."""
@@ -41,7 +41,7 @@ _ROUNDING = 1e-9
 
 
 def decide(
-    left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation, rng: np.random.Generator
+    left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation, rng: np.random.Generator
 ) -> RelationEvidence:
     """What run means show of a relation.
 
@@ -108,7 +108,7 @@ def _beside_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | 
     return Tested(contrast, contrast, fewest_alone(alpha), 0)
 
 
-def _evidence(found: Tested, relation: TestedRelation) -> RelationEvidence:
+def _evidence(found: Tested, relation: AskedRelation) -> RelationEvidence:
     left, right = found.contrast.left, found.contrast.right
     scale = scale_of(left.mean, right.mean, (left.size, right.size))
     holds, violated = p_values(found.test, relation.bounds(right.mean))
@@ -166,7 +166,7 @@ def interpret(
     by: Interpretation,
     left: MeasuredSample,
     right: MeasuredSample | Limit,
-    relation: TestedRelation,
+    relation: AskedRelation,
     rng: np.random.Generator,
 ) -> RelationEvidence:
     """What an interpretation says of a relation.

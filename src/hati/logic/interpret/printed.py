@@ -18,13 +18,13 @@ from hati.logic.interpret.contrast import (
     limit_mean,
     scale_of,
 )
-from hati.logic.interpret.relation import FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
+from hati.logic.interpret.relation import AskedRelation, FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign
 
 DRAWS = 10_000
 """Of the distribution of a difference of means."""
 
 
-def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
+def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
     """Definition 4.5: Welch's t-test on all observations, whatever their run."""
     sides = [_observed(side) for side in (left, right)]
     if any(side.size == 1 for side in sides):
@@ -33,7 +33,7 @@ def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedR
     return _printed_evidence(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
 
 
-def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
+def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
     """Definition 4.8 as printed, where S^2 counts twice and z stands for t.
 
     Of one run, or of one observation of each, it is not defined.
@@ -47,7 +47,7 @@ def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: Te
 def nonparametric(
     left: MeasuredSample,
     right: MeasuredSample | Limit,
-    relation: TestedRelation,
+    relation: AskedRelation,
     rng: np.random.Generator,
     draws: int = DRAWS,
 ) -> RelationEvidence:
@@ -65,7 +65,7 @@ def _printed_evidence(
     right: float,
     first: MeasuredSample,
     second: MeasuredSample | Limit,
-    relation: TestedRelation,
+    relation: AskedRelation,
 ) -> RelationEvidence:
     """``>=`` is ``<=`` with the sides exchanged (axiom 5); ``<`` holds where ``>=`` is rejected, as the original
     tool has it.
@@ -92,7 +92,7 @@ def _printed_evidence(
         p_holds=holds,
         p_violated=violated,
         interval=interval_of(test, left, right, scale, relation.alpha),
-        detectable=detectable_of(test, TestedRelation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
+        detectable=detectable_of(test, AskedRelation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
         remembered=sum(len(side.history) for side in (first, second) if isinstance(side, MeasuredSample)),
     )
 

@@ -49,7 +49,7 @@ class Bounds(Struct, frozen=True):
     high: float | None
 
 
-class TestedRelation(Struct, frozen=True):
+class AskedRelation(Struct, frozen=True):
     """A performance relation (SPL paper, Definition 3.4) with its level and its margin.
 
     ``alpha`` is what HOLDS and VIOLATED each may be wrong in, in (0, 0.5). ``margin`` is relative: ``<=`` is that left

@@ -8,11 +8,11 @@ from hati.logic.syntax.expression import Number, Variable
 from hati.logic.syntax.formula import (
     And,
     Domain,
-    Formula,
     Implies,
     Not,
     Or,
     ParameterComparison,
+    PerformanceFormula,
     Quantified,
     Quantifier,
     Relation,
@@ -27,12 +27,12 @@ _LARGE = 10**12
 
 
 def expand(
-    formula: Formula,
+    formula: PerformanceFormula,
     declarations: Declarations | None = None,
     *,
     source: Source | None = None,
     most: int = MOST_ATOMS,
-) -> Formula:
+) -> PerformanceFormula:
     """The formula with a conjunction for each ``for all`` and a disjunction for each ``exists``.
 
     Variables and constants have their values, what has a value is computed, and comparisons of parameters are
@@ -60,7 +60,7 @@ class _Expansion:
         self._most = most
         self._constants = declarations.values
 
-    def whole(self, formula: Formula) -> Formula:
+    def whole(self, formula: PerformanceFormula) -> PerformanceFormula:
         count = self._count(formula, self._constants)
         if count > self._most:
             told = str(count) if count < _LARGE else f"{min(count, 10**300):.0e}"
@@ -71,10 +71,10 @@ class _Expansion:
             )
         return self._ground(formula, self._constants)
 
-    def _count(self, formula: Formula, values: Values) -> int:
+    def _count(self, formula: PerformanceFormula, values: Values) -> int:
         """The count of relations, exactly or some count above the greatest."""
         if not isinstance(formula, Quantified):
-            parts = [part for part in formula.parts if isinstance(part, Formula)]
+            parts = [part for part in formula.parts if isinstance(part, PerformanceFormula)]
             return sum(self._count(part, values) for part in parts) or 1
         if not self._dependent(formula):
             bound = dict.fromkeys(formula.variables, Number(1))
@@ -92,7 +92,7 @@ class _Expansion:
         used = {node.name for domain in domains for node in domain.nodes() if isinstance(node, Variable)}
         return bool(used.intersection(formula.variables))
 
-    def _ground(self, formula: Formula, values: Values) -> Formula:
+    def _ground(self, formula: PerformanceFormula, values: Values) -> PerformanceFormula:
         match formula:
             case Quantified():
                 return self._instances(formula, values)
@@ -106,7 +106,7 @@ class _Expansion:
             case _:
                 return _atom(formula, values)
 
-    def _instances(self, formula: Quantified, values: Values) -> Formula:
+    def _instances(self, formula: Quantified, values: Values) -> PerformanceFormula:
         instances = tuple(
             self._ground(formula.body, {**values, **dict(zip(formula.variables, row, strict=True))})
             for row in self._sets.rows(formula, values)
@@ -117,7 +117,7 @@ class _Expansion:
         return joined(instances, offset=formula.offset)
 
 
-def _atom(formula: Formula, values: Values) -> Formula:
+def _atom(formula: PerformanceFormula, values: Values) -> PerformanceFormula:
     if isinstance(formula, ParameterComparison):
         return compared(formula, values)
     return grounded(formula, values) if isinstance(formula, Relation) else formula

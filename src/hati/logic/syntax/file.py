@@ -9,7 +9,7 @@ from typing import Any
 
 from hati.core import Place
 from hati.logic.syntax.declarations import Declarations
-from hati.logic.syntax.formula import Formula
+from hati.logic.syntax.formula import PerformanceFormula
 from hati.logic.syntax.node import SELF, Source, is_word, quoted
 from hati.logic.syntax.parsing import parsed
 
@@ -21,7 +21,7 @@ def parse_formula(
     line: int = 1,
     declarations: Declarations | None = None,
     methods: Iterable[str] | None = None,
-) -> Formula:
+) -> PerformanceFormula:
     """Read a formula such as ``for all n in {100, 1000}: new(n) <= 1.05 * old(n)``.
 
     ``source`` is what messages call the text, which begins on its ``line``. ``declarations`` are the names that it may
@@ -59,7 +59,7 @@ _QUOTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?<!\
 class NamedFormula:
     """A formula of a file: its name, ``""`` where it has none, and its place."""
 
-    formula: Formula
+    formula: PerformanceFormula
     name: str = ""
     place: Place = field(default=Place("formula"), compare=False, kw_only=True)
 

@@ -14,7 +14,7 @@ from hati.logic.syntax.performance import LimitSide, PerformanceSide, RelationSi
 from hati.logic.syntax.transformation import substituted
 
 
-class Formula(Node):
+class PerformanceFormula(Node):
     """What holds, is violated or stays inconclusive."""
 
     @property
@@ -61,7 +61,7 @@ STRICT = Margin(Number(0, "%"))
 
 
 @dataclass(frozen=True)
-class Relation(Formula):
+class Relation(PerformanceFormula):
     """A performance relation between two sides, one of them measured at least.
 
     ``margin`` is None where the project's applies, and ``STRICT`` for none at all.
@@ -126,7 +126,7 @@ def _renamed(transformation: Expression, name: str) -> Expression:
 
 
 @dataclass(frozen=True)
-class ParameterComparison(Formula):
+class ParameterComparison(PerformanceFormula):
     """A relation between parameters (Def. 3.4's ``<=`` and ``=`` of P x P), true or false without measuring."""
 
     precedence = 20
@@ -139,7 +139,7 @@ class ParameterComparison(Formula):
 
 
 @dataclass(frozen=True)
-class Truth(Formula):
+class Truth(PerformanceFormula):
     """``true`` or ``false``."""
 
     precedence = PLAIN
@@ -150,22 +150,22 @@ class Truth(Formula):
 
 
 @dataclass(frozen=True)
-class Not(Formula):
+class Not(PerformanceFormula):
     """What holds where its part is violated."""
 
     precedence = 5
-    part: Formula
+    part: PerformanceFormula
 
     def __str__(self) -> str:
         return f"!{self.part.bracketed(20)}"
 
 
 @dataclass(frozen=True)
-class And(Formula):
+class And(PerformanceFormula):
     """What holds where all of its parts do, two or more."""
 
     precedence = 4
-    formulas: tuple[Formula, ...]
+    formulas: tuple[PerformanceFormula, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,11 +176,11 @@ class And(Formula):
 
 
 @dataclass(frozen=True)
-class Or(Formula):
+class Or(PerformanceFormula):
     """What holds where one of its parts does, or several."""
 
     precedence = 3
-    formulas: tuple[Formula, ...]
+    formulas: tuple[PerformanceFormula, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,18 +190,18 @@ class Or(Formula):
         return " | ".join(part.bracketed(3) for part in self.formulas)
 
 
-def _check_parts(formulas: tuple[Formula, ...]) -> None:
+def _check_parts(formulas: tuple[PerformanceFormula, ...]) -> None:
     if len(formulas) < 2:
         raise InputError("a connective joins two formulas or more")
 
 
 @dataclass(frozen=True)
-class Implies(Formula):
+class Implies(PerformanceFormula):
     """What holds unless the condition does and the consequence does not; groups to the right."""
 
     precedence = 2
-    condition: Formula
-    consequence: Formula
+    condition: PerformanceFormula
+    consequence: PerformanceFormula
 
     def __str__(self) -> str:
         return f"{self.condition.bracketed(2)} => {self.consequence.bracketed(1)}"
@@ -265,7 +265,7 @@ class Domain(Node):
 
 
 @dataclass(frozen=True)
-class Quantified(Formula):
+class Quantified(PerformanceFormula):
     """A formula for all, or for some, of the values of one variable or of several at once.
 
     Raises:
@@ -276,7 +276,7 @@ class Quantified(Formula):
     quantifier: Quantifier
     variables: tuple[str, ...]
     domain: Domain
-    body: Formula
+    body: PerformanceFormula
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -84,7 +84,7 @@ class FormulaPart(ABC):
         )
 
 
-class StatedFormula(FormulaPart):
+class Formula(FormulaPart):
     """A statement about performance; ``&``, ``|``, ``~`` and ``implies`` make others of it."""
 
     def __init__(self, write: Callable[[Names], str]) -> None:
@@ -94,16 +94,16 @@ class StatedFormula(FormulaPart):
         """The text, with the names that functions have there."""
         return self._write(names)
 
-    def __and__(self, other: StatedFormula) -> StatedFormula:
+    def __and__(self, other: Formula) -> Formula:
         return _joined("&", self, other)
 
-    def __or__(self, other: StatedFormula) -> StatedFormula:
+    def __or__(self, other: Formula) -> Formula:
         return _joined("|", self, other)
 
-    def __invert__(self) -> StatedFormula:
-        return StatedFormula(lambda names: f"!({self.write(names)})")
+    def __invert__(self) -> Formula:
+        return Formula(lambda names: f"!({self.write(names)})")
 
-    def implies(self, other: StatedFormula) -> StatedFormula:
+    def implies(self, other: Formula) -> Formula:
         """Where this holds, the other has to hold too."""
         return _joined("=>", self, other)
 
@@ -118,21 +118,21 @@ class Quantity(FormulaPart):
         """The text, with the names that functions have there."""
         return self._write(names)
 
-    def __le__(self, other: object) -> StatedFormula:
+    def __le__(self, other: object) -> Formula:
         return _compared(self, "<=", other)
 
-    def __ge__(self, other: object) -> StatedFormula:
+    def __ge__(self, other: object) -> Formula:
         return _compared(self, ">=", other)
 
-    def __lt__(self, other: object) -> StatedFormula:
+    def __lt__(self, other: object) -> Formula:
         return _compared(self, "<", other)
 
-    def __gt__(self, other: object) -> StatedFormula:
+    def __gt__(self, other: object) -> Formula:
         return _compared(self, ">", other)
 
-    def equals(self, other: object, margin: str) -> StatedFormula:
+    def equals(self, other: object, margin: str) -> Formula:
         """Equal up to a margin such as ``"3%"`` or ``"2 ms"``, which is proved."""
-        return StatedFormula(lambda names: f"{self.write(names)} = {_quantity(other).write(names)} +- {margin}")
+        return Formula(lambda names: f"{self.write(names)} = {_quantity(other).write(names)} +- {margin}")
 
     def __mul__(self, other: object) -> Quantity:
         return _computed(self, "*", other)
@@ -205,22 +205,20 @@ class Performance(Quantity):
         )
 
 
-def for_all(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], StatedFormula]) -> StatedFormula:
+def for_all(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], Formula]) -> Formula:
     """A formula for every one of the values: ``for_all("n", [10, 100], lambda n: ...)``."""
     return _quantified("for all", name, values, formula)
 
 
-def exists(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], StatedFormula]) -> StatedFormula:
+def exists(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], Formula]) -> Formula:
     """A formula for at least one of the values."""
     return _quantified("exists", name, values, formula)
 
 
-def _quantified(
-    word: str, name: str, values: Sequence[Any], formula: Callable[[Quantity], StatedFormula]
-) -> StatedFormula:
+def _quantified(word: str, name: str, values: Sequence[Any], formula: Callable[[Quantity], Formula]) -> Formula:
     inner = formula(Quantity(lambda _: name))
     listed = ", ".join(_constant(value, Names()) for value in values)
-    return StatedFormula(lambda names: f"{word} {name} in {{{listed}}}: {inner.write(names)}")
+    return Formula(lambda names: f"{word} {name} in {{{listed}}}: {inner.write(names)}")
 
 
 def _quantity(value: object) -> Quantity:
@@ -233,9 +231,9 @@ def _quantity(value: object) -> Quantity:
     return Quantity(lambda _: text)
 
 
-def _compared(left: Quantity, sign: str, right: object) -> StatedFormula:
+def _compared(left: Quantity, sign: str, right: object) -> Formula:
     other = _quantity(right)
-    return StatedFormula(lambda names: f"{left.write(names)} {sign} {other.write(names)}")
+    return Formula(lambda names: f"{left.write(names)} {sign} {other.write(names)}")
 
 
 def _computed(left: object, sign: str, right: object) -> Quantity:
@@ -253,8 +251,8 @@ def _operand(quantity: Quantity, names: Names) -> str:
     return text if plain else f"({text})"
 
 
-def _joined(sign: str, left: StatedFormula, right: StatedFormula) -> StatedFormula:
-    return StatedFormula(lambda names: f"({left.write(names)}) {sign} ({right.write(names)})")
+def _joined(sign: str, left: Formula, right: Formula) -> Formula:
+    return Formula(lambda names: f"({left.write(names)}) {sign} ({right.write(names)})")
 
 
 def _generated(generator: Any, names: Names) -> str:

@@ -18,7 +18,7 @@ from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, s
 
 Pair = tuple[interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit]
 Early = Callable[
-    [interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit, interpret.TestedRelation], RelationEvidence
+    [interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit, interpret.AskedRelation], RelationEvidence
 ]
 """``decide_early``, or what tells less of the same."""
 
@@ -151,7 +151,7 @@ def check_relation(relation: syntax.Relation, left: str | None, right: str | Non
     if asked.amount is not None:
         return
     sign = _SIGNS[relation.comparator]
-    known = interpret.TestedRelation(sign, asked.share(sign), standard.alpha)
+    known = interpret.AskedRelation(sign, asked.share(sign), standard.alpha)
     if standard.interpretation is interpret.Interpretation.DEFAULT and sign is Sign.EQUAL and not known.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
 
@@ -196,7 +196,7 @@ class _Asked(Struct, frozen=True):
     def by_share(self, pair: Pair) -> RelationEvidence:
         """With a margin that is a share of the right mean, or none."""
         sign = _SIGNS[self.relation.comparator]
-        return self._told(pair, interpret.TestedRelation(sign, self.share(sign), self.standard.alpha))
+        return self._told(pair, interpret.AskedRelation(sign, self.share(sign), self.standard.alpha))
 
     def by_amount(self, pair: Pair, amount: float) -> RelationEvidence:
         """With one that is added to the right side, or taken from it.
@@ -209,7 +209,7 @@ class _Asked(Struct, frozen=True):
         alpha = self.standard.alpha
         holding, violating = (
             [
-                self._told((pair[0], _shifted(pair[1], shift)), interpret.TestedRelation(bound, 0.0, level))
+                self._told((pair[0], _shifted(pair[1], shift)), interpret.AskedRelation(bound, 0.0, level))
                 for bound, shift in bounds.items()
             ]
             for level in (alpha, alpha / len(bounds))
@@ -218,7 +218,7 @@ class _Asked(Struct, frozen=True):
         p_violated = min(1.0, len(bounds) * min(part.p_violated for part in violating))
         needed = [part.runs_needed for part in holding]
         told = [
-            self._told(pair, interpret.TestedRelation(Sign.AT_MOST, 0.0, level))
+            self._told(pair, interpret.AskedRelation(Sign.AT_MOST, 0.0, level))
             for level in dict.fromkeys((alpha, alpha / len(bounds)))
         ]
         return replace(
@@ -240,7 +240,7 @@ class _Asked(Struct, frozen=True):
         assert isinstance(margin.amount, syntax.Number), "a relation without variables"
         return float(syntax.evaluate(margin.amount))
 
-    def _told(self, pair: Pair, relation: interpret.TestedRelation) -> RelationEvidence:
+    def _told(self, pair: Pair, relation: interpret.AskedRelation) -> RelationEvidence:
         if self.standard.stopping is Stopping.ANYTIME:
             return self.early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))

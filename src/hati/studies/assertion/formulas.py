@@ -72,7 +72,7 @@ def answer(
     )
 
 
-def judged_formula(formula: syntax.Formula, atom: Callable[[syntax.Relation], Judged]) -> Judged:
+def judged_formula(formula: syntax.PerformanceFormula, atom: Callable[[syntax.Relation], Judged]) -> Judged:
     """A formula without variables, by what is known of its relations."""
     inner = partial(judged_formula, atom=atom)
     match formula:

@@ -131,7 +131,7 @@ class Requirement:
         InputError: where it has too many relations, an empty set or arithmetic without a value.
     """
 
-    formula: syntax.Formula
+    formula: syntax.PerformanceFormula
     source: syntax.Source
     declarations: syntax.Declarations = field(default_factory=syntax.Declarations)
     name: str = ""
@@ -141,7 +141,7 @@ class Requirement:
         self.ground  # noqa: B018  # what cannot be expanded is refused when it is built
 
     @cached_property
-    def ground(self) -> syntax.Formula:
+    def ground(self) -> syntax.PerformanceFormula:
         """The same without variables; names that are declared stay."""
         return syntax.expand(self.formula, self.declarations, source=self.source)
 
@@ -164,7 +164,7 @@ class Requirement:
         return replace(side, measured=replace(side.measured, method=method))
 
     @contextmanager
-    def placing(self, node: syntax.Formula | syntax.Method) -> Iterator[None]:
+    def placing(self, node: syntax.PerformanceFormula | syntax.Method) -> Iterator[None]:
         """Places what is refused where a part was read, or where the node that the error tells was."""
         try:
             yield

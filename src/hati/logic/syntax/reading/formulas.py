@@ -14,10 +14,10 @@ from hati.logic.syntax.formula import (
     And,
     Domain,
     Element,
-    Formula,
     Implies,
     Not,
     Or,
+    PerformanceFormula,
     Quantified,
     Quantifier,
     Range,
@@ -33,7 +33,7 @@ from hati.logic.syntax.reading.relations import read_relation
 _IN_SET = "a set has numbers, texts and variables"
 
 
-def read_formula(context: Context, tree: Part) -> Formula:
+def read_formula(context: Context, tree: Part) -> PerformanceFormula:
     """The formula that a tree stands for.
 
     Raises:
@@ -46,37 +46,37 @@ def read_formula(context: Context, tree: Part) -> Formula:
         return reader(context, tree)
 
 
-def _parts(context: Context, tree: Any) -> tuple[Formula, ...]:
+def _parts(context: Context, tree: Any) -> tuple[PerformanceFormula, ...]:
     return tuple(read_formula(context, part) for part in tree.children)
 
 
-def _implies(context: Context, tree: Any) -> Formula:
+def _implies(context: Context, tree: Any) -> PerformanceFormula:
     condition, consequence = _parts(context, tree)
     return Implies(condition, consequence, offset=context.offset(tree))
 
 
-def _any_of(context: Context, tree: Any) -> Formula:
+def _any_of(context: Context, tree: Any) -> PerformanceFormula:
     return Or(_parts(context, tree), offset=context.offset(tree))
 
 
-def _all_of(context: Context, tree: Any) -> Formula:
+def _all_of(context: Context, tree: Any) -> PerformanceFormula:
     return And(_parts(context, tree), offset=context.offset(tree))
 
 
-def _negate(context: Context, tree: Any) -> Formula:
+def _negate(context: Context, tree: Any) -> PerformanceFormula:
     return Not(read_formula(context, tree.children[1]), offset=context.offset(tree))
 
 
-def _truth(context: Context, tree: Any) -> Formula:
+def _truth(context: Context, tree: Any) -> PerformanceFormula:
     return Truth(tree.children[0] == "true", offset=context.offset(tree))
 
 
-def _quantified(context: Context, tree: Any) -> Formula:
+def _quantified(context: Context, tree: Any) -> PerformanceFormula:
     token, *bindings, body = tree.children
     return _nested(context, token, bindings, body)
 
 
-def _nested(context: Context, token: Any, bindings: list[Any], body: Any) -> Formula:
+def _nested(context: Context, token: Any, bindings: list[Any], body: Any) -> PerformanceFormula:
     """One quantifier for each binding, the first outside."""
     if not bindings:
         return read_formula(context, body)
@@ -121,7 +121,7 @@ def _names(context: Context, tokens: list[Any]) -> tuple[str, ...]:
     return tuple(str(token) for token in tokens)
 
 
-def _quantified_bare(context: Context, tree: Any) -> Formula:
+def _quantified_bare(context: Context, tree: Any) -> PerformanceFormula:
     token, target, bare, body = tree.children
     names = _names(context, target.children)
     domain = Domain(tuple(_element(context, part) for part in bare.children), offset=context.offset(bare))
@@ -161,7 +161,7 @@ def _transposed(context: Context, tree: Any, width: int) -> Domain:
     return Domain(rows, offset=context.offset(tree))
 
 
-_READERS: dict[str, Callable[[Context, Any], Formula]] = {
+_READERS: dict[str, Callable[[Context, Any], PerformanceFormula]] = {
     "implies": _implies,
     "any_of": _any_of,
     "all_of": _all_of,

@@ -12,7 +12,7 @@ from hati.core import InputError, replace
 from hati.core.wording import nearest, suggestion
 from hati.logic.syntax.dimension import check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, check_variable
-from hati.logic.syntax.formula import STRICT, Comparator, Formula, Margin, ParameterComparison, Relation
+from hati.logic.syntax.formula import STRICT, Comparator, Margin, ParameterComparison, PerformanceFormula, Relation
 from hati.logic.syntax.node import FUNCTIONS_OF_METHODS, shortened, unquoted
 from hati.logic.syntax.performance import (
     MEAN,
@@ -182,7 +182,7 @@ class _Tail(Struct, frozen=True):
     margin: Margin | None = None
 
 
-def read_relation(context: Context, tree: Any) -> Formula:
+def read_relation(context: Context, tree: Any) -> PerformanceFormula:
     """A relation between two sides.
 
     Raises:
@@ -209,7 +209,7 @@ def read_relation(context: Context, tree: Any) -> Formula:
     return relation
 
 
-def _comparison(left: ReadSide, right: ReadSide, tail: _Tail, margin: Margin | None, offset: int) -> Formula:
+def _comparison(left: ReadSide, right: ReadSide, tail: _Tail, margin: Margin | None, offset: int) -> PerformanceFormula:
     if margin or tail.transformations:
         raise InputError("neither side of the relation is measured", fix="compare with a method")
     return ParameterComparison(left.expression, tail.comparator, right.expression, offset=offset)
