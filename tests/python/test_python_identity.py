@@ -246,5 +246,5 @@ def test_what_is_loaded_from_the_working_tree_is_what_was_planned_with(project: 
     (project / "src" / "late.py").write_text("more = __import__('un' + 'seen').more\n")
     (project / "src" / "unseen.py").write_text("def more(n): return n\n")
     hidden = recorded(project, tree, *words, listed(by_workload(project), tmp_path))
-    assert "hati: src/unseen.py of the working tree was loaded, as unseen, which no import in" in hidden.stderr
+    assert "hati: src/unseen.py of the working tree was loaded, as unseen, and no import in" in hidden.stderr
     assert not hidden.stdout
