@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from examples.study.systems import System, numbers
-from msgspec.structs import asdict
 
 from hati.core import FloatArray, generator
 from hati.design import levels
@@ -14,7 +13,7 @@ from hati.design.suites.suite import Suite, screening_suite
 from hati.report import SuiteFigure, suite_figure
 from hati.stats import MeanEstimate, equivalence, ks_distance, mann_whitney, range_covered, stratified_mean
 from hati.studies.suite import MARGIN, SuiteConclusion
-from hati.wiring import SuiteRequest, prepare_suite, suite
+from hati.wiring import SuiteRequest, make_campaign, prepare_suite
 
 ALLOWED = float(np.log1p(MARGIN))
 LEVEL = 0.05
@@ -29,7 +28,7 @@ class Size:
 
 
 SIZES = (Size(2, 4), Size(2, 8), Size(5, 32))
-"""The seed's suites, with one run of every combination, and the smaller one with two: then it has a variance."""
+"""The RES paper's suites, with one run of every combination, and the smaller one with two: then it has a variance."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def by_tool(system: System, ranking: tuple[str, ...], size: Size) -> tuple[Suite
         runs=size.runs,
         against=str(system.source.table),
     )
-    conclusion = suite(prepare_suite(system.place, request, system.source.space, fresh=False))
+    conclusion = make_campaign(prepare_suite(system.place, request, system.source.space, fresh=False))
     figure = suite_figure(conclusion)
     assert figure is not None
     return conclusion, figure

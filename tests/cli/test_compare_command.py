@@ -167,7 +167,7 @@ def test_classical_tests_and_bootstrap_intervals_are_asked_for(hati: Hati, files
     assert done.status == 0, done.err
     assert "| 99 % interval (%) |" in done.out
     assert "Tests of run medians" in done.out
-    assert "have fewer than 10 runs" in done.err
+    assert "have fewer than 10 runs" in done.out
     found = hati(*words, "--format", "json").json
     assert [(row["interval_method"], row["seed"]) for row in found] == [("bootstrap", 3)] * 3
     assert [one["test"] for one in found[0]["tests"]] == [
@@ -356,8 +356,9 @@ def test_sides_that_were_measured_in_two_sessions_are_named(
     started(tmp_path / "b.json", after, 1.01)
     done = hati("compare", "a.json", "b.json", "--fail-on", "none")
     assert done.status == 0, done.err
-    assert apart in done.err
-    assert ("started before those of the other" in done.err) is bool(apart)
+    told = " ".join(done.out.split())
+    assert apart in told
+    assert ("started before those of the other" in told) is bool(apart)
 
 
 def measured_on(file: Path, **machines: float) -> None:
@@ -379,8 +380,10 @@ def test_sides_of_different_machines_are_named(hati: Hati, tmp_path: Path) -> No
     measured_on(tmp_path / "a.json", fast=1.0)
     measured_on(tmp_path / "b.json", slow=1.3)
     done = hati("compare", "a.json", "b.json", "--fail-on", "none")
-    assert "measured on different machines (fast before, slow after)" in done.err
-    assert "different machines" not in hati("compare", "a.json", "a.json", "--fail-on", "none").err
+    assert "measured on different machines (fast before, slow after)" in " ".join(done.out.split())
+    values = hati("compare", "a.json", "b.json", "--fail-on", "none", "--format", "json")
+    assert "measured on different machines (fast before, slow after)" in values.err
+    assert "different machines" not in hati("compare", "a.json", "a.json", "--fail-on", "none").out
 
 
 def test_what_one_machine_alone_measured_is_named(hati: Hati, tmp_path: Path) -> None:
@@ -388,3 +391,11 @@ def test_what_one_machine_alone_measured_is_named(hati: Hati, tmp_path: Path) ->
     measured_on(tmp_path / "b.json", slow=1.3)
     done = hati("compare", "a.json", "b.json", "--fail-on", "none")
     assert done.err.splitlines() == ["only in a.json: b time on fast"]
+
+
+def test_annotations_of_a_comparison_name_each_benchmark_once(hati: Hati, files: Path) -> None:
+    done = hati("compare", "a.json", "b.json", "--format", "github", "--fail-on", "none")
+    errors = [line for line in done.out.splitlines() if line.startswith("::error")]
+    assert len(errors) == 1
+    assert errors[0].count("slow") == errors[0].count("slower") + 1
+    assert done.out.splitlines()[-1].startswith("::")

@@ -254,12 +254,15 @@ def test_within_process_decides_for_these_processes(hati: Hati, tmp_path: Path, 
 def test_a_history_of_several_processes_decides(hati: Hati, runs: Path) -> None:
     words = ("compare", "old1.txt", "new1.txt", "--metric", "time", "--format", "json")
     assert {row["verdict"] for row in hati(*words).json} == {"inconclusive"}
-    done = hati(*words, "--history", "old2.txt", "old3.txt", "old4.txt", "old5.txt", "new4.txt")
+    earlier = ("old2.txt", "old3.txt", "old4.txt", "old5.txt", "new4.txt")
+    done = hati(*words, *(word for name in earlier for word in ("--history", name)))
     sort = next(row for row in done.json if "Sort" in row["benchmark"])
     assert (sort["within_process"], sort["p_value"] is None) == (None, False)
     whole = hati(*words, "--history", "old?.txt")
     assert whole.json[0]["p_value"] is not None
     assert "does not count" in hati(*words, "--history", "old2.txt").err
+    before = hati("compare", "--history", "old?.txt", *words[1:])
+    assert before.json == whole.json, "an option's file is not one of the sides'"
 
 
 def test_several_processes_do_not_need_the_flag(hati: Hati, runs: Path) -> None:
@@ -299,13 +302,14 @@ def test_options_of_files_are_refused_with_benchmarks(hati: Hati, fake_project: 
         (["a", "b"], ["a", "b"]),
         (["--before", "a", "--after", "b"], ["--before", "a", "--after", "b"]),
         (
-            ["--history", "h", "i", "--before", "a", "b", "--after", "c", "d", "--metric", "time", "x"],
+            ["--history", "h", "--before", "a", "b", "--after", "c", "d", "--metric", "time", "x"],
             [
-                *("--history", "h", "--history", "i", "--before", "a", "--before", "b"),
+                *("--history", "h", "--before", "a", "--before", "b"),
                 *("--after", "c", "--after", "d", "--metric", "time", "x"),
             ],
         ),
         (["--before=a", "b"], ["--before=a", "b"]),
+        (["--history", "h", "a", "b"], ["--history", "h", "a", "b"]),
         (["-o", "-", "--before", "a", "b"], ["-o", "-", "--before", "a", "--before", "b"]),
     ],
 )

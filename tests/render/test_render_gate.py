@@ -43,7 +43,8 @@ def test_annotations_are_one_line_each_and_read_back(suite: str, name: str, fail
     found = ANNOTATION.fullmatch(line)
     assert found is not None
     title, message = (read_back(text) for text in found.groups()[1:])
-    assert title == " ".join(filter(None, plain[:2]))
+    suite, name = plain[:2]
+    assert title == (name if f"{name} ".startswith(f"{suite} ") else f"{suite} {name}".strip())
     assert message == plain[2]
 
 

@@ -9,11 +9,14 @@ import pytest
 
 from hati.core import Metric, Observations, Sample, SampledRun, replace
 from hati.studies.comparison import (
+    AUTO,
     MEAN,
     ChangeVerdict,
+    ChoiceBasis,
     Comparisons,
     Question,
     SamplePair,
+    Statistic,
     compare,
     gathered,
     with_estimates_within_process,
@@ -49,6 +52,21 @@ def test_an_estimate_has_an_interval_and_no_verdict() -> None:
     assert (row.within_process.observations, row.within_process.batches) == ((10, 10), (10, 10))
     assert not row.has_verdict
     assert row.one_run_each
+
+
+@pytest.mark.parametrize("statistic", ["median", "q0.99"])
+def test_only_means_have_an_interval(statistic: str) -> None:
+    pair = SamplePair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))
+    (asked,) = estimated(pair, question=Question(statistic=Statistic.parse(statistic))).rows
+    assert (asked.within_process, asked.change.interval, asked.change.verdict) == (
+        None,
+        None,
+        ChangeVerdict.INCONCLUSIVE,
+    )
+    (chosen,) = estimated(pair, question=Question(statistic=AUTO)).rows
+    assert chosen.within_process is not None
+    assert chosen.choice is not None
+    assert (chosen.choice.statistic, chosen.choice.basis) == (MEAN, ChoiceBasis.ONE_PROCESS)
 
 
 def test_a_verdict_is_taken_over_when_asked_for() -> None:

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from hati.core import StudyId
+from hati.core import Budget, Evidence, MeasurementError, Outcome, Plan, StudyId
 from hati.store import open_store
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
-from hati.wiring.campaigns import campaign_of, never
+from hati.wiring import campaigns as wiring
+from hati.wiring.campaigns import all_failed, campaign_of, make_campaign, never
 from hati.wiring.workplace import Workplace
 
 
@@ -72,3 +73,44 @@ def test_of_finished_ones_the_last_is_taken_or_a_new_one_is_made(place: Workplac
 def test_what_is_looked_up_has_no_token(place: Workplace) -> None:
     table = Workplace(place.project, place.store, MACHINE, "r1", cast("Any", object()))
     assert campaign_of(table, a_study(), Campaign, never, fresh=False).id == a_study()
+
+
+class Nothing:
+    """A study that plans no run, and has a conclusion or none."""
+
+    def __init__(self, study: StudyId, concluded: str) -> None:
+        self.id, self._concluded = study, concluded
+
+    def plan(self, known: Evidence) -> Plan:
+        return Plan(())
+
+    def conclude(self, known: Evidence) -> str:
+        if not self._concluded:
+            raise MeasurementError("nothing was measured")
+        return self._concluded
+
+
+def made_of(place: Workplace, concluded: str, kept: str = "") -> wiring.Campaign[Any, str]:
+    engine = cast("Any", None)
+    return wiring.Campaign(place, cast("Any", Nothing(a_study(), concluded)), Budget(), (), engine, str, engine, kept)
+
+
+def test_a_campaign_without_a_conclusion_leaves_nothing_in_the_store(place: Workplace) -> None:
+    with pytest.raises(MeasurementError):
+        make_campaign(made_of(place, ""))
+    assert place.store.latest(a_study()) == ()
+
+
+def test_a_campaign_that_needs_no_run_is_kept_with_its_choice(place: Workplace) -> None:
+    assert make_campaign(made_of(place, "same", kept="{}")) == "same"
+    (record,) = place.store.latest(a_study())
+    assert (record.id, place.store.evidence(record.id).runs) == (a_study(), ())
+    assert not all_failed(made_of(place, "same"))
+
+
+def test_a_campaign_whose_runs_all_failed_is_over(place: Workplace) -> None:
+    begin(place, a_study())
+    place.store.record(a_run(a_study(), outcome=Outcome.FAILED))
+    assert all_failed(made_of(place, "same"))
+    place.store.record(a_run(a_study(), 1))
+    assert not all_failed(made_of(place, "same"))

@@ -268,11 +268,11 @@ def _measured(
     measures = not measuring.dry_run and any(each.ground.relations for each in requirements)
     place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store, say)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
-    for error in filter(None, unresolved_names(prepared)):
-        raise error
     if measuring.dry_run:
         write_planned_formulas(plan_assertion(prepared), of_plan(chosen), output)
         return None
+    for error in filter(None, unresolved_names(prepared)):
+        raise error
     if prepared.known:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress("formulas", lambda known: _decided(prepared.study, known)) as observe:

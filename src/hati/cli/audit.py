@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
+from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, shows_warnings, write_document
 from hati.cli.dry_run import write_plan
 from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, check_output, say
@@ -93,7 +93,7 @@ def audit(
     chosen_samples = of_metric(samples, metric, path)
     with steps_progress("auditing") as watch:
         found = audit(chosen_samples, request, earlier, watch)
-    if chosen is not DocumentFormat.TEXT:
+    if not shows_warnings(chosen):
         for text in found.warnings:
             say(f"warning: {text}")
     write_document(audit_document(found), lambda: audit_json(found), chosen, output)

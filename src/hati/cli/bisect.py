@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, MetricName, 
 from hati.cli.progress import make_watched
 from hati.cli.runs import parse_configuration
 from hati.cli.screen import parse_share
-
-if TYPE_CHECKING:
-    pass
 
 _Good = Annotated[str, typer.Argument(metavar="GOOD", help="Revision before the change.")]
 _Bad = Annotated[str, typer.Argument(metavar="BAD", help="Revision after the change, a descendant of GOOD.")]

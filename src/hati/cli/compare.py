@@ -1,4 +1,4 @@
-"""``hati compare``: two files of samples, or two variants measured now."""
+"""``hati compare``: files of samples, or two variants measured now."""
 
 from __future__ import annotations
 

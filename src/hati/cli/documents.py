@@ -46,6 +46,11 @@ def of_plan(chosen: DocumentFormat | VerdictFormat) -> Format:
     return Format(chosen.value) if chosen.value in set(Format) else Format.TEXT
 
 
+def shows_warnings(chosen: DocumentFormat | VerdictFormat) -> bool:
+    """Whether a document in this format has its warnings; else they are for standard error."""
+    return chosen.value in {"text", "markdown", "html"}
+
+
 def write_document(
     document: Document,
     values: Callable[[], Plain],

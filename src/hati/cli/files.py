@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.cli.documents import VerdictFormat, write_document
+from hati.cli.documents import VerdictFormat, shows_warnings, write_document
 from hati.cli.output import check_output, say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.sides import FileSides, files_of
@@ -82,7 +82,7 @@ def compare_files(
     for text in across([each.pair for each in steady]):
         say(text)
     _say_unmatched(sides.names, unmatched)
-    for text in (*_warnings(files, sides), *comparisons.warnings):
+    for text in (*_warnings(files, sides), *(() if shows_warnings(chosen) else comparisons.warnings)):
         say(f"warning: {text}")
     if any(row.one_run_each for row in comparisons.rows):
         say("\n".join(several_processes(dict.fromkeys(each for file in files for each in file.formats))))

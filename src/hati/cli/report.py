@@ -34,8 +34,11 @@ def report(
     chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Report a stored study without measuring."""
+    from hati.render import require_charts
     from hati.wiring import conclude_stored, known_of, last_key, stored_changes, stored_recommendation, workplace
 
+    if charts is not None:
+        require_charts()
     place = workplace(path, store, say)
     conclusion = conclude_stored(place, study or last_key(place), metric, parse_share(relevant))
     changes = stored_changes(place, conclusion)

@@ -16,7 +16,7 @@ from hati.core.wording import listed
 if TYPE_CHECKING:
     from typer._click import Context
 
-_SEVERAL = frozenset({"--before", "--after", "--history"})
+_SEVERAL = frozenset({"--before", "--after"})
 _USAGE = "write `hati compare BEFORE AFTER`, or `hati compare --before FILE... --after FILE...`"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -33,9 +33,6 @@ from hati.cli.table import (
     Where,
     open_subject,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _Options = Annotated[
     str | None,

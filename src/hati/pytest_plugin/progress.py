@@ -24,6 +24,7 @@ class Display:
         self._capture = config.pluginmanager.get_plugin("capturemanager")
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         self._terminal = terminal if self._capture is not None and config.get_verbosity() >= 0 else None
+        self._drawn = False
         self.redraws = bool(self._terminal and self._terminal.isatty)
 
     def say(self, text: str) -> None:
@@ -32,11 +33,12 @@ class Display:
 
     def draw(self, text: str) -> None:
         """Write over the current line."""
+        self._drawn = True
         self._write(lambda terminal: (terminal.rewrite(f"hati: {text}", erase=True), terminal.flush()))
 
     def end(self) -> None:
         """End the line that was written over."""
-        if self.redraws:
+        if self._drawn:
             self._write(lambda terminal: terminal.write("\n"))
 
     def _write(self, writing: Callable[..., object]) -> None:

@@ -41,21 +41,23 @@ def document_markdown(document: Document) -> str:
         *([f"**{escaped(document.answer)}**\n"] if document.answer else []),
         *([_list(f"{name}: {text}" for name, text in facts)] if facts else []),
         *_sections(document.sections, _TOP, {document.title, document.answer}),
-        *(
-            f"{_TOP} {title}\n\n{_list(listed)}"
-            for title, listed in (("Failed runs", document.failures), ("Warnings", document.warnings))
-            if listed
-        ),
+        *_aside(document),
     ]
     return "\n".join(parts)
 
 
 def _comment(document: Document) -> str:
     head = [comment_mark(document.mark), f"**{escaped(document.title)}: {escaped(document.answer)}**\n"]
-    text = "\n".join((*head, *_sections(document.sections, _TOP, set())))
+    text = "\n".join((*head, *_sections(document.sections, _TOP, set()), *_aside(document)))
     if len(text) <= _LARGEST_COMMENT:
         return text
     return f"{text[:_LARGEST_COMMENT].rpartition(_NEW_LINE)[0]}{_CUT}{_END * text.count(_BEGIN)}"
+
+
+def _aside(document: Document) -> Iterator[str]:
+    for title, listed in (("Failed runs", document.failures), ("Warnings", document.warnings)):
+        if listed:
+            yield f"{_TOP} {title}\n\n{_list(listed)}"
 
 
 def comment_mark(mark: str) -> str:

@@ -174,7 +174,8 @@ def _section(section: Section, console: Console) -> Iterator[Layout]:
         yield lay_out(section, console)
     elif isinstance(section, Facts):
         drawn = _facts(section.lines, console)
-        yield Layout(Group(_title(section.title), drawn.drawn), drawn.width) if section.title else drawn
+        title = printable(section.title, console)
+        yield Layout(Group(_title(title), drawn.drawn), drawn.width) if title else drawn
     elif isinstance(section, Prose):
         yield Layout(Group(*(Text(printable(each, console)) for each in section.sentences)), console.width)
     elif isinstance(section, Folded):
@@ -201,7 +202,7 @@ def _facts(lines: tuple[Fact, ...], console: Console) -> Layout:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, text in lines:
-        grid.add_row(name, Text(printable(text, console)))
+        grid.add_row(Text(printable(name, console)), Text(printable(text, console)))
     return Layout(grid, console.width)
 
 

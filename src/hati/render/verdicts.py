@@ -71,7 +71,9 @@ def to_annotations(title: str, answer: str, cases: Sequence[Case]) -> str:
 
 def _lines(cases: Sequence[Case]) -> Iterator[str]:
     for case in cases:
-        name = " ".join(filter(None, (case.suite, case.name)))
+        name = case.name
+        if not f"{name} ".startswith(f"{case.suite} "):
+            name = f"{case.suite} {name}".strip()
         wrong = case.failure if case.error is None else case.error
         if wrong is not None:
             yield _annotation("error", name, wrong)

@@ -1,4 +1,4 @@
-"""An audit as facts, as a table, and as plain values."""
+"""An audit as a document, with its facts and table, and as plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bisection as plain values and as a table."""
+"""A bisection as a document, a table and plain values."""
 
 from __future__ import annotations
 
@@ -101,15 +101,10 @@ def _answer(found: BisectionConclusion) -> str:
             for each in found.culprits
         )
         return f"Changed by {', '.join(named)}."
-    return _nothing(found)
-
-
-def _nothing(found: BisectionConclusion) -> str:
-    """Why no commit is named; empty where one is, and where the search goes on."""
     if found.interval is None:
         return "Too few runs to tell whether the two differ."
     if found.same:
         return f"The two are the same, within {percent(found.margin)}: nothing is looked for."
-    if not found.culprits and not found.open_ranges:
+    if not found.open_ranges:
         return "The two do not differ by as much as this number of runs can show: there is nothing to find."
-    return "" if found.culprits else "Not decided yet."
+    return "Not decided yet."

@@ -27,7 +27,7 @@ class Prose(Struct, frozen=True):
 
 
 class ChartKind(StrEnum):
-    """How figure data are drawn; ``VEGA_LITE``: they are a specification in that language."""
+    """How figure data are drawn."""
 
     PARETO = "pareto"
     HALF_NORMAL = "half_normal"
@@ -39,7 +39,6 @@ class ChartKind(StrEnum):
     HISTORY = "history"
     RELATION = "relation"
     HISTOGRAM = "histogram"
-    VEGA_LITE = "vega_lite"
 
 
 class Chart(Struct, frozen=True):

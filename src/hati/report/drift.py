@@ -1,4 +1,4 @@
-"""Effects at two revisions as plain values and as a table."""
+"""Effects at two revisions as a document, a table and plain values."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def gate_table(ruling: Ruling) -> Table | None:
     cells = tuple((row.benchmark, *_cells(row, ruling)) for row in shown)
     left = len(rows) - len(shown)
     notes = (f"{left} more below.",) if left else ()
-    return Table("", (Column("benchmark"), *_COLUMNS), cells, notes)
+    return Table("Not the same", (Column("benchmark"), *_COLUMNS), cells, notes)
 
 
 _MOST = 20

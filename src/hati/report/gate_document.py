@@ -1,4 +1,4 @@
-"""A gate as test cases."""
+"""A gate as a document, with its verdicts as test cases."""
 
 from __future__ import annotations
 

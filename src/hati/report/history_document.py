@@ -1,4 +1,6 @@
-"""Figure data of a history: values by position, levels and their changes, and how the space is distributed."""
+"""Histories as documents, with their charts: values by position, levels and their changes, and how the space is
+distributed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.report.document import Chart, ChartKind, Document, Fact, Facts, Part, Section
+from hati.report.document import Aside, Chart, ChartKind, Document, Fact, Facts, Part, Prose, Section
 from hati.report.history import histories_answer, history_answer, history_facts, history_table, series_title
 from hati.report.quantities import change, tidy
 from hati.studies.regression import HistoryConclusion, Series
@@ -141,13 +143,13 @@ def histories_document(
 ) -> Document:
     """Each series with its chart, changes and trend, and tables over all."""
     figures = history_figures(list(zip(series, concluded, strict=True)), replayed)
-    left = sum(figure is None for figure in figures)
     of_series = [
         (_series_facts(one), _series_sections(one, figure, place))
         for place, (one, figure) in enumerate(zip(concluded, figures, strict=True))
     ]
     if len(concluded) == 1:
-        ((own, shown),) = of_series
+        ((_, shown),) = of_series
+        own = history_facts(concluded[0])
     else:
         own = ()
         shown = tuple(
@@ -160,17 +162,24 @@ def histories_document(
         facts=(
             *facts,
             *own,
-            *((("charts", f"{left} of {len(figures)} series are not drawn"),) if left else ()),
         ),
-        sections=(*shown, *tables),
+        sections=(*shown, *tables, *_not_drawn(figures)),
+        warnings=concluded[0].warnings if len(concluded) == 1 and not concluded[0].change_points else (),
         study=replayed.study if replayed else "",
     )
 
 
+def _not_drawn(figures: Sequence[HistoryFigure | None]) -> tuple[Aside, ...]:
+    left = sum(figure is None for figure in figures)
+    text = f"{left} of {len(figures)} series are not drawn: those that changed come first."
+    return (Aside("Charts that are left out", (Prose((text,)),)),) if left else ()
+
+
 def _series_facts(concluded: HistoryConclusion) -> tuple[Fact, ...]:
-    """Where there is no table of changes whose notes they are, warnings are facts."""
+    """Those of one of several series, whose name is a title already; a table of changes has warnings as its notes."""
+    facts = (fact for fact in history_facts(concluded) if fact[0] != "series")
     warnings = () if concluded.change_points else concluded.warnings
-    return (*history_facts(concluded), *(("warning", text) for text in warnings))
+    return (*facts, *(("warning", text) for text in warnings))
 
 
 def _series_sections(concluded: HistoryConclusion, figure: HistoryFigure | None, place: int) -> tuple[Section, ...]:

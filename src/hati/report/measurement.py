@@ -1,4 +1,4 @@
-"""The table of a measurement."""
+"""A measurement as a document, a table and plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison of pairs as plain values and as a table."""
+"""A comparison of pairs as a document, a table and plain values."""
 
 from __future__ import annotations
 

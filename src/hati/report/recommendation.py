@@ -41,7 +41,7 @@ def recommendation_table(conclusion: RecommendationConclusion) -> Table:
         Column("95 % interval", "%", _RIGHT),
         Column("verdict"),
     )
-    return Table("Recommendation", columns, rows, notes)
+    return Table("Settings and their gains", columns, rows, notes)
 
 
 def recommendation_answer(conclusion: RecommendationConclusion) -> str:

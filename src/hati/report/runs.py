@@ -128,4 +128,8 @@ def plan_table(
         for task in tasks
     )
     time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
-    return Table("Plan", columns, rows, (f"{reason}.", f"{counted(len(tasks), 'run')}: {time}.", *notes))
+    number = counted(len(tasks), "run")
+    number = (
+        f"{number} of {plan.foreseen:,}, of which the others depend on them" if plan.foreseen > len(tasks) else number
+    )
+    return Table("Plan", columns, rows, (f"{reason}.", f"{number}: {time}.", *notes))

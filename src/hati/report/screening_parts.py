@@ -62,8 +62,8 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
     settings = (f"{name}={setting_text(setting)}" for name, setting in (*found.fixed, (found.name, found.default)))
     words = " ".join(f"--set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
     return (
-        f"{found.name} explains {percent(found.share)} of the variance, and the effects above are averages over its "
-        f"settings. Fix it and screen the rest: hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
+        f"{found.name} explains {percent(found.share)} of the variance, and the effects in the table are averages over "
+        f"its settings. Fix it and screen the rest: hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
     )
 
 

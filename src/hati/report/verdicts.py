@@ -51,6 +51,7 @@ def comparisons_document(found: Comparisons) -> Document:
         f"Comparison of {metric}" if metric else "Comparison",
         comparisons_answer(found),
         sections=(comparison_table(found), *tested),
+        warnings=found.warnings,
         cases=tuple(comparison_cases(found)),
         suite="hati compare",
     )

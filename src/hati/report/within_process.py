@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from hati.core import SampleFormat
 from hati.report.changes import interval_text, verdict_text
 from hati.report.quantities import change
+from hati.report.statistics import statistic_name
 from hati.report.table import Plain
-from hati.studies.comparison import Comparison, WithinProcess
+from hati.studies.comparison import MEAN, Comparison, WithinProcess
 
 _LABEL = "within one process"
 _SEVERAL_FILES = "hati compare --before before-* --after after-*"
@@ -92,8 +93,13 @@ def within_process_sentence(row: Comparison, within: WithinProcess) -> str:
 def within_process_notes(rows: Sequence[Comparison]) -> list[str]:
     """What such estimates and verdicts hold for."""
     known = [row.within_process for row in rows if row.within_process is not None]
+    other = {statistic_name(row) for row in rows if row.one_run_each and row.within_process is None and _of_other(row)}
+    missing = [
+        f"One process a side shows no interval of its {name}, only of its mean (--statistic mean)."
+        for name in sorted(other)
+    ]
     if not known:
-        return []
+        return missing
     decides = any(within.decides for within in known)
     rest = (
         "the verdict holds for these two, and others may differ by more."
@@ -103,5 +109,10 @@ def within_process_notes(rows: Sequence[Comparison]) -> list[str]:
     )
     return [
         f"{_LABEL[0].upper()}{_LABEL[1:]}: each side is one process. The interval is that of their observations, in "
-        f"batches of consecutive ones. How much processes differ is not known: {rest}"
+        f"batches of consecutive ones. How much processes differ is not known: {rest}",
+        *missing,
     ]
+
+
+def _of_other(row: Comparison) -> bool:
+    return row.choice is not None and row.choice.statistic != MEAN

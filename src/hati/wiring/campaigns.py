@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Engine, Evidence, Outcome, Plan, Run, Study, StudyId
+from hati.core import Benchmark, Budget, Engine, Evidence, Metric, Outcome, Plan, Run, Study, StudyId
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
 from hati.report import duration
 from hati.store import Selection
@@ -139,19 +139,27 @@ def make_campaign(prepared: Campaign[S, C], announce: Announce = mute, observe: 
     """
     place, study = prepared.place, prepared.study
     finished, evidence = prepared.finished, prepared.evidence()
+    known: list[C] = [study.conclude(evidence)] if finished else []
     if not finished or not evidence.runs:  # one that needs no run is kept too
-        metrics = {metric.name: metric for benchmark in prepared.benchmarks for metric in benchmark.metrics}
-        place.store.begin(study.id, tuple(metrics.values()), place.machine)
+        place.store.begin(study.id, _metrics(prepared.benchmarks), place.machine)
         if prepared.kept:
             place.store.keep_choice(study.id, prepared.kept)
-    if finished:
-        known: C = study.conclude(evidence)
-        return known
+    if known:
+        return known[0]
     if described := prepared.described():
         announce(described)
     with prepared.engine(announce) as engine:
         made: C = campaign(study, engine, place.store, prepared.budget, observe)
     return made
+
+
+def _metrics(benchmarks: Sequence[Benchmark]) -> tuple[Metric, ...]:
+    """The metrics of all, each as the first that has one of its name states it."""
+    known: dict[str, Metric] = {}
+    for benchmark in benchmarks:
+        for metric in benchmark.metrics:
+            known.setdefault(metric.name, metric)
+    return tuple(known.values())
 
 
 def plan_campaign(prepared: Campaign[S, C]) -> PlannedCampaign:

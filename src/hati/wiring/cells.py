@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -195,3 +195,8 @@ def _suites(place: Workplace, space: Space, benchmark: Benchmark) -> Iterator[St
             then = json.loads(record.id.parameters)
             if (then["benchmark"], then["space"], then["names"]) == own:
                 yield record
+
+
+def benchmarks_of(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
+    """Each benchmark of the cells once, in order."""
+    return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())

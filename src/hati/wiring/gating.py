@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from hati.campaign import Observer, silent
-from hati.core import Benchmark, Budget, InputError, MeasurementError, Plan, Revision, RevisionKind, StudyId, replace
+from hati.core import Budget, InputError, MeasurementError, Plan, Revision, RevisionKind, StudyId, replace
 from hati.core.wording import counted
 from hati.studies.comparison import Question
 from hati.studies.findings import is_concluded
-from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decide
+from hati.studies.gate import Gate, GateConclusion, gate_id, runs_to_decide
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, make_campaign
-from hati.wiring.cells import affordable, questions, representatives
+from hati.wiring.cells import affordable, benchmarks_of, questions, representatives
 from hati.wiring.statistics import statistics_of
 from hati.wiring.warming import warm_up_cuts, with_cuts
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -106,7 +105,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
-        benchmarks = _benchmarks(cells)
+        benchmarks = benchmarks_of(cells)
         kept = statistics_of(place, study, request.question, benchmarks)
         cuts = warm_up_cuts(place, study, benchmarks)
         made = Gate(study, reference, revision, cells, request.question, budget, chosen.coverage, kept, cuts)
@@ -147,10 +146,6 @@ def _reference(place: Workplace, revisions: Revisions, revision: Revision, wante
         return reference_of(revisions, revision, check.reference, place.project.root)
     except InputError as error:
         raise InputError(error.message, place=error.place or check.reference_place, fix=error.fix) from error
-
-
-def _benchmarks(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
-    return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())
 
 
 def _cells_text(study: Gate) -> str:

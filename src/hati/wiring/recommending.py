@@ -186,11 +186,13 @@ def prepare_recommendation(
 
 
 def _described(place: Workplace, study: Recommendation) -> str:
-    first = next(study.rounds(place.store.evidence(study.id)), None)
-    if first is None:
-        return f"recommendation from {study.screening}"
-    others = counted(len(first.configurations) - 1, "configuration")
-    return f"{first.stage}: {others} against the default, {counted(first.runs, 'run')}"
+    evidence = place.store.evidence(study.id)
+    source = f"recommendation from {study.screening}"
+    rounds = list(study.rounds(evidence))
+    if not rounds or not study.plan(evidence):
+        return source
+    others = counted(len(rounds[-1].configurations) - 1, "configuration")
+    return f"{source}: {rounds[-1].stage}, {others} against the default, {counted(rounds[-1].runs, 'run')}"
 
 
 def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> RecommendationConclusion | None:

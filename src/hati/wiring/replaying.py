@@ -14,11 +14,10 @@ from hati.core import Benchmark, Budget, Configuration, InputError, Metric, Plan
 from hati.core.wording import counted
 from hati.studies.comparison import AUTO, Automatic, Question, Statistic
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
-from hati.studies.gate import Cell
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, never
-from hati.wiring.cells import affordable, representatives
+from hati.wiring.cells import affordable, benchmarks_of, representatives
 from hati.wiring.knowing import screened, working_space
 from hati.wiring.screening import ScreeningRequest, chosen_metric, prepare_screening
 from hati.wiring.statistics import statistics_of
@@ -57,7 +56,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> Campaign[Replay, Replayed]:
-        benchmarks = _benchmarks(cells)
+        benchmarks = benchmarks_of(cells)
         choices = statistics_of(place, study, Question(statistic=request.statistic), benchmarks)
         made = Replay(
             study, line, cells, request.repetitions, request.order, request.statistic, choices, chosen.coverage
@@ -68,10 +67,6 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
         return Campaign(place, made, budget, benchmarks, engine, described, tasks, kept)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
-
-
-def _benchmarks(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
-    return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())
 
 
 def _described(study: Replay) -> str:

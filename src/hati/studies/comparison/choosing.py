@@ -42,6 +42,7 @@ class ChoiceBasis(StrEnum):
     DEFAULT = "default"
     NOT_POSITIVE = "not above zero"
     SINGLE = "single values"
+    ONE_PROCESS = "one process"
 
 
 class StatisticChoice(Struct, frozen=True):
@@ -78,6 +79,8 @@ class StatisticChoice(Struct, frozen=True):
             return "values that are not above zero have no ratios"
         if self.basis is ChoiceBasis.SINGLE:
             return "runs have a single value each"
+        if self.basis is ChoiceBasis.ONE_PROCESS:
+            return "within one process only means have an interval"
         if self.spread is None:
             return "the default: neither a history nor three other benchmarks show which varies least between runs"
         if self.statistic == MEAN:

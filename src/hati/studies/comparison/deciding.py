@@ -166,20 +166,28 @@ def with_bootstrap_intervals(
 
     Verdicts, p-values and what is derived from them stay: with few runs the bootstrap's intervals are too narrow.
     """
+    own = [row for row in told.rows if _has_interval(row)]
+    if not own:
+        return told
     rows = tuple(_with_interval(row, pair, question, seed) for row, pair in zip(told.rows, found, strict=True))
-    few = sum(min(row.before.runs, row.after.runs) < _FEW_RUNS for row in rows)
+    few = sum(min(row.before.runs, row.after.runs) < _FEW_RUNS for row in own)
     warnings = told.warnings
     if few:
         warnings += (
-            f"{few} of {len(rows)} comparisons have fewer than {_FEW_RUNS} runs of a side, with which bootstrap"
+            f"{few} of {len(own)} comparisons have fewer than {_FEW_RUNS} runs of a side, with which bootstrap"
             " intervals are too narrow (at 99 %, those of 5 runs hold the truth in 97.5 %): make 10 runs, or use"
             " --interval t",
         )
     return replace(told, rows=rows, intervals=IntervalMethod.BOOTSTRAP, seed=seed, warnings=warnings)
 
 
+def _has_interval(row: Comparison) -> bool:
+    """Whether the ratio has an interval that is of runs."""
+    return row.change.interval is not None and row.within_process is None
+
+
 def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: int) -> Comparison:
-    if row.change.interval is None or row.within_process is not None:
+    if not _has_interval(row):
         return row
     assert row.choice is not None
     compared = Compared.of(pair, row.choice)

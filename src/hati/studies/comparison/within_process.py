@@ -10,21 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Observations, Sample, SampledRun, replace
+from hati.studies.comparison.choosing import ChoiceBasis, StatisticChoice
 from hati.studies.comparison.conclusion import Change, ChangeVerdict, Comparison, Comparisons, WithinProcess
 from hati.studies.comparison.deciding import decided_rows, mean_ratios
 from hati.studies.comparison.matching import SamplePair
-from hati.studies.comparison.statistic import Question
+from hati.studies.comparison.statistic import MEAN, Question
 
 _BATCHES = 10
 """At least so many batches, of equal length, where there are as many observations: Schmeiser (1982, Operations Research
 30, 556-568) recommends 10 to 30. The longer a batch, the less consecutive ones depend on each other."""
 _FEWEST = 2
+_BY_MEAN = StatisticChoice(MEAN, ChoiceBasis.ONE_PROCESS)
+"""A batch has too few observations for another statistic of its process: of ten values each is one."""
 
 
 def with_estimates_within_process(told: Comparisons, found: Sequence[SamplePair], question: Question) -> Comparisons:
     """The comparisons of those pairs, with estimates where a side is one process and nothing is known of the noise.
 
-    They have no verdict. The p-values of these comparisons are corrected among themselves.
+    They have no verdict, and are of means: where another statistic is asked for, there is none. The p-values of these
+    comparisons are corrected among themselves.
 
     Raises:
         InputError: where the units of a pair cannot be converted.
@@ -33,8 +37,7 @@ def with_estimates_within_process(told: Comparisons, found: Sequence[SamplePair]
     if not places:
         return told
     batched = [SamplePair(_batched(found[place].before), _batched(found[place].after)) for place in places]
-    choices = [choice for place in places if (choice := told.rows[place].choice) is not None]
-    decided, _ = decided_rows(batched, question, choices)
+    decided, _ = decided_rows(batched, question, [_BY_MEAN] * len(places))
     rows = list(told.rows)
     for place, row in zip(places, decided, strict=True):
         rows[place] = _estimated(rows[place], row, found[place])
@@ -50,7 +53,9 @@ def _alone(row: Comparison, pair: SamplePair) -> bool:
     """Whether nothing is known of the noise, and each side is one process with several observations."""
     sides = (pair.before.runs, pair.after.runs)
     several = all(len(runs) == 1 and not runs[0].pooled and len(runs[0].steady) >= _FEWEST for runs in sides)
-    return several and row.change.q_value is None and row.choice is not None
+    choice = row.choice
+    by_mean = choice is not None and (choice.statistic == MEAN or choice.basis is not ChoiceBasis.ASKED)
+    return several and by_mean and row.change.q_value is None
 
 
 def _batched(sample: Sample) -> Sample:
@@ -74,6 +79,7 @@ def _estimated(row: Comparison, within: Comparison, pair: SamplePair) -> Compari
         change=Change(ChangeVerdict.INCONCLUSIVE, change.ratio),
         before=replace(row.before, mean=within.before.mean),
         after=replace(row.after, mean=within.after.mean),
+        choice=row.choice if row.choice and row.choice.basis is ChoiceBasis.ASKED else _BY_MEAN,
         within_process=WithinProcess(change, observations, (within.before.runs, within.after.runs)),
     )
 
