@@ -204,3 +204,9 @@ def test_columns_of_the_other_options_are_centred_at_the_space(space: Space) -> 
         all_columns = centred_columns(whole, space, np.random.default_rng(2))
         assert np.abs(all_columns.mean(axis=0)).max() < 1e-12
     assert np.abs(suite.weights @ columns).max() < 0.3
+
+
+def test_a_suite_of_all_options_leaves_no_columns() -> None:
+    space = two_level(2)
+    suite = screening_suite(space, space.names, 4, np.random.default_rng(1))
+    assert centred_columns(suite, space, np.random.default_rng(2)).shape == (4, 0)

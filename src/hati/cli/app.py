@@ -77,6 +77,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     "Follow": {
         "history": history.history,
         "findings": findings.app,
+        "studies": runs.studies,
         "report": report.report,
         "runs": runs.runs,
         "forget": runs.forget,

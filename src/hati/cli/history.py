@@ -161,6 +161,7 @@ _File = Annotated[
 _Metric = Annotated[
     str | None, typer.Option("--metric", metavar="COLUMN", help="Column with the values [default: value].")
 ]
+CHANGE_ALPHA = "5%"
 _Alpha = Annotated[
     str, typer.Option("--alpha", metavar="FRACTION", help="Probability of a false change in a series, such as 5%.")
 ]
@@ -203,7 +204,7 @@ def history(
     unit: UnitName = None,
     better: BetterOption = None,
     where: Where = None,
-    alpha: _Alpha = "5%",
+    alpha: _Alpha = CHANGE_ALPHA,
     baseline: _Baseline = None,
     statistic: StatisticName = "auto",
     revisions: _Revisions = None,

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hati.cli.documents import DocumentFormat, DocumentOption
+from hati.cli.check import check_name
+from hati.cli.documents import DocumentFormat, DocumentOption, write_document
+from hati.cli.history import CHANGE_ALPHA
 from hati.cli.output import STDOUT, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
 from hati.cli.screen import parse_share, write_screening
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.report import Document
+    from hati.report import Document, Plain
+    from hati.studies.gate import GateConclusion
+    from hati.studies.regression import HistoryConclusion
+    from hati.studies.replay import Replayed
+    from hati.wiring import Workplace
 
 
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Study to report [default: the last one].")]
+_Study = Annotated[
+    str | None,
+    typer.Option(
+        "--study", metavar="KEY", help="Study to report: its key, or the beginning of it [default: the last screening]."
+    ),
+]
 _Charts = Annotated[
     Path | None, typer.Option("--charts", metavar="FOLDER", help="Write each chart to this folder, as PNG and SVG.")
 ]
@@ -35,17 +47,90 @@ def report(
 ) -> None:
     """Report a stored study without measuring."""
     from hati.render import require_charts
-    from hati.wiring import conclude_stored, known_of, last_key, stored_changes, stored_recommendation, workplace
+    from hati.wiring import screening_key, workplace
 
     if charts is not None:
         require_charts()
     place = workplace(path, store, say)
-    conclusion = conclude_stored(place, study or last_key(place), metric, parse_share(relevant))
-    changes = stored_changes(place, conclusion)
-    advice = stored_recommendation(place, conclusion)
-    document = write_screening(conclusion, place, chosen, output, advice, changes, known_of(place, conclusion))
+    of_screening = screening_key(place, study)
+    if study is not None and of_screening is None:
+        document = _write_restored(place, study, metric, output, chosen)
+    else:
+        document = _write_screening(place, of_screening, metric, parse_share(relevant), output, chosen)
     if charts is not None:
         _write_charts(document, charts)
+
+
+def _write_screening(
+    place: Workplace, key: str | None, metric: str | None, relevant: float, output: str, chosen: DocumentFormat
+) -> Document:
+    from hati.wiring import conclude_stored, known_of, stored_changes, stored_recommendation
+
+    conclusion = conclude_stored(place, key, metric, relevant)
+    changes = stored_changes(place, conclusion)
+    advice = stored_recommendation(place, conclusion)
+    return write_screening(conclusion, place, chosen, output, advice, changes, known_of(place, conclusion))
+
+
+def _write_restored(place: Workplace, key: str, metric: str | None, output: str, chosen: DocumentFormat) -> Document:
+    """Write the report of a study that is no screening.
+
+    Raises:
+        InputError: where the study cannot be restored.
+        MeasurementError: where it measured too little.
+    """
+    from hati.wiring import restored_study
+
+    study = restored_study(place, key, metric)
+    found = study.conclude(place.store.evidence(study.id))
+    made, values = _parts(place, study.id.kind)
+    document = made(found)
+    write_document(document, lambda: values(found), chosen, output)
+    return document
+
+
+Parts = tuple[Callable[[Any], "Document"], Callable[[Any], "Plain"]]
+
+
+def _parts(place: Workplace, kind: str) -> Parts:
+    """What makes the report of a conclusion, and its plain values; only what is needed is loaded."""
+    from hati import report as made
+
+    makers: dict[str, Callable[[], Parts]] = {
+        "bisection": lambda: (made.bisection_document, made.bisection_json),
+        "effect-drift": lambda: (made.drift_document, made.drift_json),
+        "gate": lambda: _of_gate(place),
+        "measurement": lambda: (made.measurement_document, made.measurement_json),
+        "paired": lambda: (made.paired_document, made.paired_json),
+        "replay": _of_replay,
+        "suite": lambda: (made.suite_document, made.suite_json),
+        "validation": lambda: (made.validation_document, made.validation_json),
+    }
+    return makers[kind]()
+
+
+def _of_gate(place: Workplace) -> Parts:
+    from hati.report import gate_document, gate_json
+    from hati.studies.findings import Ruling
+    from hati.wiring import stored_reports
+
+    revisions = place.revisions()
+
+    def ruling(found: GateConclusion) -> Ruling:
+        return Ruling(found, stored_reports(place.store, found, revisions))
+
+    name = check_name(revisions.within)
+    return lambda found: gate_document(ruling(found), None, name), lambda found: gate_json(ruling(found))
+
+
+def _of_replay() -> Parts:
+    from hati.report import replay_document, replay_json
+    from hati.studies.regression import histories
+
+    def concluded(found: Replayed) -> list[HistoryConclusion]:
+        return list(histories(found.series, parse_share(CHANGE_ALPHA), None))
+
+    return lambda found: replay_document(found, concluded(found)), lambda found: replay_json(found, concluded(found))
 
 
 def _write_charts(document: Document, folder: Path) -> None:

@@ -121,6 +121,26 @@ def runs(
     write_table(table, chosen, output)
 
 
+def studies(
+    path: ProjectPath = HERE,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: TableFormatOption = TableFormat.TEXT,
+) -> None:
+    """List stored studies, the last one last."""
+    from hati.report import ListedStudy, studies_table
+    from hati.wiring import existing_store
+
+    place = existing_store(path, store)
+    spans = place.spans()
+    found = [
+        ListedStudy(record.id.key, record.id.kind, span.runs, span.last)
+        for record in place.studies()
+        if (span := spans.get(record.id.key)) is not None
+    ]
+    write_table(studies_table(sorted(found, key=lambda each: each.last)), chosen, output)
+
+
 def forget(
     path: ProjectPath = HERE,
     study: _Study = None,

@@ -122,10 +122,12 @@ from .replay import replay_document as replay_document
 from .replay import replay_json as replay_json
 from .replay import skipped_text as skipped_text
 from .replay import spread_tables as spread_tables
+from .runs import ListedStudy as ListedStudy
 from .runs import disturbed_runs as disturbed_runs
 from .runs import plan_table as plan_table
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table
+from .runs import studies_table as studies_table
 from .samples import FORMAT as FORMAT
 from .samples import run_head as run_head
 from .samples import sample_head as sample_head

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from hati.core import Outcome, Plan, Run, usage
 from hati.core.wording import counted
@@ -41,6 +43,47 @@ def runs_table(runs: Iterable[Run], last: int | None = None) -> Table:
         rows,
         (note,),
     )
+
+
+_COMMANDS = {
+    "assertion": "assert",
+    "bisection": "bisect",
+    "effect-drift": "compare-effects",
+    "gate": "check",
+    "measurement": "run",
+    "paired": "compare",
+    "recommendation": "screen --recommend",
+    "replay": "history",
+    "screening": "screen",
+    "suite": "suite",
+    "validation": "validate",
+}
+
+
+class ListedStudy(NamedTuple):
+    """A stored study: its key and kind, its number of runs, and when the last of them started."""
+
+    key: str
+    kind: str
+    runs: int
+    last: datetime
+
+
+def studies_table(studies: Sequence[ListedStudy]) -> Table:
+    """A row for each study, in the order given, with the command that made it."""
+    columns = (
+        Column("study"),
+        Column("command"),
+        Column("runs", align=Align.RIGHT),
+        Column("last run"),
+    )
+    rows = tuple((each.key, _COMMANDS.get(each.kind, each.kind), each.runs, _minute(each.last)) for each in studies)
+    note = "`hati report --study KEY` reports one." if studies else "There are none."
+    return Table("Studies", columns, rows, (note,))
+
+
+def _minute(moment: datetime) -> Shown:
+    return Shown(f"{moment:%Y-%m-%d %H:%M}", moment.isoformat())
 
 
 def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from .finding import acknowledge as acknowledge
 from .finding import find as find
 from .finding import mark_reported as mark_reported
 from .finding import record_findings as record_findings
+from .finding import stored_reports as stored_reports
 from .formulas import Misstated as Misstated
 from .formulas import stated_in as stated_in
 from .gating import GateRequest as GateRequest
@@ -56,6 +57,7 @@ from .replaying import DriftRequest as DriftRequest
 from .replaying import ReplayRequest as ReplayRequest
 from .replaying import prepare_drift as prepare_drift
 from .replaying import prepare_replay as prepare_replay
+from .restored import restored_study as restored_study
 from .screening import PreparedScreening as PreparedScreening
 from .screening import ScreeningRequest as ScreeningRequest
 from .screening import plan_screening as plan_screening
@@ -63,7 +65,7 @@ from .screening import prepare_screening as prepare_screening
 from .screening import screen as screen
 from .statistics import known_statistics as known_statistics
 from .stored import conclude_stored as conclude_stored
-from .stored import last_key as last_key
+from .stored import screening_key as screening_key
 from .suite import SuiteRequest as SuiteRequest
 from .suite import prepare_suite as prepare_suite
 from .table import TableRequest as TableRequest

@@ -200,3 +200,16 @@ def _suites(place: Workplace, space: Space, benchmark: Benchmark) -> Iterator[St
 def benchmarks_of(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
     """Each benchmark of the cells once, in order."""
     return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())
+
+
+def coverage_of(space: Space, cells: Sequence[Cell], source: str) -> tuple[Coverage, ...]:
+    """What the cells of each benchmark cover: where one stands for others, all of the space."""
+    size = _size(space)
+    found = []
+    for benchmark in benchmarks_of(cells):
+        own = [cell for cell in cells if cell.benchmark == benchmark]
+        whole = any(cell.weight > 1.0 for cell in own)
+        strata = tuple(dict.fromkeys(name for cell in own for name in cell.stratum)) if whole else ()
+        known = size if size is not None and size >= len(own) else None
+        found.append(Coverage(benchmark.name, len(own), known, strata, source))
+    return tuple(found)

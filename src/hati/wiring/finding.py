@@ -56,6 +56,14 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
     return tuple(reports(before, after, own, _merged(revisions, before)))
 
 
+def stored_reports(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
+    """What is to be told of a gate's findings, as they are known now."""
+    known = store.events()
+    own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
+    before = findings_of(event for event in known if event not in own)
+    return tuple(reports(before, findings_of(known), own, _merged(revisions, before)))
+
+
 def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, metric: Metric) -> Configuration | None:
     """The configuration in which a finding among these revisions is largest; None where none says so.
 

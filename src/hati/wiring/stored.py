@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, replace
+from hati.core.wording import suggestion
 from hati.store import StudyRecord
 from hati.studies.screening import (
     ALPHA,
@@ -64,9 +65,33 @@ def stored_screening(
     return _study_of(place, chosen[-1], metric, relevant)
 
 
-def last_key(place: Workplace) -> str | None:
-    """The key of the last screening, whatever its template; None where there is none."""
-    return max((record.id.key for record in _screenings(place)[-1:]), default=None)
+def screening_key(place: Workplace, key: str | None) -> str | None:
+    """The key of a screening, or of that which a recommendation continues; without a key, that of the last screening.
+
+    Whatever its template; None where there is no screening, or the study is none.
+    """
+    if key is None:
+        return next((record.id.key for record in reversed(_screenings(place))), None)
+    record = record_of(place, key)
+    if record.id.kind == "recommendation":
+        return str(json.loads(record.id.parameters)["screening"])
+    return record.id.key if record.id.kind == "screening" else None
+
+
+def record_of(place: Workplace, key: str) -> StudyRecord:
+    """What the store holds of the study of a key, or of the only one whose key begins so.
+
+    Raises:
+        InputError: where there is none, or several.
+    """
+    records: dict[str, StudyRecord] = {record.id.key: record for record in place.store.studies()}
+    found = [key] if key in records else [name for name in records if name.startswith(key)]
+    if len(found) == 1:
+        return records[found[0]]
+    if found:
+        raise InputError(f"{len(found)} studies begin with {key!r}", fix=f"there are: {', '.join(found)}")
+    what = suggestion(key, list(records)) if records else f"make one by `hati screen`{of_tables(place)}"
+    raise InputError(f"there is no study {key}", fix=what)
 
 
 def _screenings(place: Workplace) -> list[StudyRecord]:
@@ -116,7 +141,7 @@ def study_over(
     from hati.space import narrowed
 
     parameters = json.loads(record.id.parameters)
-    benchmark = _benchmark_of(place, record, parameters["benchmark"])
+    benchmark = benchmark_of(place, record, parameters["benchmark"])
     return screening(
         study=record.id,
         subject=parameters["subject"],
@@ -131,7 +156,7 @@ def study_over(
     )
 
 
-def _benchmark_of(place: Workplace, record: StudyRecord, name: str) -> Benchmark:
+def benchmark_of(place: Workplace, record: StudyRecord, name: str) -> Benchmark:
     """The project's benchmark with the metrics of then; a table's is in no project file."""
     if name == BENCHMARK and all(benchmark.name != name for benchmark in place.project.benchmarks):
         return table_benchmark(record.metrics)

@@ -174,11 +174,20 @@ def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusi
     own = [(study, what) for study, what in asked if (what["screening"], what["metric"]) == (key, metric)]
     if not own:
         return None
-    study, what = own[-1]
-    screening = stored_screening(place, key, metric, what["relevant"])
+    study = restored_validation(place, own[-1][0])
+    return study.conclude(place.store.evidence(study.id))
+
+
+def restored_validation(place: Workplace, study: StudyId) -> AnyValidation:
+    """A validation that the store holds, of the screening as it is known now.
+
+    Raises:
+        InputError: where the project no longer fits the screening.
+    """
+    what = json.loads(study.parameters)
+    screening = stored_screening(place, what["screening"], what["metric"], what["relevant"])
     found = screening.conclude(place.store.evidence(screening.id))
-    prepared = _prepared(place, found, screening, study)
-    return prepared.study.conclude(prepared.evidence())
+    return _prepared(place, found, screening, study).study
 
 
 def _suspects(space: Space, names: tuple[str, ...]) -> tuple[str, ...]:

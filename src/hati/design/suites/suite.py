@@ -191,6 +191,6 @@ def centred_columns(suite: Suite, space: Space, rng: Generator, ranking: Sequenc
     columns = model.matrix(levels(suite.configurations, space))[:, 1:]
     tied, reference = reference_levels(space, rng)
     means = model.matrix(reference).mean(axis=0)[1:] if len(reference) else np.zeros(columns.shape[1])
-    free = [term[0] not in tied for term in others]
+    free = np.array([term[0] not in tied for term in others], dtype=bool)
     means[np.repeat(free, np.bincount(model.owners[1:], minlength=len(others)))] = 0.0
     return np.asarray(columns - means)

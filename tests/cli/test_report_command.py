@@ -1,0 +1,120 @@
+"""``hati report`` of every kind of study that a store holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gate_projects import LISTED, evolving
+
+from hati.store import open_store
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "measurement": ("run", "--set", "a=on", "--budget", "6"),
+    "suite": ("suite", "--options", "a,b", "--runs", "4"),
+    "paired": ("compare", "main", "main", "--set-after", "a=on", "--budget", "16", "--fail-on", "none"),
+    "gate": ("check", "HEAD", "--reference", "HEAD~2"),
+    "bisection": ("bisect", "HEAD~2", "HEAD", "--set", "a=on"),
+    "effect-drift": ("compare-effects", "HEAD~2", "HEAD"),
+    "replay": ("history", "--revisions", "HEAD~7..HEAD", "--runs", "2"),
+    "screening": ("screen", "--budget", "8"),
+    "validation": ("validate", "--budget", "8"),
+}
+NOT_STORED = {"recalibration", "known", "options_from", "source", "news", "events"}
+"""What a verb tells besides the study: what it would do next, how it came to its options, and what it told first."""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One with a past of eight commits, the last but one of which made ``a`` cost more."""
+    made = evolving(tmp_path_factory.mktemp("repository"), extra=LISTED)
+    for number in range(8):
+        made.commit(with_a=150 if number >= 6 else 120)
+    return made.project
+
+
+def stored(repository: Path, kind: str) -> str:
+    studies = open_store(str(repository / ".hati" / "store.sqlite")).studies()
+    return [record.id.key for record in studies if record.id.kind == kind][-1]
+
+
+@pytest.mark.parametrize("kind", VERBS)
+def test_a_study_is_reported_as_its_verb_told_it(repository: Path, hati_here: Hati, kind: str) -> None:
+    if kind == "validation":
+        assert hati_here(*VERBS["screening"], folder=repository).status == 0
+    made = hati_here(*VERBS[kind], "--format", "json", folder=repository)
+    assert made.status == (1 if kind == "gate" else 0), made.err
+    key = stored(repository, kind)
+    runs = hati_here("runs", "--format", "json", folder=repository).json
+    told = hati_here("report", "--study", key, "--format", "json", folder=repository)
+    assert told.status == 0, told.err
+    assert without(told.json) == without(made.json)
+    for chosen in ("text", "markdown", "html"):
+        shown = hati_here("report", "--study", key, "--format", chosen, folder=repository)
+        assert (shown.status, bool(shown.out)) == (0, True)
+    assert hati_here("runs", "--format", "json", folder=repository).json == runs, "nothing is measured"
+
+
+def without(values: Any) -> Any:
+    """The values but for what no store has: revisions as they were called, and the above."""
+    if isinstance(values, dict):
+        left = {name: value for name, value in values.items() if name not in NOT_STORED}
+        if {"id", "kind"} <= set(left):
+            left.pop("name", None)
+        return {name: without(value) for name, value in left.items()}
+    return [without(value) for value in values] if isinstance(values, list) else values
+
+
+def test_studies_are_listed_by_their_commands(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    for words in (VERBS["screening"], VERBS["measurement"]):
+        assert hati_here(*words).status == 0
+    listed = hati_here("studies", "--format", "json").json
+    assert [(each["command"], each["runs"]) for each in listed] == [("screen", 8), ("run", 6)]
+    assert [each["study"] for each in listed] == [stored(tmp_path, kind) for kind in ("screening", "measurement")]
+    assert listed[0]["last run"] <= listed[1]["last run"]
+    assert listed[1]["study"] in hati_here("studies").out
+    done = hati_here("studies", "--store", str(tmp_path / "elsewhere"))
+    assert (done.status, done.out) == (2, "")
+
+
+def test_a_recommendation_is_in_the_report_of_its_screening(repository: Path, hati_here: Hati) -> None:
+    words = ("screen", "--budget", "16", "--seed", "2", "--recommend")
+    assert hati_here(*words, folder=repository).status == 0
+    told = hati_here("report", "--study", stored(repository, "recommendation"), "--format", "json", folder=repository)
+    assert told.json["study"] == stored(repository, "screening")
+    assert told.json["recommendation"]["study"] == stored(repository, "recommendation")
+
+
+def test_what_cannot_be_reported_is_told(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path, extra=LISTED)
+    made.commit()
+    made.commit()
+    assert hati_here("check", "HEAD", "--reference", "HEAD~1").status == 0
+    key = stored(tmp_path, "gate")
+    done = hati_here("report", "--study", f"{key}x")
+    assert (done.status, done.out) == (2, "")
+    assert hati_here("report", "--study", "gate").out == hati_here("report", "--study", key).out != ""
+    assert hati_here("check", "HEAD", "--reference", "HEAD~1", "--fresh").status == 0
+    assert f"2 studies begin with 'gate'; there are: {key}, gate-" in hati_here("report", "--study", "gate").err
+    assert f"there is no study {key}x; did you mean" in done.err
+    text = (tmp_path / "hati.toml").read_text()
+    (tmp_path / "hati.toml").write_text(text.replace('name = "main"', 'name = "other"'))
+    done = hati_here("report", "--study", key)
+    assert (done.status, done.out) == (2, "")
+    assert "'main'" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_formulas_are_not_kept(tmp_path: Path, hati_here: Hati) -> None:
+    evolving(tmp_path)
+    (tmp_path / "perf.py").write_text("import time\n\n\ndef quick(n):\n    time.sleep(0.0)\n")
+    assert hati_here("assert", "--formula", "perf:quick(1) <= 10 s", "--budget", "14").status == 0
+    done = hati_here("report", "--study", stored(tmp_path, "assertion"))
+    assert (done.status, done.out) == (2, "")
+    assert "a store keeps no formulas; give the command that made it again" in done.err
