@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gate_projects import LISTED, evolving
+from gate_projects import LISTED, PROJECT, evolving
 
 from hati.store import open_store
 
@@ -67,6 +68,31 @@ def without(values: Any) -> Any:
             left.pop("name", None)
         return {name: without(value) for name, value in left.items()}
     return [without(value) for value in values] if isinstance(values, list) else values
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("measurement", "6 runs done, 0 failed"),
+        ("paired", "latency slower: +50.0 %"),
+        ("gate", "slower: latency of main"),
+        ("bisection", "Changed by d1c583f45c31 (+24.9 %)"),
+        ("effect-drift", "a: effect 2.2 times what it was"),
+        ("replay", "series changed their level"),
+        ("suite", "mean latency over the whole space"),
+        ("screening", "Fix it and screen the rest: hati screen --metric latency --set a=off"),
+        ("validation", "decided: one model is left, of a"),
+    ],
+)
+def test_a_store_of_an_earlier_version_is_reported(tmp_path: Path, hati_here: Hati, kind: str, words: str) -> None:
+    """``stores/76aa3b0.sqlite.gz`` was written by that commit, of a repository that is not there."""
+    (tmp_path / "hati.toml").write_text(PROJECT + LISTED)
+    (tmp_path / ".hati").mkdir()
+    kept = Path(__file__).parent / "stores" / "76aa3b0.sqlite.gz"
+    (tmp_path / ".hati" / "store.sqlite").write_bytes(gzip.decompress(kept.read_bytes()))
+    done = hati_here("report", "--study", kind)
+    assert done.status == 0, done.err
+    assert words in " ".join(done.out.split())
 
 
 def test_studies_are_listed_by_their_commands(tmp_path: Path, hati_here: Hati) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -92,7 +93,7 @@ class Restoring(Struct, frozen=True, dict=True):
             found = history.find(text) if history else None
         except InputError:
             found = None
-        return found if found and found.id == text else Revision(text, RevisionKind.DIRECTORY)
+        return found if found and found.id == text else Revision(text, _kind(text))
 
     def coverage(self, cells: Sequence[Cell]) -> tuple[Coverage, ...]:
         """What the cells cover of the project's space."""
@@ -105,6 +106,14 @@ class Restoring(Struct, frozen=True, dict=True):
     def statistic(self, otherwise: str = "mean") -> Statistic | Automatic:
         """What stood for a run: what was chosen where anything was."""
         return AUTO if self.choices().rows else Statistic.parse(otherwise)
+
+
+_KINDS = {r"[0-9a-f]{40}": RevisionKind.GIT, r"r[0-9]+": RevisionKind.SVN, r".+==.+": RevisionKind.PACKAGE}
+
+
+def _kind(revision: str) -> RevisionKind:
+    """What the id of a revision shows, where its repository does not have it."""
+    return next((kind for form, kind in _KINDS.items() if re.fullmatch(form, revision)), RevisionKind.DIRECTORY)
 
 
 def restored_study(place: Workplace, key: str, metric: str | None = None) -> Study[Any]:
