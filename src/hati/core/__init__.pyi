@@ -45,7 +45,6 @@ from .run import Observations as Observations
 from .run import Outcome as Outcome
 from .run import Resources as Resources
 from .run import Run as Run
-from .sample import NO_ORIGIN as NO_ORIGIN
 from .sample import NO_USAGE as NO_USAGE
 from .sample import Origin as Origin
 from .sample import Sample as Sample

@@ -16,7 +16,6 @@ from .formulas import stated_in as stated_in
 from .gating import GateRequest as GateRequest
 from .gating import gate as gate
 from .gating import prepare_gate as prepare_gate
-from .importing import ImportedStore as ImportedStore
 from .importing import count_import as count_import
 from .importing import import_stores as import_stores
 from .known import known_of as known_of
@@ -47,7 +46,6 @@ from .recalibrating import recalibration_of as recalibration_of
 from .recalibrating import stored_changes as stored_changes
 from .recommending import KnownScreening as KnownScreening
 from .recommending import RecommendationRequest as RecommendationRequest
-from .recommending import SplitBudget as SplitBudget
 from .recommending import known_screening as known_screening
 from .recommending import made_screening as made_screening
 from .recommending import prepare_recommendation as prepare_recommendation
@@ -58,7 +56,6 @@ from .replaying import ReplayRequest as ReplayRequest
 from .replaying import prepare_drift as prepare_drift
 from .replaying import prepare_replay as prepare_replay
 from .restored import restored_study as restored_study
-from .screening import PreparedScreening as PreparedScreening
 from .screening import ScreeningRequest as ScreeningRequest
 from .screening import plan_screening as plan_screening
 from .screening import prepare_screening as prepare_screening
@@ -74,14 +71,12 @@ from .table import described as described
 from .table import table_workplace as table_workplace
 from .templates import narrowed_workplace as narrowed_workplace
 from .templates import template_configurations as template_configurations
-from .validating import PreparedValidation as PreparedValidation
 from .validating import ValidationRequest as ValidationRequest
 from .validating import plan_validation as plan_validation
 from .validating import prepare_validation as prepare_validation
 from .validating import validate as validate
 from .validating import validation_of as validation_of
 from .warming import warm_up_hints as warm_up_hints
-from .workplace import Announce as Announce
 from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store
 from .workplace import sources_of as sources_of
