@@ -39,6 +39,19 @@ def test_it_looks_where_a_check_found_the_change(tmp_path: Path, hati_here: Hati
     assert [found["revision"] for found in done.json["commits"]] == [git(tmp_path, "rev-parse", "HEAD~1")]
 
 
+def test_where_nothing_is_said_there_are_three_runs_of_a_revision_and_four_rounds_of_a_design(
+    tmp_path: Path, hati_here: Hati
+) -> None:
+    made = evolving(tmp_path)
+    for _ in range(5):
+        made.commit()
+    replayed = hati_here("history", "--revisions", "HEAD~4..HEAD", "--dry-run").out
+    assert f"5 runs of {3 * 5}, of which the others depend on them" in " ".join(replayed.split())
+    compared = hati_here("compare-effects", "HEAD~1", "HEAD", "--dry-run", "--format", "json").json
+    sides, configurations = 2, 4
+    assert len(compared) == 4 * sides * configurations
+
+
 def test_too_small_a_budget_decides_nothing(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
     made.commit()

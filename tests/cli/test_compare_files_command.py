@@ -277,8 +277,9 @@ def test_estimates_within_a_process_in_other_formats(hati: Hati, tmp_path: Path)
     assert "how much processes differ is not known" in junit
     assert "| within one process |" in hati("compare", *sides, "--format", "markdown").out
     words = ("--tests", "--interval", "bootstrap", "--within-process", "--fail-on", "none")
-    done = hati("compare", *sides, *words)
+    done = hati("compare", *sides, *words, "--format", "json")
     assert done.status == 0, done.err
+    assert all(row["interval"] == row["within_process"]["interval"] for row in done.json), "one run is not resampled"
 
 
 def test_single_values_have_neither_interval_nor_verdict(hati: Hati, tmp_path: Path) -> None:

@@ -25,6 +25,13 @@ def test_an_important_interaction_counts_half_for_each_of_its_options() -> None:
     assert rank(effects, "abc") == ("a", "b", "c")
     unimportant = [*effects[:3], effect((0, 1), 0.20, important=False)]
     assert rank(unimportant, "abc") == ("a", "c", "b")
+    close = [effect((0,), 0.02), effect((1,), 0.05), effect((2,), 0.16), effect((0, 1), 0.20)]
+    assert rank(close, "abc") == ("c", "b", "a"), "the whole share would put a and b before c"
+
+
+def test_the_likely_pairs_of_an_alias_set_share_it_equally() -> None:
+    mains = [effect((i,), 0.15 if i == 4 else 0.0, important=i == 4) for i in range(5)]
+    assert rank([*mains, effect((0, 1), 0.4, (2, 3))], "abcde") == ("e", "a", "b", "c", "d")
 
 
 def test_of_an_alias_set_the_pairs_with_the_most_important_parents_share() -> None:
