@@ -95,6 +95,74 @@ def test_a_store_of_an_earlier_version_is_reported(tmp_path: Path, hati_here: Ha
     assert words in " ".join(done.out.split())
 
 
+TWO = """
+[subject]
+name = "two"
+
+[[benchmark]]
+name = "first"
+command = ["sh", "-c", "echo score: $((100 + {a} * 20 + $(date +%N | cut -c8) % 3)); echo own: 1$(date +%N | cut -c8)"]
+reader = "regex"
+
+[[benchmark.metric]]
+name = "score"
+unit = "1"
+pattern = "score: ([0-9]+)"
+
+[[benchmark.metric]]
+name = "own"
+unit = "1"
+pattern = "own: ([0-9]+)"
+
+[[benchmark]]
+name = "second"
+command = ["sh", "-c", "echo score: $(($(cat level) + $(date +%N | cut -c8) % 3))"]
+reader = "regex"
+metric = [{ name = "score", unit = "1", better = "higher", pattern = "score: ([0-9]+)" }]
+
+[options.a]
+settings = [0, 1]
+
+[options.b]
+settings = [0, 1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("gate", ("check", "HEAD", "--reference", "HEAD~1")),
+        ("paired", ("compare", "first", "first", "--set-after", "a=1", "--metric", "own", "--fail-on", "none")),
+        ("suite", ("suite", "--benchmark", "first", "--options", "a", "--runs", "4", "--metric", "own")),
+        ("effect-drift", ("compare-effects", "HEAD~1", "HEAD", "--benchmark", "first", "--metric", "own")),
+    ],
+)
+def test_benchmarks_keep_their_own_metrics(tmp_path: Path, hati_here: Hati, kind: str, words: tuple[str, ...]) -> None:
+    made = evolving(tmp_path)
+    (tmp_path / "hati.toml").write_text(TWO)
+    for level in (100, 150):
+        (tmp_path / "level").write_text(str(level))
+        made.commit()
+    verb = hati_here(*words, "--format", "json")
+    assert verb.status in {0, 1, 3}, verb.err
+    asked = ("--metric", "own") if "--metric" in words else ()
+    told = hati_here("report", "--study", kind, *asked, "--format", "json")
+    assert told.status == 0, told.err
+    assert without(told.json) == without(verb.json)
+
+
+def test_a_statistic_that_was_asked_for_is_not_stored_and_the_report_says_so(
+    repository: Path, hati_here: Hati, tmp_path: Path
+) -> None:
+    store = str(tmp_path / "s.sqlite")
+    for words, missing in (((), False), (("--statistic", "median", "--fresh"), True)):
+        assert hati_here(*VERBS["replay"], *words, "--store", store, folder=repository).status == 0
+        key = hati_here("studies", "--store", store, "--format", "json", folder=repository).json[-1]["study"]
+        told = hati_here("report", "--study", key, "--store", store, folder=repository).out
+        assert ("level, statistic (here the mean): the defaults" in " ".join(told.split())) is missing
+        assert "not stored" in told
+
+
 def test_studies_are_listed_by_their_commands(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
     made.commit()
@@ -128,7 +196,19 @@ def test_what_cannot_be_reported_is_told(tmp_path: Path, hati_here: Hati) -> Non
     assert hati_here("report", "--study", "gate").out == hati_here("report", "--study", key).out != ""
     assert hati_here("check", "HEAD", "--reference", "HEAD~1", "--fresh").status == 0
     assert f"2 studies begin with 'gate'; there are: {key}, gate-" in hati_here("report", "--study", "gate").err
-    assert f"there is no study {key}x; did you mean" in done.err
+    assert f"there is no study {key}x; `hati studies` lists them" in done.err
+    done = hati_here("report")
+    assert (done.status, done.out) == (2, "")
+    assert "there is no screening to report; `hati studies` lists other studies" in done.err
+    for words, told in (
+        (("--metric", "latency"), "is of all its metrics; leave out --metric"),
+        (("--relevant", "2%"), "--relevant is for screenings"),
+        (("--store", "nowhere.sqlite"), "there is no store nowhere.sqlite"),
+    ):
+        done = hati_here("report", "--study", key, *words)
+        assert (done.status, done.out) == (2, "")
+        assert told in done.err
+    assert not (tmp_path / "nowhere.sqlite").exists()
     text = (tmp_path / "hati.toml").read_text()
     (tmp_path / "hati.toml").write_text(text.replace('name = "main"', 'name = "other"'))
     done = hati_here("report", "--study", key)

@@ -14,7 +14,7 @@ from hati.cli.history import CHANGE_ALPHA
 from hati.cli.output import STDOUT, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
 from hati.cli.screen import parse_share, write_screening
-from hati.core import InputError
+from hati.core import InputError, replace
 
 if TYPE_CHECKING:
     from hati.report import Document, Plain
@@ -35,11 +35,14 @@ _Charts = Annotated[
 ]
 
 
+_RELEVANT = "1%"
+
+
 def report(
     path: ProjectPath = HERE,
     study: _Study = None,
     metric: ScreenedMetricName = None,
-    relevant: RelevantShare = "1%",
+    relevant: RelevantShare = _RELEVANT,
     charts: _Charts = None,
     store: StorePlace = None,
     output: Output = STDOUT,
@@ -47,13 +50,21 @@ def report(
 ) -> None:
     """Report a stored study without measuring."""
     from hati.render import require_charts
-    from hati.wiring import screening_key, workplace
+    from hati.wiring import existing_store, screening_key, workplace
 
     if charts is not None:
         require_charts()
+    if store is not None:
+        existing_store(path, store).close()
     place = workplace(path, store, say)
     of_screening = screening_key(place, study)
+    if study is None and of_screening is None and place.store.studies():
+        raise InputError(
+            "there is no screening to report", fix="`hati studies` lists other studies, and `--study KEY` reports one"
+        )
     if study is not None and of_screening is None:
+        if relevant != _RELEVANT:
+            raise InputError("--relevant is for screenings", fix="leave it out")
         document = _write_restored(place, study, metric, output, chosen)
     else:
         document = _write_screening(place, of_screening, metric, parse_share(relevant), output, chosen)
@@ -79,12 +90,14 @@ def _write_restored(place: Workplace, key: str, metric: str | None, output: str,
         InputError: where the study cannot be restored.
         MeasurementError: where it measured too little.
     """
-    from hati.wiring import restored_study
+    from hati.wiring import assumed, restored_study
 
     study = restored_study(place, key, metric)
     found = study.conclude(place.store.evidence(study.id))
     made, values = _parts(place, study.id.kind)
-    document = made(found)
+    document, missing = made(found), assumed(place, study.id)
+    if missing:
+        document = replace(document, facts=(*document.facts, ("not stored", missing)))
     write_document(document, lambda: values(found), chosen, output)
     return document
 

@@ -127,18 +127,18 @@ def studies(
     output: Output = STDOUT,
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
-    """List stored studies, the last one last."""
+    """List stored studies, in the order in which they were begun."""
     from hati.report import ListedStudy, studies_table
     from hati.wiring import existing_store
 
     place = existing_store(path, store)
     spans = place.spans()
+    known = ((record.id, spans.get(record.id.key)) for record in place.studies())
     found = [
-        ListedStudy(record.id.key, record.id.kind, span.runs, span.last)
-        for record in place.studies()
-        if (span := spans.get(record.id.key)) is not None
+        ListedStudy(study.key, study.kind, span.runs if span else 0, span.last if span else None)
+        for study, span in known
     ]
-    write_table(studies_table(sorted(found, key=lambda each: each.last)), chosen, output)
+    write_table(studies_table(found), chosen, output)
 
 
 def forget(

@@ -61,12 +61,12 @@ _COMMANDS = {
 
 
 class ListedStudy(NamedTuple):
-    """A stored study: its key and kind, its number of runs, and when the last of them started."""
+    """A stored study: its key and kind, its number of runs, and when the last of them started, None without one."""
 
     key: str
     kind: str
     runs: int
-    last: datetime
+    last: datetime | None
 
 
 def studies_table(studies: Sequence[ListedStudy]) -> Table:
@@ -77,7 +77,10 @@ def studies_table(studies: Sequence[ListedStudy]) -> Table:
         Column("runs", align=Align.RIGHT),
         Column("last run"),
     )
-    rows = tuple((each.key, _COMMANDS.get(each.kind, each.kind), each.runs, _minute(each.last)) for each in studies)
+    rows = tuple(
+        (each.key, _COMMANDS.get(each.kind, each.kind), each.runs, _minute(each.last) if each.last else None)
+        for each in studies
+    )
     note = "`hati report --study KEY` reports one." if studies else "There are none."
     return Table("Studies", columns, rows, (note,))
 

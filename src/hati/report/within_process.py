@@ -95,7 +95,7 @@ def within_process_notes(rows: Sequence[Comparison]) -> list[str]:
     known = [row.within_process for row in rows if row.within_process is not None]
     other = {statistic_name(row) for row in rows if row.one_run_each and row.within_process is None and _of_other(row)}
     missing = [
-        f"One process a side shows no interval of its {name}, only of its mean (--statistic mean)."
+        f"One process a side shows no interval of its {name}; it may show one of its mean (--statistic mean)."
         for name in sorted(other)
     ]
     if not known:

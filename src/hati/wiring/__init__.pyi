@@ -55,6 +55,7 @@ from .replaying import DriftRequest as DriftRequest
 from .replaying import ReplayRequest as ReplayRequest
 from .replaying import prepare_drift as prepare_drift
 from .replaying import prepare_replay as prepare_replay
+from .restored import assumed as assumed
 from .restored import restored_study as restored_study
 from .screening import ScreeningRequest as ScreeningRequest
 from .screening import plan_screening as plan_screening

@@ -24,6 +24,7 @@ from hati.core import (
     Study,
     StudyId,
 )
+from hati.core.wording import listed
 from hati.harness import RULES
 from hati.knowledge import Coverage
 from hati.store import StudyRecord
@@ -32,7 +33,7 @@ from hati.studies.comparison import AUTO, Automatic, Question, Statistic, Statis
 from hati.studies.effect_drift import EffectDriftStudy
 from hati.studies.gate import Cell, Gate
 from hati.studies.measurement import Measurement
-from hati.studies.paired import PairedComparison, PairedDesign, Variant
+from hati.studies.paired import PairedComparison, PairedDesign, Variant, shared_metrics
 from hati.studies.replay import Replay, ReplayOrder
 from hati.studies.suite import SuitePlan, SuiteStudy
 from hati.wiring.cells import benchmarks_of, coverage_of
@@ -68,8 +69,16 @@ class Restoring(Struct, frozen=True, dict=True):
         """The study's identity."""
         return self.record.id
 
+    @cached_property
+    def _several(self) -> bool:
+        """Whether the study is of several benchmarks: a record has their metrics together, each name once."""
+        each = self.parameters.get("cells") or self.parameters.get("variants") or ()
+        return len({name for name, *_ in each}) > 1
+
     def benchmark(self, name: str) -> Benchmark:
-        """The project's of that name, with the metrics of then."""
+        """The project's of that name, with the metrics of then where the record tells which they were."""
+        if self._several:
+            return self.place.project.benchmark(name)
         return benchmark_of(self.place, self.record, name)
 
     def metric(self, benchmark: Benchmark) -> Metric:
@@ -130,6 +139,8 @@ def restored_study(place: Workplace, key: str, metric: str | None = None) -> Stu
             f"{key} cannot be reported: a store keeps no formulas",
             fix="give the command that made it again; it takes the stored runs",
         )
+    if metric is not None and record.id.kind not in _OF_ONE_METRIC:
+        raise InputError(f"{record.id.key} is of all its metrics", fix="leave out --metric")
     return make(Restoring(place, record, metric))
 
 
@@ -201,8 +212,8 @@ def _paired(known: Restoring) -> PairedComparison:
     design = PairedDesign(
         before, after, parameters["revision"], known.id.machine, question, rule, pairing, known.choices()
     )
-    budget = parameters["budget"]
-    return PairedComparison(known.id, design, known.record.metrics, Budget.parse(budget) if budget else Budget())
+    metrics, budget = shared_metrics(before, after, known.asked), parameters["budget"]
+    return PairedComparison(known.id, design, metrics, Budget.parse(budget) if budget else Budget())
 
 
 def _replay(known: Restoring) -> Replay:
@@ -235,7 +246,7 @@ def _suite(known: Restoring) -> SuiteStudy:
         parameters["size"],
         parameters["repetitions"],
         parameters["sampled"],
-        "as it was made",
+        "of the stored suite",
     )
     metric = known.metric(benchmark)
     return SuiteStudy(known.id, parameters["subject"], benchmark, metric, parameters["revision"], space, plan)
@@ -251,3 +262,20 @@ _RESTORED: dict[str, Callable[[Restoring], Study[Any]]] = {
     "suite": _suite,
     "validation": lambda known: restored_validation(known.place, known.id),
 }
+_OF_ONE_METRIC = {"effect-drift", "paired", "suite"}
+"""The kinds whose metric no record has."""
+_ASSUMED = {
+    "effect-drift": ("level",),
+    "paired": ("level", "margin"),
+    "replay": ("level",),
+    "suite": ("margin", "levels of quantiles", "data to compare with"),
+}
+"""What no record has of these kinds."""
+
+
+def assumed(place: Workplace, study: StudyId) -> str:
+    """What a store does not have of a study and a report takes from the command's defaults, in words; may be empty."""
+    missing = list(_ASSUMED.get(study.kind, ()))
+    if study.kind in {"paired", "replay"} and not Restoring(place, record_of(place, study.key)).choices().rows:
+        missing.append("statistic (here the mean)")
+    return f"{listed(missing)}: the defaults of the command" if missing else ""

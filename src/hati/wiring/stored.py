@@ -7,7 +7,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, replace
-from hati.core.wording import suggestion
 from hati.store import StudyRecord
 from hati.studies.screening import (
     ALPHA,
@@ -90,7 +89,7 @@ def record_of(place: Workplace, key: str) -> StudyRecord:
         return records[found[0]]
     if found:
         raise InputError(f"{len(found)} studies begin with {key!r}", fix=f"there are: {', '.join(found)}")
-    what = suggestion(key, list(records)) if records else f"make one by `hati screen`{of_tables(place)}"
+    what = "`hati studies` lists them" if records else f"make one by `hati screen`{of_tables(place)}"
     raise InputError(f"there is no study {key}", fix=what)
 
 
