@@ -89,7 +89,7 @@ class Context(dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) if isinstance(other, dict) else not self and other == ""
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # mutable, as every dict
 
     def __str__(self) -> str:
         return ""

@@ -522,6 +522,7 @@ def test_what_constraints_demand_comes_with_a_setting() -> None:
     assert plan.wanted.candidates[0].configuration == configured("b", space=space)
     needs = Candidate("a", "on", configured("a", "c", space=space), 0.1)
     made = Recommendation(
+        # fields of several types
         **{**asdict(plan), "wanted": RecommendationPlan(space.default, (), 30, (needs,), 20)}  # type: ignore[arg-type]
     )
     (one,) = concluded(made, times)[0].recommended

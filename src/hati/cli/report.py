@@ -84,7 +84,7 @@ def _write_screening(
 
 
 def _write_restored(place: Workplace, key: str, metric: str | None, output: str, chosen: DocumentFormat) -> Document:
-    """Write the report of a study that is no screening.
+    """Write the report of a study other than a screening.
 
     Raises:
         InputError: where the study cannot be restored.
