@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import asdict
 
-from hati.core import Benchmark, StudyId
+from hati.core import Benchmark, FloatArray, StudyId
 from hati.knowledge import Entry, KnownWarmUp, Provenance, warm_up_of
 from hati.store import Selection
 from hati.studies.gate import WarmUpCut
@@ -25,24 +25,32 @@ def known_warm_up(
     place: Workplace, benchmark: Benchmark, metric: str, now: datetime | None = None
 ) -> Entry[KnownWarmUp] | None:
     """The warm-up that the newest runs on this machine show, where the project states none; None without one."""
+    return _known_warm_ups(place, benchmark, (metric,), now).get(metric)
+
+
+def _known_warm_ups(
+    place: Workplace, benchmark: Benchmark, metrics: Collection[str], now: datetime | None = None
+) -> dict[str, Entry[KnownWarmUp]]:
+    """The same of several metrics; of those that show one."""
     if benchmark.warmup_place is not None:
-        return None
-    own = place.machine.fingerprint
-    samples = place.store.samples(Selection(benchmark=benchmark.name, machine=own, newest=_LOOKED_AT))
-    runs = [
-        (run.started, run.observations.values)
-        for sample in samples
-        if sample.metric.name == metric
-        for run in sample.runs
-        if run.started is not None
-    ]
+        return {}
+    newest = Selection(benchmark=benchmark.name, machine=place.machine.fingerprint, newest=_LOOKED_AT)
+    runs: dict[str, list[tuple[datetime, FloatArray]]] = {name: [] for name in metrics}
+    for run in place.store.runs(newest):
+        for observed in run.observations:
+            if observed.metric in runs:
+                runs[observed.metric].append((run.started, observed.values))
+    known = {name: _known(own, now or datetime.now(UTC)) for name, own in runs.items()}
+    return {name: entry for name, entry in known.items() if entry is not None}
+
+
+def _known(runs: list[tuple[datetime, FloatArray]], now: datetime) -> Entry[KnownWarmUp] | None:
     newest = sorted(runs, key=lambda run: run[0])[-_NEWEST:]
     found = warm_up_of([values for _, values in newest])
     if found is None:
         return None
     last = newest[-1][0]
-    origin = Provenance("stored samples", len(newest), last)
-    return Entry(found, origin, (now or datetime.now(UTC)) - last, "the newest runs on this machine")
+    return Entry(found, Provenance("stored samples", len(newest), last), now - last, "the newest runs on this machine")
 
 
 def warm_up_cuts(place: Workplace, study: StudyId, benchmarks: Sequence[Benchmark]) -> tuple[WarmUpCut, ...]:
@@ -50,23 +58,20 @@ def warm_up_cuts(place: Workplace, study: StudyId, benchmarks: Sequence[Benchmar
     begun = next((record for record in place.store.studies() if record.id.key == study.key), None)
     if begun is not None:
         return tuple(WarmUpCut(**row) for row in json.loads(begun.choice or "{}").get(_KEY, []))
-    known = [
-        (benchmark.name, metric.name, known_warm_up(place, benchmark, metric.name))
-        for benchmark in benchmarks
-        for metric in benchmark.metrics
-    ]
     return tuple(
-        WarmUpCut(name, metric, _observations(entry), _reason(entry)) for name, metric, entry in known if entry
+        WarmUpCut(benchmark.name, metric, entry.value.observations, _reason(entry))
+        for benchmark in benchmarks
+        for metric, entry in _known_warm_ups(place, benchmark, _metrics(benchmark)).items()
     )
+
+
+def _metrics(benchmark: Benchmark) -> tuple[str, ...]:
+    return tuple(metric.name for metric in benchmark.metrics)
 
 
 def with_cuts(choice: str, cuts: Sequence[WarmUpCut]) -> str:
     """The choice of a campaign, JSON text, with what it leaves out of runs."""
     return json.dumps({**json.loads(choice), _KEY: [asdict(cut) for cut in cuts]}) if cuts else choice
-
-
-def _observations(entry: Entry[KnownWarmUp]) -> int:
-    return entry.value.observations
 
 
 def _reason(entry: Entry[KnownWarmUp]) -> str:
@@ -78,7 +83,6 @@ def warm_up_hints(place: Workplace, benchmark: Benchmark) -> tuple[str, ...]:
     """What to write in the project file where runs are known to warm up and it states no warm-up, in sentences."""
     return tuple(
         f"{benchmark.name}: the first {entry.value.observations:,} observations of a run are known to be warm-up of "
-        f'{metric.name} ({entry.source}), and the mean includes them; leave them out by warmup = "auto" in hati.toml'
-        for metric in benchmark.metrics
-        if (entry := known_warm_up(place, benchmark, metric.name)) is not None
+        f'{metric} ({entry.source}), and the mean includes them; leave them out by warmup = "auto" in hati.toml'
+        for metric, entry in _known_warm_ups(place, benchmark, _metrics(benchmark)).items()
     )
