@@ -13,7 +13,8 @@ from hati.design.suites.suite import Suite, screening_suite
 from hati.report import SuiteFigure, suite_figure
 from hati.stats import MeanEstimate, equivalence, ks_distance, mann_whitney, range_covered, stratified_mean
 from hati.studies.suite import MARGIN, SuiteConclusion
-from hati.wiring import SuiteRequest, make_campaign, prepare_suite
+from hati.wiring import make_campaign
+from hati.wiring.kinds.suite import SuiteRequest, SuiteType
 
 ALLOWED = float(np.log1p(MARGIN))
 LEVEL = 0.05
@@ -116,13 +117,12 @@ def compared(system: System, ranking: tuple[str, ...], size: Size, count: int, r
 def by_tool(system: System, ranking: tuple[str, ...], size: Size) -> tuple[SuiteConclusion, SuiteFigure]:
     """The same suite by ``hati suite --against`` the full table, with its figures' data."""
     request = SuiteRequest(
-        metric=None,
         seed=1,
         options=ranking[: size.top],
         runs=size.runs,
         against=str(system.source.table),
     )
-    conclusion = make_campaign(prepare_suite(system.place, request, system.source.space, fresh=False))
+    conclusion = make_campaign(SuiteType().prepare(system.place, request, fresh=False))
     figure = suite_figure(conclusion)
     assert figure is not None
     return conclusion, figure

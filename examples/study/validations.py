@@ -14,7 +14,7 @@ from hati.design import Design, Levels, aliases, entangled, from_generators, run
 from hati.stats import holm, t_two_sided
 from hati.studies.screening import ALPHA, ScreeningConclusion
 from hati.studies.validation import Mode, ValidationConclusion
-from hati.wiring import ValidationRequest, prepare_validation, validate
+from hati.wiring import ValidationRequest, make_campaign, prepare_validation
 
 SEED_IMPORTANT = "BJCFI"
 """The options that the seed calls important."""
@@ -97,10 +97,10 @@ def _validated(
     system: System, screened: ScreeningConclusion, full: Effects, mode: Mode, order: int, budget: int
 ) -> dict[str, object]:
     row: dict[str, object] = {"mode": mode.value, "order": order, "budget": budget}
-    request = ValidationRequest(screened.study, None, mode, order, str(budget), seed=1)
+    request = ValidationRequest(study=screened.study, mode=mode.value, order=order, budget=str(budget))
     try:
         prepared = prepare_validation(system.place, request, fresh=False)
-        found = validate(prepared)
+        found = make_campaign(prepared)
     except InputError as error:
         return row | {"refused": error.message}
     truth = {tuple(sorted(_names(system, term))) for term in full.important}

@@ -17,11 +17,11 @@ from hati.wiring import (
     TableRequest,
     ValidationRequest,
     Workplace,
+    make_campaign,
     prepare_screening,
     prepare_validation,
     screen,
     table_workplace,
-    validate,
     validation_of,
 )
 
@@ -47,7 +47,7 @@ def a_screening(place: Workplace, budget: int, fraction: FractionRequest | None 
 
 def made(place: Workplace, **asked: object) -> ValidationConclusion:
     request = ValidationRequest(**asked)  # type: ignore[arg-type]  # keywords of several types
-    return validate(prepare_validation(place, request, fresh=False))
+    return make_campaign(prepare_validation(place, request, fresh=False))
 
 
 def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:

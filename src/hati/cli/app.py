@@ -12,10 +12,7 @@ from typer.core import TyperGroup
 from hati.cli import (
     assertion,
     audit,
-    bisect,
-    check,
     compare,
-    compare_effects,
     completion,
     design,
     export,
@@ -28,10 +25,10 @@ from hati.cli import (
     runs,
     screen,
     space,
-    suite,
-    validate,
 )
 from hati.cli.sides import SeveralFiles
+from hati.cli.study_commands import study_command
+from hati.wiring.study_types import named_type
 
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
@@ -57,21 +54,27 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+def _study(name: str) -> Callable[..., int]:
+    return study_command(named_type(name))
+
+
 _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     "Model": {"init": init.init, "space": space.app, "design": design.design},
     "Measure": {
-        "run": runs.run,
+        "run": _study("run"),
         "screen": screen.screen,
-        "validate": validate.validate,
-        "suite": suite.suite,
+        "validate": _study("validate"),
+        "suite": _study("suite"),
         "harness": harness.app,
         "audit": audit.audit,
     },
     "Decide": {
         "compare": compare.compare,
-        "check": check.check,
-        "bisect": bisect.bisect,
-        "compare-effects": compare_effects.compare_effects,
+        "check": _study("check"),
+        "bisect": _study("bisect"),
+        "compare-effects": _study("compare-effects"),
         "assert": assertion.assert_,
     },
     "Follow": {

@@ -11,14 +11,12 @@ import typer
 from msgspec import Struct
 
 from hati.cli.asserted import SAMPLES, refuse_others, write_assured, write_explanation, write_portability
-from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.documents import VerdictFormat, VerdictOption, of_plan
 from hati.cli.dry_run import write_planned_formulas
 from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
 from hati.cli.progress import progress
-from hati.cli.screen import parse_share
-from hati.core import InputError
+from hati.core import ExitStatus, InputError, parse_share
 
 if TYPE_CHECKING:
     from hati.core import Evidence
@@ -180,11 +178,9 @@ def _check_explained(number: int, formulas: int, chosen: VerdictFormat) -> None:
 
 def _failed(errors: list[str]) -> int:
     """Say them; the exit status where there is nothing worse."""
-    from hati.cli.program import BAD_INPUT
-
     for error in errors:
         say(f"error: {error}")
-    return BAD_INPUT if errors else 0
+    return ExitStatus.BAD_INPUT if errors else 0
 
 
 class Measuring(Struct, frozen=True):
@@ -319,13 +315,12 @@ def _parse_failing(text: str) -> frozenset[FormulaVerdict]:
 
 def _status(assured: Assured, failing: frozenset[FormulaVerdict]) -> int:
     """What could not be measured, or judged, fails as soon as anything does: a requirement is never silently dead."""
-    from hati.cli.program import NOT_MEASURED
     from hati.logic.interpret import FormulaVerdict
     from hati.studies.assertion import blockers
 
     found = {each.verdict for each in assured.answers} & failing
     if FormulaVerdict.VIOLATED in found:
-        return WORSE
+        return ExitStatus.WORSE
     if failing and any(blockers(each, assured.book) for each in assured.answers):
-        return NOT_MEASURED
-    return UNDECIDED if found else 0
+        return ExitStatus.NOT_MEASURED
+    return ExitStatus.UNDECIDED if found else 0

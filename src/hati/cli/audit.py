@@ -23,14 +23,16 @@ from hati.cli.parameters import (
     StatisticName,
     StorePlace,
 )
-from hati.cli.progress import progress, steps_progress
-from hati.cli.screen import parse_share
-from hati.core import Budget, InputError, replace
+from hati.cli.progress import make_watched, steps_progress
+from hati.core import Budget, InputError, parse_share, replace
 
 if TYPE_CHECKING:
     from hati.core import Sample
     from hati.knowledge import Entry
     from hati.studies.comparison import StatisticChoice
+    from hati.studies.measurement import Measurement, MeasurementConclusion
+    from hati.wiring import Campaign
+    from hati.wiring.kinds.measurement import MeasurementRequest, MeasurementType
 
 _Path = Annotated[
     Path,
@@ -78,13 +80,15 @@ def audit(
     from hati.studies.audit import AuditRequest, audit
     from hati.studies.comparison import Question, parse_statistic
     from hati.subject.samples import read_samples
+    from hati.wiring import plan_campaign
 
     request = AuditRequest(Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic)), splits, seed)
     check_output(output, path, *(history or ()))
     if not _is_project(path):
         samples = _stored(path, benchmark)
     elif dry_run:
-        _plan(path, store, benchmark, budget, seed, chosen, output)
+        *_, prepared = _prepared(path, store, benchmark, budget, seed, fresh=True)
+        write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     else:
         samples, known = _measured(path, store, benchmark, budget, seed, fresh)
@@ -123,16 +127,15 @@ def _stored(path: Path, benchmark: str | None) -> tuple[Sample, ...]:
     return samples
 
 
-def _plan(
-    path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, chosen: DocumentFormat, output: str
-) -> None:
-    from hati.wiring import plan_measurement, template_configurations, workplace
+def _prepared(
+    path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, *, fresh: bool
+) -> tuple[MeasurementType, MeasurementRequest, Campaign[Measurement, MeasurementConclusion]]:
+    """The campaign of the default configuration."""
+    from hati.wiring.kinds.measurement import MeasurementRequest, MeasurementType
 
     Budget.parse(budget)
-    place = workplace(path, store, say)
-    configurations = template_configurations(place.project.space, (), say)
-    found = plan_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
-    write_plan(found, of_plan(chosen), output)
+    kind, request = MeasurementType(), MeasurementRequest(benchmark=benchmark, budget=budget, seed=seed)
+    return kind, request, kind.prepare(kind.open(path, store, request, say), request, fresh=fresh)
 
 
 def _measured(
@@ -140,14 +143,11 @@ def _measured(
 ) -> tuple[tuple[Sample, ...], Mapping[str, Entry[StatisticChoice]]]:
     """Runs of the default configuration, made now, and the statistics of metrics that other runs tell."""
     from hati.store import Selection
-    from hati.wiring import known_statistics, measure, template_configurations, workplace
+    from hati.wiring import known_statistics
 
-    Budget.parse(budget)
-    place = workplace(path, store, say)
-    measured = place.project.benchmark(benchmark)
-    configurations = template_configurations(place.project.space, (), say)
-    with progress(measured.name) as observe:
-        found = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
+    kind, request, prepared = _prepared(path, store, benchmark, budget, seed, fresh=fresh)
+    found = make_watched(kind, prepared, request)
     if found.failed:
         say(f"warning: {found.failed} of {found.done + found.failed} runs failed: {found.failures[-1]}")
+    place, measured = prepared.place, prepared.study.benchmark
     return place.store.samples(Selection(found.study)), known_statistics(place, measured, found.study)

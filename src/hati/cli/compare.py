@@ -12,16 +12,11 @@ from hati.cli.files import FileOptions, IntervalChoice, compare_files
 from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
 from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
-from hati.cli.screen import parse_share
 from hati.cli.sides import FileSides, Words
-from hati.core import InputError, Stopping
+from hati.core import ExitStatus, Stopping, parse_share
 
 if TYPE_CHECKING:
     from hati.studies.comparison import ChangeVerdict, Comparisons
-
-WORSE = 1
-UNDECIDED = 3
-
 
 _Names = Annotated[
     list[str] | None,
@@ -161,44 +156,34 @@ def compare(
     Samples come from files, several a side or one, or are measured now. An undecided comparison names the runs that
     would decide.
     """
-    from hati.studies.comparison import Question, parse_statistic
+    from hati.studies.comparison import Question, parse_failing, parse_statistic
 
     question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
-    failing = parse_verdicts(fail_on)
+    failing = parse_failing(fail_on)
     words = Words.of(names or (), before or (), after or ())
     of_files = FileOptions(metric, benchmarks, history, interval, within_process, tests, seed)
     of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
     if names and words.pair is not None and of_pairs.means(*words.pair):
         check_output(output)
         of_files.refuse()
-        measured = compare_now(words.pair, question, metric, of_pairs, output, chosen)
+        asked = {
+            "metric": metric,
+            "alpha": question.alpha,
+            "margin": question.margin,
+            "statistic": statistic,
+        }
+        measured = compare_now(words.pair, asked, of_pairs, output, chosen)
         return 0 if measured is None else _status(measured, failing)
     of_pairs.refuse()
     found = compare_files(FileSides.of(words), question, of_files, output, chosen)
     return _status(found, failing)
 
 
-def parse_verdicts(text: str) -> frozenset[ChangeVerdict]:
-    """The verdicts that end with a status above 0.
-
-    Raises:
-        InputError: for what is no verdict that can.
-    """
-    from hati.studies.comparison import ChangeVerdict
-
-    able = {verdict.value: verdict for verdict in ChangeVerdict if verdict is not ChangeVerdict.SAME}
-    words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
-    for word in words:
-        if word not in able:
-            raise InputError(
-                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
-            )
-    return frozenset(able[word] for word in words)
-
-
 def _status(found: Comparisons, failing: frozenset[ChangeVerdict]) -> int:
     from hati.studies.comparison import ChangeVerdict
 
     if any(failing & row.verdicts - {ChangeVerdict.INCONCLUSIVE} for row in found.rows):
-        return WORSE
-    return UNDECIDED if ChangeVerdict.INCONCLUSIVE in failing and found.count(ChangeVerdict.INCONCLUSIVE) else 0
+        return ExitStatus.WORSE
+    return (
+        ExitStatus.UNDECIDED if ChangeVerdict.INCONCLUSIVE in failing and found.count(ChangeVerdict.INCONCLUSIVE) else 0
+    )

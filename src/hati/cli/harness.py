@@ -10,9 +10,8 @@ import typer
 from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, Format, check_output, say
 from hati.cli.parameters import FormatOption, Output
-from hati.cli.screen import parse_share
 from hati.cli.tables import write_plain
-from hati.core import parse_duration
+from hati.core import parse_duration, parse_share
 
 if TYPE_CHECKING:
     from hati.core import Sample

@@ -22,15 +22,12 @@ from hati.cli.parameters import (
     StorePlace,
     Template,
 )
-from hati.cli.progress import progress
-from hati.cli.screen import parse_share
+from hati.cli.progress import make_watched
 from hati.cli.table import BetterOption, UnitName, Where
-from hati.core import InputError, replace
-from hati.core.wording import suggestion
+from hati.core import InputError, parse_share, replace
 
 if TYPE_CHECKING:
     from hati.studies.regression import Series
-    from hati.studies.replay import ReplayOrder
 
 
 class ReplayOptions(Struct, frozen=True):
@@ -91,62 +88,39 @@ def replay_now(
         InputError: where there are no such revisions, or too few.
         MeasurementError: where too few could be measured.
     """
-    from hati.report import Aside, findings_table, replay_document, replay_json, skipped_text
-    from hati.studies.comparison import parse_statistic
-    from hati.studies.findings import findings_of
-    from hati.studies.regression import histories
-    from hati.wiring import (
-        ReplayRequest,
-        make_campaign,
-        narrowed_workplace,
-        plan_campaign,
-        prepare_replay,
-        workplace,
-    )
+    from hati.wiring import ReplayRequest, plan_campaign
+    from hati.wiring.study_types import study_type
 
     if options.revisions is None:
         raise InputError(
             "there is neither a table nor a range of revisions", fix="name a table, or write --revisions FIRST..LAST"
         )
-    place = narrowed_workplace(workplace(options.project, options.store, say), options.template, say)
+    kind = study_type("replay")
+    assert kind is not None
     request = ReplayRequest(
         revisions=options.revisions,
         every=options.every or "1",
-        order=_order(options.order),
+        order=options.order or "interleaved",
         benchmark=options.benchmark,
+        metric=metric,
+        alpha=alpha,
+        baseline=baseline,
         budget=options.budget,
         seed=seed if options.seed is None else options.seed,
-        statistic=parse_statistic(options.statistic),
+        statistic=options.statistic,
+        template=options.template,
     )
     request = request if options.runs is None else replace(request, repetitions=options.runs)
-    prepared = prepare_replay(place, request, fresh=options.fresh)
+    place = kind.open(options.project, options.store, request, say)
+    prepared = kind.prepare(place, request, fresh=options.fresh)
     if options.dry_run:
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
-    with progress(options.revisions) as observe:
-        found = make_campaign(prepared, say, observe)
-    series = tuple(one for one in found.series if metric in {None, one.metric.name})
-    if not series:
-        known = sorted({one.metric.name for one in found.series})
-        raise InputError(f"there is no metric {metric!r}", fix=suggestion(str(metric), known))
-    for skipped in found.skipped:
-        say(f"warning: {skipped_text(skipped)}")
-    findings = findings_of(place.store.events())
-    concluded = histories(series, alpha, baseline)
-    further = (Aside("Findings", (findings_table(findings),)),) if findings else ()
-    document = replay_document(replace(found, series=series), concluded, further)
-    write_document(document, lambda: replay_json(found, concluded), chosen, output)
-
-
-def _order(text: str | None) -> ReplayOrder:
-    from hati.studies.replay import ReplayOrder
-
-    if text is None:
-        return ReplayOrder.INTERLEAVED
-    known = [order.value for order in ReplayOrder]
-    if text not in known:
-        raise InputError(f"there is no order {text!r}", fix=suggestion(text, known))
-    return ReplayOrder(text)
+    found = make_watched(kind, prepared, request)
+    told = kind.concluded(prepared, request, found)
+    for remark in told.remarks:
+        say(f"warning: {remark}")
+    write_document(told.document, told.values, chosen, output)
 
 
 _File = Annotated[
@@ -161,7 +135,6 @@ _File = Annotated[
 _Metric = Annotated[
     str | None, typer.Option("--metric", metavar="COLUMN", help="Column with the values [default: value].")
 ]
-CHANGE_ALPHA = "5%"
 _Alpha = Annotated[
     str, typer.Option("--alpha", metavar="FRACTION", help="Probability of a false change in a series, such as 5%.")
 ]
@@ -204,7 +177,7 @@ def history(
     unit: UnitName = None,
     better: BetterOption = None,
     where: Where = None,
-    alpha: _Alpha = CHANGE_ALPHA,
+    alpha: _Alpha = "5%",
     baseline: _Baseline = None,
     statistic: StatisticName = "auto",
     revisions: _Revisions = None,

@@ -73,10 +73,10 @@ def _write_schema(path: Path, output: str | None, *, force: bool) -> None:
 
 
 def _write_pipeline(path: Path, service: str, output: str | None, *, force: bool) -> None:
-    from hati.cli.check import check_name
     from hati.project import CheckedProject, PipelineService, installed_hati, write_pipeline
     from hati.render import comment_mark
     from hati.subject import Revisions
+    from hati.wiring.kinds.gate import check_name
 
     known = [one.value for one in PipelineService]
     if service not in known:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -12,15 +13,12 @@ from hati.cli.dry_run import write_plan
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import make_watched
-from hati.cli.runs import parse_configuration
 from hati.cli.sides import is_pattern
 from hati.core import Budget, InputError, Pairing, Stopping
-from hati.core.wording import suggestion
 
 if TYPE_CHECKING:
-    from hati.project import Project
-    from hati.studies.comparison import Comparisons, Question
-    from hati.studies.paired import Variant
+    from hati.studies.comparison import Comparisons
+    from hati.studies.paired import PairedConclusion
 
 _BUDGET = "64"
 
@@ -82,44 +80,43 @@ class PairOptions(Struct, frozen=True):
 
 def compare_now(
     names: tuple[str, str],
-    question: Question,
-    metric: str | None,
+    asked: Mapping[str, Any],
     options: PairOptions,
     output: str,
     chosen: VerdictFormat,
 ) -> Comparisons | None:
     """Measure two benchmarks in pairs, write what came out and return it; None where tasks were only shown.
 
+    ``asked`` are the level, margin, statistic and metric.
+
     Raises:
         InputError: where there are no such benchmarks, or what is asked of them cannot be.
         MeasurementError: where nothing could be measured.
     """
-    from hati.report import paired_document, paired_json, variant_names
-    from hati.wiring import PairedRequest, plan_campaign, prepare_pairs, workplace
+    from hati.wiring import PairedRequest, plan_campaign
+    from hati.wiring.study_types import study_type
 
-    budget, seed = options.budget or _BUDGET, DEFAULT_SEED if options.seed is None else options.seed
-    Budget.parse(budget)
-    place = workplace(options.project, options.store, say)
-    before, after = (
-        _variant(place.project, name, f"{options.both or ''},{own or ''}")
-        for name, own in zip(names, (options.before, options.after), strict=True)
+    kind = study_type("paired")
+    assert kind is not None
+    before, after = names
+    request = PairedRequest(
+        before=before,
+        after=after,
+        set_before=f"{options.both or ''},{options.before or ''}",
+        set_after=f"{options.both or ''},{options.after or ''}",
+        stopping=options.stopping or Stopping.ANYTIME,
+        pairing=Pairing.DUET if options.duet else Pairing.INTERLEAVED,
+        budget=options.budget or _BUDGET,
+        seed=DEFAULT_SEED if options.seed is None else options.seed,
+        **asked,
     )
-    stopping = options.stopping or Stopping.ANYTIME
-    pairing = Pairing.DUET if options.duet else Pairing.INTERLEAVED
-    request = PairedRequest(before, after, budget, seed, metric, question, stopping, pairing)
-    prepared = prepare_pairs(place, request, fresh=options.fresh)
+    Budget.parse(request.budget)
+    place = kind.open(options.project, options.store, request, say)
+    prepared = kind.prepare(place, request, fresh=options.fresh)
     if options.dry_run:
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return None
-    found = make_watched(prepared, " against ".join(reversed(variant_names(before, after))))
-    write_document(paired_document(found), lambda: paired_json(found), chosen, output)
+    found: PairedConclusion = make_watched(kind, prepared, request)
+    told = kind.concluded(prepared, request, found)
+    write_document(told.document, told.values, chosen, output)
     return found.comparisons
-
-
-def _variant(project: Project, name: str, settings: str) -> Variant:
-    from hati.studies.paired import Variant
-
-    known = [benchmark.name for benchmark in project.benchmarks]
-    if name not in known:
-        raise InputError(f"{name!r} is neither a file nor a benchmark of {project.file}", fix=suggestion(name, known))
-    return Variant(project.benchmark(name), parse_configuration(project.space, settings))

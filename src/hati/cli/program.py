@@ -16,15 +16,13 @@ from hati.cli import FAULT, INTERRUPTED
 from hati.cli.app import app
 from hati.cli.completion import answer_shells
 from hati.cli.output import discard_output, say
-from hati.core import HatiError
+from hati.core import ExitStatus, HatiError
 
-BAD_INPUT = 2
 _HELPING = {
     group.name
     for group in app.registered_groups
     if group.typer_instance is not None and group.typer_instance.info.no_args_is_help is True
 }
-NOT_MEASURED = 4
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +33,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, _interrupt)
     if sys.stdout is None:
         say("error: standard output is closed; give it somewhere to go, or use --output")
-        return BAD_INPUT
+        return ExitStatus.BAD_INPUT
     try:
         return _run(_asked([a for a in arguments if a != "--debug"]))
     except Exception as error:  # noqa: BLE001 - no error may end with the status of a verdict
@@ -53,10 +51,11 @@ def _answer(error: Exception) -> tuple[str, int]:
     if not isinstance(error, OSError):
         return _fault(error), FAULT
     if _is_nowhere():
-        return "the working directory is gone; change to one that is there", BAD_INPUT
+        return "the working directory is gone; change to one that is there", ExitStatus.BAD_INPUT
     where = f": {error.filename}" if error.filename else ""
     fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
-    return f"{error.strerror or error}{where}{fix}", NOT_MEASURED if error.errno in _MACHINE_TROUBLE else BAD_INPUT
+    status = ExitStatus.NOT_MEASURED if error.errno in _MACHINE_TROUBLE else ExitStatus.BAD_INPUT
+    return f"{error.strerror or error}{where}{fix}", status
 
 
 def _fault(error: Exception) -> str:
@@ -90,7 +89,7 @@ def _run(arguments: list[str]) -> int:
         message = _one_line(error.format_message())
         if message:
             say(f"error: {message}; see `hati {_verb(arguments)}--help`")
-        return BAD_INPUT
+        return ExitStatus.BAD_INPUT
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
             raise

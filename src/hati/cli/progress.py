@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from hati.campaign import Observer
     from hati.core import Evidence, Plan, Run, Study
     from hati.wiring import Campaign
+    from hati.wiring.study_types import StudyType
 
     Tell = Callable[[Evidence], str]
     """What is reported in addition, from what is known; nothing where it is empty."""
 
+R = TypeVar("R", bound=Struct)
 S = TypeVar("S", bound="Study[Any]")
 C = TypeVar("C")
 
@@ -33,14 +35,12 @@ _TIMES_LONGER = 20.0
 """As what is told besides took to find out: so long it stays as it is."""
 
 
-def make_watched(prepared: Campaign[S, C], name: str) -> C:
-    """Make a campaign, or what is left of it, where its user sees how far it is; ``name`` is what is measured."""
-    from hati.wiring import make_campaign
-
-    if prepared.finished:
-        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
-    with progress(name) as observe:
-        return make_campaign(prepared, say, observe)
+def make_watched(kind: StudyType[R, S, C], prepared: Campaign[S, C], request: R) -> C:
+    """Make a campaign, or what is left of it, where its user sees how far it is."""
+    if prepared.finished and prepared.evidence().runs:
+        say(kind.nothing_left(prepared))
+    with progress(kind.title(prepared.study)) as observe:
+        return kind.make(prepared, request, say, observe)
 
 
 class Position(Struct, frozen=True):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.check import check_name
 from hati.cli.documents import DocumentFormat, DocumentOption, write_document
-from hati.cli.history import CHANGE_ALPHA
 from hati.cli.output import STDOUT, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
-from hati.cli.screen import parse_share, write_screening
-from hati.core import InputError, replace
+from hati.cli.screen import write_screening
+from hati.core import InputError, parse_share, replace
+from hati.core.wording import listed
 
 if TYPE_CHECKING:
-    from hati.report import Document, Plain
-    from hati.studies.gate import GateConclusion
-    from hati.studies.regression import HistoryConclusion
-    from hati.studies.replay import Replayed
+    from hati.report import Document
     from hati.wiring import Workplace
 
 
@@ -90,60 +85,15 @@ def _write_restored(place: Workplace, key: str, metric: str | None, output: str,
         InputError: where the study cannot be restored.
         MeasurementError: where it measured too little.
     """
-    from hati.wiring import assumed, restored_study
+    from hati.wiring import stored_report
 
-    study = restored_study(place, key, metric)
-    found = study.conclude(place.store.evidence(study.id))
-    made, values = _parts(place, study.id.kind)
-    document, missing = made(found), assumed(place, study.id)
+    told, missing = stored_report(place, key, metric)
+    document = told.document
     if missing:
-        document = replace(document, facts=(*document.facts, ("not stored", missing)))
-    write_document(document, lambda: values(found), chosen, output)
+        what = f"{listed(missing)}: the defaults of the command"
+        document = replace(document, facts=(*document.facts, ("not stored", what)))
+    write_document(document, told.values, chosen, output)
     return document
-
-
-Parts = tuple[Callable[[Any], "Document"], Callable[[Any], "Plain"]]
-
-
-def _parts(place: Workplace, kind: str) -> Parts:
-    """What makes the report of a conclusion, and its plain values; only what is needed is loaded."""
-    from hati import report as made
-
-    makers: dict[str, Callable[[], Parts]] = {
-        "bisection": lambda: (made.bisection_document, made.bisection_json),
-        "effect-drift": lambda: (made.drift_document, made.drift_json),
-        "gate": lambda: _of_gate(place),
-        "measurement": lambda: (made.measurement_document, made.measurement_json),
-        "paired": lambda: (made.paired_document, made.paired_json),
-        "replay": _of_replay,
-        "suite": lambda: (made.suite_document, made.suite_json),
-        "validation": lambda: (made.validation_document, made.validation_json),
-    }
-    return makers[kind]()
-
-
-def _of_gate(place: Workplace) -> Parts:
-    from hati.report import gate_document, gate_json
-    from hati.studies.findings import Ruling
-    from hati.wiring import stored_reports
-
-    revisions = place.revisions()
-
-    def ruling(found: GateConclusion) -> Ruling:
-        return Ruling(found, stored_reports(place.store, found, revisions))
-
-    name = check_name(revisions.within)
-    return lambda found: gate_document(ruling(found), None, name), lambda found: gate_json(ruling(found))
-
-
-def _of_replay() -> Parts:
-    from hati.report import replay_document, replay_json
-    from hati.studies.regression import histories
-
-    def concluded(found: Replayed) -> list[HistoryConclusion]:
-        return list(histories(found.series, parse_share(CHANGE_ALPHA), None))
-
-    return lambda found: replay_document(found, concluded(found)), lambda found: replay_json(found, concluded(found))
 
 
 def _write_charts(document: Document, folder: Path) -> None:

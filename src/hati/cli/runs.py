@@ -6,82 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
-from hati.cli.dry_run import write_plan
-from hati.cli.output import STDOUT, TableFormat, check_output, say
+from hati.cli.output import STDOUT, TableFormat
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
-    BudgetText,
-    DryRun,
-    Fresh,
     Output,
     ProjectPath,
-    Seed,
     StorePlace,
     TableFormatOption,
-    Template,
 )
-from hati.cli.progress import progress
 from hati.cli.tables import write_table
-from hati.core import Budget, Configuration, InputError
+from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.space import Space
     from hati.store import Selection, SqlStore
-
-
-def run(
-    path: ProjectPath = HERE,
-    benchmark: BenchmarkName = None,
-    template: Template = None,
-    budget: BudgetText = "10",
-    seed: Seed = 1,
-    fresh: Fresh = False,
-    dry_run: DryRun = False,
-    store: StorePlace = None,
-    output: Output = STDOUT,
-    chosen: DocumentOption = DocumentFormat.TEXT,
-) -> None:
-    """Measure the default configuration and summarise its runs.
-
-    With --set other settings; several settings of an option are measured interleaved.
-    """
-    from hati.report import measurement_document, measurement_json
-    from hati.wiring import measure, plan_measurement, template_configurations, warm_up_hints, workplace
-
-    Budget.parse(budget)
-    place = workplace(path, store, say)
-    check_output(output, project=path)
-    measured = place.project.benchmark(benchmark)
-    configurations = template_configurations(place.project.space, template or (), say)
-    if dry_run:
-        rehearsal = plan_measurement(place, measured, configurations, budget, seed)
-        write_plan(rehearsal, of_plan(chosen), output)
-        return
-    with progress(measured.name) as observe:
-        conclusion = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
-    for hint in warm_up_hints(place, measured):
-        say(f"warning: {hint}")
-    write_document(measurement_document(conclusion), lambda: measurement_json(conclusion), chosen, output)
-
-
-def parse_configuration(space: Space, text: str) -> Configuration:
-    """The default configuration with the settings in the text.
-
-    Raises:
-        InputError: for what is no option or no setting of it, and for a configuration that is not valid.
-    """
-    changed = {}
-    for part in filter(None, text.split(",")):
-        name, equals, setting = part.partition("=")
-        if not equals:
-            raise InputError(f"--set {part!r} is not a valid setting", fix="write option=setting")
-        changed[name.strip()] = setting.strip()
-    configuration = space.parse(changed)
-    if not space.valid(configuration):
-        raise InputError(f"the configuration {configuration} is not valid", fix="see the constraints in hati.toml")
-    return configuration
 
 
 _SHOWN = 1000
@@ -130,12 +68,13 @@ def studies(
     """List stored studies, in the order in which they were begun."""
     from hati.report import ListedStudy, studies_table
     from hati.wiring import existing_store
+    from hati.wiring.study_types import verb_of
 
     place = existing_store(path, store)
     spans = place.spans()
     known = ((record.id, spans.get(record.id.key)) for record in place.studies())
     found = [
-        ListedStudy(study.key, study.kind, span.runs if span else 0, span.last if span else None)
+        ListedStudy(study.key, verb_of(study.kind), span.runs if span else 0, span.last if span else None)
         for study, span in known
     ]
     write_table(studies_table(found), chosen, output)

@@ -27,12 +27,10 @@ from hati.cli.table import (
     DeviationText,
     SpaceFile,
     SubjectPath,
-    TableOptions,
     UnitName,
     Where,
-    open_subject,
 )
-from hati.core import InputError
+from hati.core import InputError, TableFields, parse_share
 
 if TYPE_CHECKING:
     from hati.report import Document, Knowledge, Plain
@@ -123,6 +121,7 @@ def screen(
         known_screening,
         made_screening,
         narrowed_workplace,
+        open_subject,
         plan_screening,
         prepare_recalibration,
         prepare_screening,
@@ -130,10 +129,16 @@ def screen(
     )
     from hati.wiring import screen as make_screening
 
-    table = TableOptions(space, tuple(where or ()), unit, better, deviation)
+    table = TableFields(
+        space=None if space is None else str(space),
+        where=tuple(where or ()),
+        unit=unit,
+        better=better,
+        deviation=deviation,
+    )
     rules = _rules(keep, recommend=recommend)
     others = tuple(dict.fromkeys(rule.metric for rule in rules if rule.metric != metric))
-    subject = open_subject(path, store, metric, budget, table, others)
+    subject = open_subject(path, store, table, metric, budget, say, others)
     place = narrowed_workplace(subject, template or (), say)
     fraction = None
     if (resolution, runs, design) != (None, None, None):
@@ -259,22 +264,3 @@ def write_screening(
     document = screening_document(conclusion, advice, changes, known)
     write_document(document, values, chosen, output)
     return document
-
-
-def parse_share(text: str) -> float:
-    """A share such as ``1%`` or ``0.01``, as a fraction from 0 to below 1.
-
-    Raises:
-        InputError: for anything else.
-    """
-    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
-    try:
-        share = float(number) / (100 if percent else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < 1:
-        raise InputError(
-            f"{text!r} is not a percentage from 0 to below 100 %",
-            fix="write a percentage such as 1%, or a fraction such as 0.01",
-        )
-    return share

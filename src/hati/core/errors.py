@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from msgspec import Struct
+
+
+class ExitStatus(IntEnum):
+    """How a command ends; WORSE and UNDECIDED are verdicts."""
+
+    OK = 0
+    WORSE = 1
+    BAD_INPUT = 2
+    UNDECIDED = 3
+    NOT_MEASURED = 4
 
 
 class Place(Struct, frozen=True):
@@ -39,7 +51,7 @@ class HatiError(Exception):
     ``message`` says what is wrong, ``place`` where, ``fix`` what to do about it.
     """
 
-    exit_status = 2
+    exit_status = ExitStatus.BAD_INPUT
 
     def __init__(self, message: str, *, place: Place | None = None, fix: str | None = None) -> None:
         super().__init__(message)
@@ -62,7 +74,7 @@ class InputError(HatiError):
 class MeasurementError(HatiError):
     """Nothing could be measured: exit status 4."""
 
-    exit_status = 4
+    exit_status = ExitStatus.NOT_MEASURED
 
 
 class NotInstalledError(HatiError):

@@ -45,26 +45,11 @@ def runs_table(runs: Iterable[Run], last: int | None = None) -> Table:
     )
 
 
-_COMMANDS = {
-    "assertion": "assert",
-    "bisection": "bisect",
-    "effect-drift": "compare-effects",
-    "gate": "check",
-    "measurement": "run",
-    "paired": "compare",
-    "recommendation": "screen --recommend",
-    "replay": "history",
-    "screening": "screen",
-    "suite": "suite",
-    "validation": "validate",
-}
-
-
 class ListedStudy(NamedTuple):
-    """A stored study: its key and kind, its number of runs, and when the last of them started, None without one."""
+    """A stored study: its key, the command that makes it, its runs, and when the last started, None without one."""
 
     key: str
-    kind: str
+    verb: str
     runs: int
     last: datetime | None
 
@@ -77,10 +62,7 @@ def studies_table(studies: Sequence[ListedStudy]) -> Table:
         Column("runs", align=Align.RIGHT),
         Column("last run"),
     )
-    rows = tuple(
-        (each.key, _COMMANDS.get(each.kind, each.kind), each.runs, _minute(each.last) if each.last else None)
-        for each in studies
-    )
+    rows = tuple((each.key, each.verb, each.runs, _minute(each.last) if each.last else None) for each in studies)
     note = "`hati report --study KEY` reports one." if studies else "There are none."
     return Table("Studies", columns, rows, (note,))
 

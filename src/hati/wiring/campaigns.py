@@ -4,6 +4,7 @@ making it.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
@@ -142,15 +144,24 @@ def make_campaign(prepared: Campaign[S, C], announce: Announce = mute, observe: 
     known: list[C] = [study.conclude(evidence)] if finished else []
     if not finished or not evidence.runs:  # one that needs no run is kept too
         place.store.begin(study.id, _metrics(prepared.benchmarks), place.machine)
-        if prepared.kept:
-            place.store.keep_choice(study.id, prepared.kept)
+        if described := prepared.described():
+            announce(described)
+    if prepared.kept:
+        place.store.keep_choice(study.id, prepared.kept)
     if known:
         return known[0]
-    if described := prepared.described():
-        announce(described)
     with prepared.engine(announce) as engine:
         made: C = campaign(study, engine, place.store, prepared.budget, observe)
     return made
+
+
+ASKED = "asked"
+"""The key of what was asked, in what a store keeps with a campaign."""
+
+
+def with_asked(kept: str, request: Struct) -> str:
+    """What a store keeps with a campaign, JSON text or empty, with what was asked."""
+    return json.dumps({**json.loads(kept or "{}"), ASKED: msgspec.to_builtins(request)})
 
 
 def _metrics(benchmarks: Sequence[Benchmark]) -> tuple[Metric, ...]:

@@ -6,33 +6,34 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import Struct, field
-
-from hati.core import Budget, Configuration, Evidence, InputError, Pairing, Plan, Revision, Stopping, StudyId
-from hati.core.wording import counted
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    InputError,
+    Metric,
+    Pairing,
+    Plan,
+    Revision,
+    Stopping,
+    StudyId,
+)
+from hati.core.wording import counted, suggestion
 from hati.harness import RULES
+from hati.project import Project
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
-from hati.studies.comparison import Question
+from hati.studies.comparison import Question, parse_statistic
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.subject import Revisions, duet_cores
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never
 from hati.wiring.finding import shown_in
+from hati.wiring.kinds.bisection import BisectionRequest
+from hati.wiring.kinds.paired import PairedRequest
 from hati.wiring.screening import chosen_metric
 from hati.wiring.statistics import statistics_of
+from hati.wiring.templates import parse_configuration
 from hati.wiring.workplace import Workplace
-
-
-class PairedRequest(Struct, frozen=True):
-    """What a user asks of two variants; ``metric`` None: all that they share."""
-
-    before: Variant
-    after: Variant
-    budget: str
-    seed: int
-    metric: str | None = None
-    question: Question = field(default_factory=Question)
-    stopping: Stopping = Stopping.ANYTIME
-    pairing: Pairing = Pairing.INTERLEAVED
 
 
 def prepare_pairs(
@@ -46,9 +47,12 @@ def prepare_pairs(
     Raises:
         InputError: where the variants share no metric, the budget cannot decide, or they cannot be run at once.
     """
-    metrics = shared_metrics(request.before, request.after, request.metric)
+    Budget.parse(request.budget)
+    question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
+    before = _variant(place.project, request.before, request.set_before)
+    after = _variant(place.project, request.after, request.set_after)
+    metrics = shared_metrics(before, after, request.metric)
     machine = place.machine.fingerprint
-    before, after, question = request.before, request.after, request.question
     if request.pairing is Pairing.DUET:
         duet_cores((before.benchmark, after.benchmark))
     rule = RULES[request.stopping]
@@ -69,6 +73,13 @@ def prepare_pairs(
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
 
+def _variant(project: Project, name: str, settings: str) -> Variant:
+    known = [benchmark.name for benchmark in project.benchmarks]
+    if name not in known:
+        raise InputError(f"{name!r} is neither a file nor a benchmark of {project.file}", fix=suggestion(name, known))
+    return Variant(project.benchmark(name), parse_configuration(project.space, settings))
+
+
 def _described(contest: PairedDesign) -> str:
     ending = "until it is decided" if contest.rule.kind is Stopping.ANYTIME else "all of them"
     return f"pairs of {contest.before} and {contest.after}, each in random order, {ending}"
@@ -76,19 +87,6 @@ def _described(contest: PairedDesign) -> str:
 
 PAIRS = 24
 """So many pairs of each probe a bisection may cost in the mean, where nothing else is said."""
-
-
-class BisectionRequest(Struct, frozen=True):
-    """What a user asks: the good revision and the bad one, and where the change shows: None is where findings say."""
-
-    good: str
-    bad: str
-    configuration: Configuration | None = None
-    benchmark: str | None = None
-    metric: str | None = None
-    budget: str | None = None
-    seed: int = 1
-    question: Question = field(default_factory=Question)
 
 
 def prepare_bisection(
@@ -105,17 +103,25 @@ def prepare_bisection(
     metric = chosen_metric(benchmark, request.metric)
     probes = 2 + len(line).bit_length()
     budget = Budget.parse(request.budget or str(2 * PAIRS * probes))
-    machine = place.machine.fingerprint
-    configuration = request.configuration or shown_in(place, line, benchmark, metric) or place.project.space.default
-    first = bisection_id(benchmark, configuration, metric, line, request.question, request.seed, machine)
+    machine, question = place.machine.fingerprint, Question(request.alpha, request.margin)
+    configuration = _configuration(place, request.settings, line, benchmark, metric)
+    first = bisection_id(benchmark, configuration, metric, line, question, request.seed, machine)
 
     def prepared(study: StudyId) -> Campaign[Bisection, BisectionConclusion]:
-        made = Bisection(study, benchmark, configuration, metric, tuple(line), request.question, budget)
+        made = Bisection(study, benchmark, configuration, metric, tuple(line), question, budget)
         engine = partial(place.engine_of_revisions, (benchmark,), revisions.trees(place.project.root))
         first_pair = partial(_first_pair, place, made)
         return Campaign(place, made, budget, (benchmark,), engine, partial(_described_line, made), first_pair)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
+
+
+def _configuration(
+    place: Workplace, settings: str | None, line: Sequence[Revision], benchmark: Benchmark, metric: Metric
+) -> Configuration:
+    if settings is not None:
+        return parse_configuration(place.project.space, settings)
+    return shown_in(place, line, benchmark, metric) or place.project.space.default
 
 
 def _first_pair(place: Workplace, study: Bisection) -> Plan:

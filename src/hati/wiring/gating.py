@@ -5,20 +5,18 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct, field
-
-from hati.campaign import Observer, silent
-from hati.core import Budget, InputError, MeasurementError, Plan, Revision, RevisionKind, StudyId, replace
+from hati.core import Budget, InputError, MeasurementError, Plan, Revision, RevisionKind, StudyId
 from hati.core.wording import counted
-from hati.studies.comparison import Question
+from hati.studies.comparison import Question, parse_statistic
 from hati.studies.findings import is_concluded
 from hati.studies.gate import Gate, GateConclusion, gate_id, runs_to_decide
 from hati.subject import Revisions
-from hati.wiring.campaigns import Campaign, campaign_of, make_campaign
+from hati.wiring.campaigns import Campaign, campaign_of
 from hati.wiring.cells import affordable, benchmarks_of, questions, representatives
+from hati.wiring.kinds.gate import GateRequest
 from hati.wiring.statistics import statistics_of
 from hati.wiring.warming import warm_up_cuts, with_cuts
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.workplace import Workplace
 
 PREVIOUS = "previous"
 MERGE_BASE = "merge-base"
@@ -60,17 +58,6 @@ ROUNDS = 24
 """So many rounds of every configuration at both revisions a gate may cost, where nothing else is said."""
 
 
-class GateRequest(Struct, frozen=True):
-    """What a user asks: a revision, against a ``reference`` or what the project says, on one benchmark or all."""
-
-    revision: str
-    reference: str | None = None
-    benchmark: str | None = None
-    budget: str | None = None
-    seed: int = 1
-    question: Question = field(default_factory=Question)
-
-
 def _over(known: Campaign[Gate, GateConclusion]) -> bool:
     """Whether it is finished and what it says of findings is kept; or it measured nothing that could be told."""
     if not known.finished:
@@ -93,44 +80,29 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     Raises:
         InputError: where there are no such revisions or benchmarks, or the budget cannot decide.
     """
+    question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
     revisions = place.revisions()
     revision = revisions.find(request.revision)
     reference = _reference(place, revisions, revision, request.reference)
     given = request.budget or place.project.check.budget
-    runs = runs_to_decide(request.question, questions(place, request.benchmark))
+    runs = runs_to_decide(question, questions(place, request.benchmark))
     most = affordable(place, request.benchmark, Budget.parse(given) if given else Budget(), runs)
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
     budget = Budget.parse(given or str(ROUNDS * 2 * len(cells)))
-    first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
+    first = gate_id(cells, reference, revision, question, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
         benchmarks = benchmarks_of(cells)
-        kept = statistics_of(place, study, request.question, benchmarks)
+        kept = statistics_of(place, study, question, benchmarks)
         cuts = warm_up_cuts(place, study, benchmarks)
-        made = Gate(study, reference, revision, cells, request.question, budget, chosen.coverage, kept, cuts)
+        made = Gate(study, reference, revision, cells, question, budget, chosen.coverage, kept, cuts)
         engine = partial(place.engine_of_revisions, benchmarks, revisions.trees(place.project.root))
         choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
         described, tasks = partial(_described, made), lambda: Plan(made.rehearsed())
         return Campaign(place, made, budget, benchmarks, engine, described, tasks, choice)
 
     return campaign_of(place, first, prepared, _over, fresh=fresh)
-
-
-def gate(
-    prepared: Campaign[Gate, GateConclusion], announce: Announce = mute, observe: Observer = silent
-) -> GateConclusion:
-    """Make the campaign, or what is left of it, and conclude; where nothing is left, say why nothing is measured.
-
-    Raises:
-        MeasurementError: where no configuration could be measured at both revisions.
-    """
-    study = prepared.study
-    if prepared.finished:
-        spent = bool(replace(study, budget=Budget()).plan(prepared.evidence()))
-        why = "the budget is spent, and a larger one goes on" if spent else "all runs are there"
-        announce(f"{study.revision} against {study.reference}: {why}; nothing is measured")
-    return make_campaign(prepared, announce, observe)
 
 
 def _described(study: Gate) -> str:

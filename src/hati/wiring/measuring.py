@@ -4,48 +4,35 @@ from __future__ import annotations
 
 from functools import partial
 
-from hati.campaign import Observer, silent
-from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
+from hati.core import Budget, Plan, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
-from hati.wiring.campaigns import Campaign, PlannedCampaign, campaign_of, estimate, make_campaign
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.campaigns import Campaign, campaign_of
+from hati.wiring.kinds.measurement import MeasurementRequest
+from hati.wiring.templates import template_configurations
+from hati.wiring.workplace import Workplace
 
 
-def plan_measurement(
-    place: Workplace, benchmark: Benchmark, configurations: tuple[Configuration, ...], budget: str, seed: int
-) -> PlannedCampaign:
-    """The tasks of a new measurement, without making or storing anything; the first ones of a budget in time."""
-    study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
-    wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
-    plan = Plan(wanted.tasks())
-    reason = f"{counted(len(configurations), 'configuration')}, interleaved"
-    return PlannedCampaign(reason, plan, estimate(place, benchmark, len(plan)), place.project.space.names)
-
-
-def measure(
-    place: Workplace,
-    benchmark: Benchmark,
-    configurations: tuple[Configuration, ...],
-    budget: str,
-    seed: int,
-    *,
-    fresh: bool,
-    announce: Announce = mute,
-    observe: Observer = silent,
-) -> MeasurementConclusion:
-    """Measure configurations until the budget is spent; an unfinished measurement is resumed unless ``fresh``.
+def prepare_measurement(
+    place: Workplace, request: MeasurementRequest, *, fresh: bool
+) -> Campaign[Measurement, MeasurementConclusion]:
+    """Find the campaign that was broken off, or number a new one.
 
     Raises:
-        MeasurementError: where nothing could be measured.
+        InputError: where the request does not fit the project.
     """
-    limit = Budget.parse(budget)
+    limit, benchmark = Budget.parse(request.budget), place.project.benchmark(request.benchmark)
+    configurations = template_configurations(place.project.space, request.template, place.announce)
 
     def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
         made = Measurement(study, benchmark, configurations, place.revision, limit)
         engine, tasks = partial(place.engine, benchmark), lambda: Plan(made.tasks())
-        return Campaign(place, made, limit, (benchmark,), engine, str, tasks)
+        return Campaign(place, made, limit, (benchmark,), engine, partial(_described, made), tasks)
 
-    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
-    begun = campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
-    return make_campaign(begun, announce, observe)
+    machine = place.machine.fingerprint
+    first = measurement_id(benchmark, configurations, place.revision, request.budget, request.seed, machine)
+    return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
+
+
+def _described(study: Measurement) -> str:
+    return f"{counted(len(study.configurations), 'configuration')}, interleaved"

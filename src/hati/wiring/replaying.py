@@ -8,37 +8,23 @@ from collections.abc import Sequence
 from datetime import date
 from functools import partial
 
-from msgspec import Struct, field
-
 from hati.core import Benchmark, Budget, Configuration, InputError, Metric, Plan, Revision, StudyId
-from hati.core.wording import counted
-from hati.studies.comparison import AUTO, Automatic, Question, Statistic
+from hati.core.wording import counted, suggestion
+from hati.studies.comparison import Question, parse_statistic
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.cells import affordable, benchmarks_of, representatives
+from hati.wiring.kinds.effect_drift import DriftRequest
+from hati.wiring.kinds.replay import ReplayRequest
 from hati.wiring.knowing import screened, working_space
 from hati.wiring.screening import ScreeningRequest, chosen_metric, prepare_screening
 from hati.wiring.statistics import statistics_of
 from hati.wiring.workplace import Workplace
 
-REPETITIONS = 3
 _DAY = "day"
 _COUNT = re.compile(r"[1-9][0-9]{0,5}")
-
-
-class ReplayRequest(Struct, frozen=True):
-    """What a user asks: ``revisions`` as ``A..B``, of which every so many is taken, or the last of every ``day``."""
-
-    revisions: str
-    every: str = "1"
-    order: ReplayOrder = ReplayOrder.INTERLEAVED
-    repetitions: int = REPETITIONS
-    benchmark: str | None = None
-    budget: str | None = None
-    seed: int = 1
-    statistic: Statistic | Automatic = AUTO
 
 
 def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> Campaign[Replay, Replayed]:
@@ -47,26 +33,32 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     Raises:
         InputError: where there are no such revisions, or too few.
     """
+    order, statistic = _order(request.order), parse_statistic(request.statistic)
     revisions = place.revisions()
     line = tuple(_line(revisions, request))
     budget = Budget() if request.budget is None else Budget.parse(request.budget)
     most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
-    first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
+    first = replay_id(cells, line, request.repetitions, order, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> Campaign[Replay, Replayed]:
         benchmarks = benchmarks_of(cells)
-        choices = statistics_of(place, study, Question(statistic=request.statistic), benchmarks)
-        made = Replay(
-            study, line, cells, request.repetitions, request.order, request.statistic, choices, chosen.coverage
-        )
+        choices = statistics_of(place, study, Question(statistic=statistic), benchmarks)
+        made = Replay(study, line, cells, request.repetitions, order, statistic, choices, chosen.coverage)
         engine = partial(place.engine_of_revisions, benchmarks, revisions.trees(place.project.root))
         kept = choices.to_json() if choices.rows else ""
         described, tasks = partial(_described, made), lambda: made.plan(place.store.evidence(study))
         return Campaign(place, made, budget, benchmarks, engine, described, tasks, kept)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
+
+
+def _order(text: str) -> ReplayOrder:
+    known = [order.value for order in ReplayOrder]
+    if text not in known:
+        raise InputError(f"there is no order {text!r}", fix=suggestion(text, known))
+    return ReplayOrder(text)
 
 
 def _described(study: Replay) -> str:
@@ -105,18 +97,6 @@ _DESIGN_RUNS = 4
 """Runs for each option of a design that is made for this."""
 
 
-class DriftRequest(Struct, frozen=True):
-    """What a user asks: two revisions, and the metric whose effects are compared."""
-
-    reference: str
-    revision: str
-    benchmark: str | None = None
-    metric: str | None = None
-    budget: str | None = None
-    seed: int = 1
-    question: Question = field(default_factory=Question)
-
-
 def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Campaign[EffectDriftStudy, EffectDrift]:
     """Find the campaign to go on with, or number a new one.
 
@@ -126,7 +106,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
         InputError: where there are no such revisions, or the budget has not two rounds.
     """
     revisions = place.revisions()
-    reference, revision = revisions.find(request.reference), revisions.find(request.revision)
+    reference, revision = revisions.find(request.before), revisions.find(request.after)
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
     cells, source = _design(place, benchmark, metric, request.seed)
@@ -136,7 +116,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
     first = effect_drift_id(benchmark, cells, reference, revision, rounds, request.seed, machine)
 
     def prepared(study: StudyId) -> Campaign[EffectDriftStudy, EffectDrift]:
-        made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, request.question)
+        made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, Question(request.alpha))
         engine = partial(place.engine_of_revisions, (benchmark,), revisions.trees(place.project.root))
         described = partial(_described_drift, made, source)
         return Campaign(place, made, budget, (benchmark,), engine, described, lambda: Plan(tuple(made.tasks())))

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct
 
 from hati.core import (
     Budget,
@@ -23,8 +22,9 @@ from hati.core import (
 from hati.core.wording import counted
 from hati.design.suites.suite import leading_options, runs_for
 from hati.space import Space, count
-from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
+from hati.studies.suite import SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
+from hati.wiring.kinds.suite import RANDOM, SuiteRequest
 from hati.wiring.knowing import important_options, working_space
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import of_tables
@@ -34,48 +34,23 @@ from hati.wiring.workplace import Workplace
 RUNS = 32
 """Configurations of a suite, where nothing else is said."""
 
-RANDOM = "random"
 
-
-class SuiteRequest(Struct, frozen=True):
-    """What a user asks of a suite.
-
-    Without ``options`` those of the most informative screening are taken. ``runs`` is the number of configurations; a
-    ``budget`` in runs is spent on them, on repetitions of the whole suite where it is larger, and one in time ends the
-    campaign. ``against`` is None, ``random``, or the path of a table, of whose rows those are taken in which ``where``
-    holds.
-    """
-
-    metric: str | None
-    seed: int
-    benchmark: str | None = None
-    options: tuple[str, ...] | None = None
-    runs: int | None = None
-    budget: str | None = None
-    against: str | None = None
-    where: tuple[str, ...] = ()
-    levels: tuple[float, ...] = LEVELS
-    margin: float = MARGIN
-
-
-def prepare_suite(
-    place: Workplace, request: SuiteRequest, space_file: Path, *, fresh: bool
-) -> Campaign[SuiteStudy, SuiteConclusion]:
+def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Campaign[SuiteStudy, SuiteConclusion]:
     """Find the campaign to go on with, or number a new one.
 
     An unfinished campaign is resumed; a finished one is taken as it is, unless ``fresh`` or unless it had measured
-    nothing. ``space_file`` is the ``hati.toml`` whose options a table to compare with is read by.
+    nothing. A table to compare with is read by the options of the project.
 
     Raises:
         InputError: where the request does not fit the project, or there is no screening to take options from.
     """
     benchmark = place.project.benchmark(request.benchmark)
-    metric = chosen_metric(benchmark, request.metric)
+    metric = chosen_metric(benchmark, request.metric if place.table is None else None)
     space, left_out = working_space(place, benchmark)
     plan = _planned(place, space, request, metric)
     plan = replace(plan, options_from=f"{plan.options_from}; {left_out}") if left_out else plan
     budget = Budget.parse(request.budget) if request.budget else Budget()
-    population = _population(request, metric, space_file)
+    compared = population(request, metric, place.project.file)
     first = suite_id(
         subject=place.project.name,
         revision=place.revision,
@@ -95,9 +70,9 @@ def prepare_suite(
             revision=place.revision,
             space=space,
             wanted=plan,
-            levels=request.levels,
+            levels=request.quantiles,
             margin=request.margin,
-            population=population,
+            population=compared,
         )
         engine, tasks = partial(place.engine, benchmark), partial(_left, place, made, budget)
         return Campaign(place, made, budget, (benchmark,), engine, partial(_described, made), tasks)
@@ -154,7 +129,7 @@ def _with_options(plan: SuitePlan, place: Workplace, space: Space, request: Suit
     )
 
 
-def _population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:
+def population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:
     """The metric's values in a full data set, where one was named, in the metric's unit; so are those without one."""
     if request.against in {None, RANDOM}:
         return None

@@ -16,6 +16,7 @@ from hati.core import (
     Metric,
     Reader,
     ReaderKind,
+    TableFields,
     Workload,
     replace,
     setting_text,
@@ -30,6 +31,7 @@ from hati.subject.table import (
     RunDeviations,
     Sheet,
     assembled,
+    is_table,
     metric_column,
     read_deviations,
     read_sheet,
@@ -37,7 +39,7 @@ from hati.subject.table import (
     selected,
     space_columns,
 )
-from hati.wiring.workplace import IN_MEMORY, Workplace
+from hati.wiring.workplace import IN_MEMORY, Announce, Workplace, workplace
 
 BENCHMARK = "table"
 
@@ -203,3 +205,48 @@ def _machine(name: str, content: str, conditions: tuple[RowCondition, ...], devi
         "where": ", ".join(map(str, conditions)) or "all rows",
     }
     return Machine(tuple(sorted(properties.items())))
+
+
+def open_subject(
+    path: Path,
+    store: str | None,
+    asked: TableFields,
+    metric: str | None,
+    budget: str | None,
+    announce: Announce,
+    others: tuple[str, ...] = (),
+) -> Workplace:
+    """The workplace of a project, or of a table, of which it is said what was found.
+
+    ``others`` are metrics that are read from a table besides the one that is asked for.
+
+    Raises:
+        InputError: for what is wrong with either, a table without a space, or a project with options of tables.
+    """
+    if asked.space is None and not is_table(path):
+        _refuse(path, asked)
+        return workplace(path, store, announce)
+    if asked.space is None:
+        raise InputError(
+            f"{path} is a table, and nothing says what its options are",
+            fix=f"name their hati.toml by --space; make one with: hati space import {path} --output hati.toml",
+        )
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, and --space is for a table", fix="name the table")
+    if budget is not None:
+        check_table_budget(budget)
+    metrics = () if metric is None else (metric, *others)
+    request = TableRequest(path, Path(asked.space), metrics, asked.where, asked.unit, asked.better, asked.deviation)
+    place = table_workplace(request, store)
+    for line in described(place):
+        announce(line)
+    return place
+
+
+def _refuse(path: Path, asked: TableFields) -> None:
+    given = [name for name in TableFields.__struct_fields__ if getattr(asked, name)]
+    if given:
+        raise InputError(
+            f"--{given[0]} is for a table, and {path} is none",
+            fix="name a CSV or Parquet file, or measurements.xml, and its --space",
+        )

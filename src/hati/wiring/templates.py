@@ -44,6 +44,24 @@ def template_configurations(space: Space, texts: Sequence[str], announce: Announ
     return tuple(dict.fromkeys(found))
 
 
+def parse_configuration(space: Space, text: str) -> Configuration:
+    """The default configuration with the settings in the text.
+
+    Raises:
+        InputError: for what is no option or no setting of it, and for a configuration that is not valid.
+    """
+    changed = {}
+    for part in filter(None, text.split(",")):
+        name, equals, setting = part.partition("=")
+        if not equals:
+            raise InputError(f"--set {part!r} is not a valid setting", fix="write option=setting")
+        changed[name.strip()] = setting.strip()
+    configuration = space.parse(changed)
+    if not space.valid(configuration):
+        raise InputError(f"the configuration {configuration} is not valid", fix="see the constraints in hati.toml")
+    return configuration
+
+
 def _chosen(space: Space, template: Template, asked: Assignment, announce: Announce) -> Configuration:
     wanted = space.canonical(asked)
     if space.valid(wanted) and all(holds(each, wanted) for each in template.constraints):

@@ -8,16 +8,12 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from msgspec import Struct
 
-from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
+from hati.core import Budget, Evidence, InputError, StudyId
 from hati.core.wording import listed, suggestion
 from hati.space import Space
-from hati.studies.failures import nothing_measured
-from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion, isolated_of
+from hati.studies.screening import AnyScreening, Effect, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
-    MOST_RUNS,
     Augmenting,
     Confirming,
     Mode,
@@ -29,10 +25,11 @@ from hati.studies.validation import (
     screened_runs,
     validation_id,
 )
-from hati.wiring.campaigns import PlannedCampaign, campaign_of, estimate
+from hati.wiring.campaigns import Campaign, all_failed, campaign_of
+from hati.wiring.kinds.validation import ValidationRequest
 from hati.wiring.knowing import screened
 from hati.wiring.stored import stored_screening
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.workplace import Workplace
 
 _DESIGN = "design"
 _ESTIMATING = {Mode.DEALIAS, Mode.CHECK}
@@ -42,57 +39,9 @@ _NAMED = 3
 AnyValidation = Validation | Augmenting | Confirming
 
 
-class ValidationRequest(Struct, frozen=True):
-    """What a user asks of a validation: of which screening, which metric, how, up to which order.
-
-    ``study`` None: the most informative one of the present revision. ``mode`` None: to confirm a screening by a model,
-    else to tell models apart; with ``suspects`` to check their effects, else to tell important ones from theirs.
-    ``order`` None: 2 for telling models apart, else 3.
-    """
-
-    study: str | None = None
-    metric: str | None = None
-    mode: Mode | None = None
-    order: int | None = None
-    budget: str = str(MOST_RUNS)
-    seed: int = 1
-    relevant: float = RELEVANT
-    suspects: tuple[str, ...] = ()
-
-
-class PreparedValidation(Struct, frozen=True):
-    """A validation that can be made, resumed or concluded; ``source`` says in words of which screening, and why."""
-
-    place: Workplace
-    benchmark: Benchmark
-    study: AnyValidation
-    source: str = ""
-
-    @property
-    def budget(self) -> Budget:
-        """What may be spent."""
-        return Budget(runs=self.study.budget)
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        return not self._left(self.evidence())
-
-    @property
-    def in_vain(self) -> bool:
-        """Whether it ended without a single run that worked."""
-        evidence = self.evidence()
-        return bool(evidence.failed) and not evidence.done and not self._left(evidence)
-
-    def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
-        return self.place.store.evidence(self.study.id)
-
-    def _left(self, evidence: Evidence) -> Plan:
-        return self.study.plan(evidence).within(self.budget.left(evidence))
-
-
-def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: bool) -> PreparedValidation:
+def prepare_validation(
+    place: Workplace, request: ValidationRequest, *, fresh: bool
+) -> Campaign[AnyValidation, ValidationConclusion]:
     """Find the screening, and the validation of it to go on with, or number a new one.
 
     Raises:
@@ -110,8 +59,8 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
     _refuse_unfinished(screening, place.store.evidence(screening.id))
     found = screening.conclude(place.store.evidence(screening.id))
     budget = runs_of(request.budget, found)
-    suspects = _suspects(screening.space, request.suspects)
-    mode = request.mode or _usual_mode(found, suspects)
+    suspects = _suspects(screening.space, request.options)
+    mode = Mode(request.mode) if request.mode else _usual_mode(found, suspects)
     if suspects and mode not in _ESTIMATING:
         raise InputError(
             f"`--options` needs `--mode dealias` or `--mode check`, and the mode is {mode}",
@@ -130,15 +79,18 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         suspects=suspects,
     )
 
-    def prepared(study: StudyId) -> PreparedValidation:
-        return replace(_prepared(place, found, screening, study), source=source)
+    def prepared(study: StudyId) -> Campaign[AnyValidation, ValidationConclusion]:
+        made = _validation(place, found, screening, study)
+        engine, tasks = partial(place.engine, made.benchmark), lambda: made.plan(place.store.evidence(study))
+        described = f"validation of {source}\n{made.described}"
+        return Campaign(place, made, Budget(runs=made.budget), (made.benchmark,), engine, lambda: described, tasks)
 
-    return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
+    return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
 
 def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScreening, str]:
     """The screening that is asked for; else the most informative one of this revision, or the last one of another."""
-    last = stored_screening(place, request.study, request.metric, request.relevant)
+    last = stored_screening(place, request.study, _metric(place, request), request.relevant)
     known = None
     if request.study is None:
         known = screened(place, last.benchmark, last.metric, revision=place.revision, relevant=request.relevant)
@@ -146,6 +98,11 @@ def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScree
         return last, _with_left_out(place, last, last.id.key)
     study, _, entry = known
     return study, _with_left_out(place, study, f"{entry.source} ({entry.preferred})")
+
+
+def _metric(place: Workplace, request: ValidationRequest) -> str | None:
+    """The name of the metric that is asked for, or a table's."""
+    return request.metric if place.table is None else place.table.metrics[0].name
 
 
 def _with_left_out(place: Workplace, screening: AnyScreening, source: str) -> str:
@@ -187,7 +144,7 @@ def restored_validation(place: Workplace, study: StudyId) -> AnyValidation:
     what = json.loads(study.parameters)
     screening = stored_screening(place, what["screening"], what["metric"], what["relevant"])
     found = screening.conclude(place.store.evidence(screening.id))
-    return _prepared(place, found, screening, study).study
+    return _validation(place, found, screening, study)
 
 
 def _suspects(space: Space, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -208,9 +165,7 @@ def _usual_mode(found: ScreeningConclusion, suspects: tuple[str, ...]) -> Mode:
     return Mode.DEALIAS if suspects else Mode.DISCRIMINATE
 
 
-def _prepared(
-    place: Workplace, found: ScreeningConclusion, screening: AnyScreening, study: StudyId
-) -> PreparedValidation:
+def _validation(place: Workplace, found: ScreeningConclusion, screening: AnyScreening, study: StudyId) -> AnyValidation:
     what = json.loads(study.parameters)
     mode, suspects = Mode(what["mode"]), tuple(what.get("options", ()))
     makers: dict[Mode, Callable[..., AnyValidation]] = {
@@ -219,7 +174,7 @@ def _prepared(
         Mode.DEALIAS: partial(Augmenting, mode=Mode.DEALIAS, suspects=suspects),
         Mode.CHECK: partial(Augmenting, mode=Mode.CHECK, suspects=suspects),
     }
-    made = makers[mode](
+    return makers[mode](
         id=study,
         subject=found.subject,
         benchmark=screening.benchmark,
@@ -231,37 +186,6 @@ def _prepared(
         budget=what["budget"],
         repeats=place.repetitions,
     )
-    return PreparedValidation(place, screening.benchmark, made)
-
-
-def validate(
-    prepared: PreparedValidation, announce: Announce = mute, observe: Observer = silent
-) -> ValidationConclusion:
-    """Make the validation, or what is left of it, and conclude.
-
-    Raises:
-        InputError: where a follow-up's value has no place on the screening's scale.
-        MeasurementError: where runs were made and none of them worked.
-    """
-    place, study = prepared.place, prepared.study
-    place.store.begin(study.id, prepared.benchmark.metrics, place.machine)
-    if prepared.source:
-        announce(f"validation of {prepared.source}")
-    if prepared.finished:
-        return study.conclude(prepared.evidence())
-    announce(study.described)
-    with place.engine(prepared.benchmark, announce) as engine:
-        conclusion = campaign(study, engine, place.store, prepared.budget, observe)
-    if conclusion.failed and not conclusion.done:
-        raise nothing_measured(conclusion.failures)
-    return conclusion
-
-
-def plan_validation(prepared: PreparedValidation) -> PlannedCampaign:
-    """The next tasks of a validation, without making or storing anything."""
-    plan = prepared.study.plan(prepared.evidence())
-    expected = estimate(prepared.place, prepared.benchmark, len(plan))
-    return PlannedCampaign(prepared.study.described, plan, expected, prepared.place.project.space.names)
 
 
 def runs_of(budget: str, screened: ScreeningConclusion) -> int:

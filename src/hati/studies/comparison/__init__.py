@@ -29,6 +29,7 @@ from hati.studies.comparison.conclusion import (
     Side,
     WarmUp,
     WithinProcess,
+    parse_failing,
 )
 from hati.studies.comparison.deciding import Compared, compare, sides_of, with_bootstrap_intervals, with_median_tests
 from hati.studies.comparison.decisions import (
@@ -117,6 +118,7 @@ __all__ = [
     "interference_warnings",
     "machine_warnings",
     "pairs",
+    "parse_failing",
     "parse_statistic",
     "ratio_of",
     "run_values",

@@ -122,7 +122,7 @@ class StatisticChoices(Struct, frozen=True):
                         row["version"],
                     ),
                 )
-                for row in json.loads(text)["statistics"]
+                for row in json.loads(text).get("statistics", ())
             )
         )
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.core import Configuration, Metric, Workload
+from hati.core import Configuration, InputError, Metric, Workload
 from hati.stats import TwoSampleTest
 from hati.studies.comparison.choosing import StatisticChoice
 
@@ -20,6 +20,22 @@ class ChangeVerdict(StrEnum):
     FASTER = "faster"
     SAME = "same"
     INCONCLUSIVE = "inconclusive"
+
+
+def parse_failing(text: str) -> frozenset[ChangeVerdict]:
+    """The verdicts that end with a status above 0.
+
+    Raises:
+        InputError: for what is no verdict that can.
+    """
+    able = {verdict.value: verdict for verdict in ChangeVerdict if verdict is not ChangeVerdict.SAME}
+    words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
+    for word in words:
+        if word not in able:
+            raise InputError(
+                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
+            )
+    return frozenset(able[word] for word in words)
 
 
 class IntervalMethod(StrEnum):

@@ -1,0 +1,107 @@
+"""What a user asks of a study, field by field: on a command line, or by a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from hati.core.errors import InputError
+from hati.core.metric import Better
+
+
+class FlagField(Struct, frozen=True):
+    """How an option of a command line gives a field of a request its value; ``name`` None: that of the field.
+
+    ``parse`` reads its text.
+    """
+
+    help: str
+    metavar: str | None = None
+    name: str | None = None
+    parse: Callable[[str], Any] | None = None
+    least: int | None = None
+    most: int | None = None
+
+
+class PositionalField(Struct, frozen=True):
+    """The same of an argument without a name."""
+
+    help: str
+    metavar: str
+
+
+def parse_share(text: str) -> float:
+    """A share such as ``1%`` or ``0.01``, as a fraction from 0 to below 1.
+
+    Raises:
+        InputError: for anything else.
+    """
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise InputError(
+            f"{text!r} is not a percentage from 0 to below 100 %",
+            fix="write a percentage such as 1%, or a fraction such as 0.01",
+        )
+    return share
+
+
+LARGEST_SEED = 2**63 - 1
+"""What a store can hold."""
+
+Seed = Annotated[int, FlagField("Random seed, 0 to 2^63-1; recorded.", metavar="SEED", least=0, most=LARGEST_SEED)]
+BenchmarkName = Annotated[str | None, FlagField("Benchmark, where hati.toml has several.", metavar="NAME")]
+MetricName = Annotated[str | None, FlagField("Metric to analyse, where the benchmark has several.", metavar="NAME")]
+Margin = Annotated[
+    float, FlagField("Largest difference that counts as the same, such as 5%.", metavar="FRACTION", parse=parse_share)
+]
+Templates = Annotated[
+    tuple[str, ...],
+    FlagField(
+        "Narrow the space: fix X, or add a constraint such as 'x >= 4'; repeatable.",
+        metavar="X=S|CONSTRAINT",
+        name="--set",
+    ),
+]
+"""Constraints of the space's grammar, or settings."""
+ScreenedMetric = Annotated[
+    str | None, FlagField("Metric to analyse [default: the one screened last].", metavar="NAME", name="--metric")
+]
+Relevant = Annotated[
+    float, FlagField("Smallest effect that counts, such as 1%.", metavar="FRACTION", parse=parse_share)
+]
+StatisticName = Annotated[str, FlagField("Statistic of a run: auto, mean, trimmed, median, q0.99.", metavar="NAME")]
+
+
+def level(what: str) -> FlagField:
+    """The flag of an error rate, over ``what``."""
+    return FlagField(f"Error rate {what}, such as 1%.", metavar="FRACTION", parse=parse_share)
+
+
+def budget(example: str, default: str) -> FlagField:
+    """The flag of a budget; ``default`` is what it is where none is given, in words."""
+    known = f" [default: {default}]" if default else ""
+    return FlagField(f"Limit: a number of runs, or a time such as {example}{known}.", metavar="RUNS|TIME")
+
+
+class TableFields(Struct, frozen=True, kw_only=True):
+    """What is asked of a table of measured configurations, where one stands for a project."""
+
+    space: Annotated[str | None, FlagField("For a table: hati.toml with its options.", metavar="FILE")] = None
+    where: Annotated[
+        tuple[str, ...], FlagField("For a table: use only these rows; repeatable.", metavar="COLUMN=VALUE")
+    ] = ()
+    unit: Annotated[str | None, FlagField("For a table: unit of the metric [default: 1].", metavar="UNIT")] = None
+    better: Annotated[Better | None, FlagField("For a table: direction that is better [default: lower].")] = None
+    deviation: Annotated[
+        str | None,
+        FlagField(
+            "For a table: add random noise with this relative standard deviation (2%, a column, or a table).",
+            metavar="FRACTION|COLUMN|FILE",
+        ),
+    ] = None

@@ -1,0 +1,90 @@
+"""``hati run``: configurations measured without a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Struct
+
+from hati.core import BenchmarkName, Seed, Templates, budget
+from hati.wiring.study_types import StudyReport, StudyType
+
+if TYPE_CHECKING:
+    from hati.studies.measurement import Measurement, MeasurementConclusion
+    from hati.wiring.campaigns import Campaign
+    from hati.wiring.stored_studies import StoredStudy
+    from hati.wiring.workplace import Announce, Workplace
+
+
+class MeasurementRequest(Struct, frozen=True, kw_only=True):
+    """Measure the default configuration and summarise its runs.
+
+    With --set other settings; several settings of an option are measured interleaved.
+    """
+
+    benchmark: BenchmarkName = None
+    template: Templates = ()
+    budget: Annotated[str, budget("2m", "")] = "10"
+    seed: Seed = 1
+
+
+class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementConclusion"]):
+    """The measurement of configurations."""
+
+    name, kind, request = "run", "measurement", MeasurementRequest
+
+    def open(self, path: Path, store: str | None, request: MeasurementRequest, announce: Announce) -> Workplace:
+        """The project; its template chooses configurations, and does not narrow the space."""
+        del request
+        from hati.wiring.workplace import workplace
+
+        return workplace(path, store, announce)
+
+    def prepare(
+        self, place: Workplace, request: MeasurementRequest, *, fresh: bool
+    ) -> Campaign[Measurement, MeasurementConclusion]:
+        """The campaign that was broken off, or a new one."""
+        from hati.wiring.measuring import prepare_measurement
+
+        return prepare_measurement(place, request, fresh=fresh)
+
+    def restore(self, stored: StoredStudy) -> Measurement:
+        """The measurement as its record has it."""
+        from hati.core import Budget, Configuration
+        from hati.studies.measurement import Measurement
+
+        parameters = stored.parameters
+        return Measurement(
+            stored.id,
+            stored.benchmark(parameters["benchmark"]),
+            tuple(map(Configuration, parameters["configurations"])),
+            parameters["revision"],
+            Budget.parse(parameters["budget"]),
+        )
+
+    def report(
+        self, place: Workplace, study: Measurement, found: MeasurementConclusion, request: MeasurementRequest | None
+    ) -> StudyReport:
+        """The summaries."""
+        del place, study, request
+        from hati.report import measurement_document, measurement_json
+
+        return StudyReport(measurement_document(found), lambda: measurement_json(found))
+
+    def concluded(
+        self,
+        prepared: Campaign[Measurement, MeasurementConclusion],
+        request: MeasurementRequest,
+        found: MeasurementConclusion,
+    ) -> StudyReport:
+        """The summaries, and whether the benchmark warms up."""
+        from hati.core import replace
+        from hati.wiring.warming import warm_up_hints
+
+        told = super().concluded(prepared, request, found)
+        return replace(told, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))
+
+    def title(self, study: Measurement) -> str:
+        """Its benchmark."""
+        return study.benchmark.name

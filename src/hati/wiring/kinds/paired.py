@@ -1,0 +1,101 @@
+"""``hati compare`` of two benchmarks that are measured now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from hati.core import Pairing, Stopping
+from hati.wiring.study_types import StudyReport, StudyType
+
+if TYPE_CHECKING:
+    from hati.studies.paired import PairedComparison, PairedConclusion
+    from hati.wiring.campaigns import Campaign
+    from hati.wiring.stored_studies import StoredStudy
+    from hati.wiring.workplace import Workplace
+
+
+class PairedRequest(Struct, frozen=True, kw_only=True):
+    """Compare two benchmarks, measured now in pairs; ``metric`` None: all that they share.
+
+    ``set_before`` and ``set_after`` are settings such as ``cache=on,size=2``.
+    """
+
+    before: str
+    after: str
+    set_before: str = ""
+    set_after: str = ""
+    metric: str | None = None
+    alpha: float = 0.01
+    margin: float = 0.05
+    statistic: str = "auto"
+    stopping: Stopping = Stopping.ANYTIME
+    pairing: Pairing = Pairing.INTERLEAVED
+    budget: str = "64"
+    seed: int = 1
+
+
+class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"]):
+    """The comparison in pairs; its command compares files too, and is one of its own."""
+
+    name, kind, section, request = "compare", "paired", "Decide", PairedRequest
+    unrecorded = ("level", "margin")
+    metrics_apart = True
+
+    def prepare(
+        self, place: Workplace, request: PairedRequest, *, fresh: bool
+    ) -> Campaign[PairedComparison, PairedConclusion]:
+        """The campaign of pairs."""
+        from hati.wiring.comparing import prepare_pairs
+
+        return prepare_pairs(place, request, fresh=fresh)
+
+    def missing(self, stored: StoredStudy) -> tuple[str, ...]:
+        """Also the statistic, where none was chosen."""
+        return self.unrecorded if stored.choices().rows else (*self.unrecorded, "statistic (here the mean)")
+
+    def restore(self, stored: StoredStudy) -> PairedComparison:
+        """The comparison as its record has it."""
+        from hati.core import Budget, Configuration
+        from hati.harness import RULES
+        from hati.studies.comparison import Question, parse_statistic
+        from hati.studies.paired import PairedComparison, PairedDesign, Variant, shared_metrics
+
+        parameters, asked = stored.parameters, stored.asked(PairedRequest)
+        before, after = (
+            Variant(stored.benchmark(name), Configuration(settings)) for name, _, settings in parameters["variants"]
+        )
+        question = (
+            Question(asked.alpha, asked.margin, parse_statistic(asked.statistic))
+            if asked
+            else Question(statistic=stored.statistic())
+        )
+        design = PairedDesign(
+            before,
+            after,
+            parameters["revision"],
+            stored.id.machine,
+            question,
+            RULES[Stopping(parameters["stopping"])],
+            Pairing(parameters["pairing"]),
+            stored.choices(),
+        )
+        metrics = shared_metrics(before, after, stored.wanted or (asked.metric if asked else None))
+        budget = parameters["budget"]
+        return PairedComparison(stored.id, design, metrics, Budget.parse(budget) if budget else Budget())
+
+    def report(
+        self, place: Workplace, study: PairedComparison, found: PairedConclusion, request: PairedRequest | None
+    ) -> StudyReport:
+        """The verdicts."""
+        del place, study, request
+        from hati.report import paired_document, paired_json
+
+        return StudyReport(paired_document(found), lambda: paired_json(found))
+
+    def title(self, study: PairedComparison) -> str:
+        """Its variants."""
+        from hati.report import variant_names
+
+        return " against ".join(reversed(variant_names(study.contest.before, study.contest.after)))

@@ -1,0 +1,147 @@
+"""``hati suite``: how a metric is distributed over the whole space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from hati.core import BenchmarkName, FlagField, InputError, MetricName, Seed, TableFields, Templates, parse_share
+from hati.wiring.study_types import StudyReport, StudyType
+
+if TYPE_CHECKING:
+    from hati.studies.suite import SuiteConclusion, SuiteStudy
+    from hati.wiring.campaigns import Campaign
+    from hati.wiring.stored_studies import StoredStudy
+    from hati.wiring.workplace import Announce, Workplace
+
+RANDOM = "random"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _quantiles(text: str) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(map(parse_share, text.split(","))))
+
+
+class SuiteRequest(TableFields, frozen=True, kw_only=True):
+    """Estimate a metric's distribution over the whole space.
+
+    Measures all combinations of its important options.
+    """
+
+    options: Annotated[
+        tuple[str, ...] | None,
+        FlagField(
+            "Options that define the strata [default: the important ones of the best screening].",
+            metavar="A,B,..",
+            parse=_names,
+        ),
+    ] = None
+    runs: Annotated[int | None, FlagField("Number of configurations [default: 32].", least=1)] = None
+    budget: Annotated[
+        str | None,
+        FlagField("Limit: a number of runs, or a time; further runs repeat the configurations.", metavar="RUNS|TIME"),
+    ] = None
+    metric: MetricName = None
+    against: Annotated[
+        str | None,
+        FlagField(
+            "Compare with a table of all configurations, or with a random sample measured too.",
+            metavar="TABLE|random",
+        ),
+    ] = None
+    margin: Annotated[
+        float,
+        FlagField(
+            "Largest difference between means that counts as the same, such as 5%.",
+            metavar="FRACTION",
+            parse=parse_share,
+        ),
+    ] = 0.05
+    quantiles: Annotated[
+        tuple[float, ...],
+        FlagField("Quantiles to estimate, as fractions or percentages.", metavar="Q,..", parse=_quantiles),
+    ] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    benchmark: BenchmarkName = None
+    template: Templates = ()
+    seed: Seed = 1
+
+
+class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
+    """The suite that stands for a space."""
+
+    name, kind, request = "suite", "suite", SuiteRequest
+    unrecorded = ("margin", "levels of quantiles", "data to compare with")
+    metrics_apart = True
+
+    def open(self, path: Path, store: str | None, request: SuiteRequest, announce: Announce) -> Workplace:
+        """The project or table; of one to compare with, conditions on rows are for that one."""
+        from hati.core import replace
+        from hati.subject.table import is_table
+        from hati.wiring.table import open_subject
+        from hati.wiring.templates import narrowed_workplace
+
+        of_other = request.space is None and not is_table(path) and request.against not in {None, RANDOM}
+        asked = replace(request, where=()) if of_other else request
+        place = open_subject(path, store, asked, request.metric, request.budget, announce)
+        return narrowed_workplace(place, request.template, announce)
+
+    def prepare(self, place: Workplace, request: SuiteRequest, *, fresh: bool) -> Campaign[SuiteStudy, SuiteConclusion]:
+        """The campaign of its configurations."""
+        from hati.wiring.suite import prepare_suite
+
+        return prepare_suite(place, request, fresh=fresh)
+
+    def restore(self, stored: StoredStudy) -> SuiteStudy:
+        """The suite as its record has it.
+
+        Raises:
+            InputError: where the project has other options now.
+        """
+        from hati.studies.suite import SuitePlan, SuiteStudy
+        from hati.wiring.knowing import working_space
+        from hati.wiring.suite import population
+        from hati.wiring.templates import space_then
+
+        parameters, project = stored.parameters, stored.place.project
+        benchmark = stored.benchmark(parameters["benchmark"])
+        spaces = (space_then(project.space, stored.record), working_space(stored.place, benchmark)[0])
+        space = next((each for each in spaces if each.digest == parameters["space"]), None)
+        if space is None:
+            raise InputError(
+                f"the options in {project.file} are not those of {stored.id.key}",
+                fix="report another study, or bring the options back",
+            )
+        plan = SuitePlan(
+            tuple(parameters["options"]),
+            tuple(parameters["ranking"]),
+            parameters["size"],
+            parameters["repetitions"],
+            parameters["sampled"],
+            "of the stored suite",
+        )
+        asked = stored.asked(SuiteRequest)
+        metric = stored.metric(benchmark, asked.metric if asked else None)
+        more: Mapping[str, Any] = {}
+        if asked:
+            known = population(asked, metric, project.file)
+            more = {"levels": asked.quantiles, "margin": asked.margin, "population": known}
+        return SuiteStudy(
+            stored.id, parameters["subject"], benchmark, metric, parameters["revision"], space, plan, **more
+        )
+
+    def report(
+        self, place: Workplace, study: SuiteStudy, found: SuiteConclusion, request: SuiteRequest | None
+    ) -> StudyReport:
+        """The estimates, of which a page is kept."""
+        del place, study, request
+        from hati.report import suite_document, suite_json
+
+        return StudyReport(suite_document(found), lambda: suite_json(found), kept=found.metric.name)
+
+    def title(self, study: SuiteStudy) -> str:
+        """Its benchmark."""
+        return study.benchmark.name

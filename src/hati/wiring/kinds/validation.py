@@ -1,0 +1,104 @@
+"""``hati validate``: do the assumptions of a screening hold?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from hati.core import FlagField, Relevant, ScreenedMetric, Seed, TableFields, Templates, budget
+from hati.wiring.study_types import StudyReport, StudyType
+
+if TYPE_CHECKING:
+    from hati.studies.validation import ValidationConclusion
+    from hati.wiring.campaigns import Campaign
+    from hati.wiring.stored_studies import StoredStudy
+    from hati.wiring.validating import AnyValidation
+    from hati.wiring.workplace import Announce, Workplace
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.replace(" ", "").split(",")))
+
+
+class ValidationRequest(TableFields, frozen=True, kw_only=True):
+    """Test the assumptions of a screening with a few more runs."""
+
+    study: Annotated[str | None, FlagField("Screening to validate [default: the most informative].", metavar="KEY")] = (
+        None
+    )
+    mode: Annotated[
+        Literal["confirm", "discriminate", "dealias", "check"] | None,
+        FlagField(
+            "What to test: predictions (confirm), rival models (discriminate), aliases of important effects "
+            "(dealias), or all effects up to an order (check) [default: discriminate; "
+            "confirm where no two-level fraction was run]."
+        ),
+    ] = None
+    order: Annotated[int | None, FlagField("Highest order of effects [default: 3; discriminate: 2].", least=1)] = None
+    options: Annotated[
+        tuple[str, ...],
+        FlagField("Estimate effects of these options only; see --mode.", metavar="A,B", parse=_names),
+    ] = ()
+    budget: Annotated[str, budget("2m", "")] = "16"
+    metric: ScreenedMetric = None
+    relevant: Relevant = 0.01
+    template: Templates = ()
+    seed: Seed = 1
+
+
+class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationConclusion"]):
+    """The validation of a screening."""
+
+    name, kind, request = "validate", "validation", ValidationRequest
+
+    def open(self, path: Path, store: str | None, request: ValidationRequest, announce: Announce) -> Workplace:
+        """The project or table that was screened."""
+        from hati.wiring.table import open_subject
+        from hati.wiring.templates import narrowed_workplace
+
+        place = open_subject(path, store, request, request.metric, request.budget, announce)
+        return narrowed_workplace(place, request.template, announce)
+
+    def prepare(
+        self, place: Workplace, request: ValidationRequest, *, fresh: bool
+    ) -> Campaign[AnyValidation, ValidationConclusion]:
+        """The campaign of further runs."""
+        from hati.wiring.validating import prepare_validation
+
+        return prepare_validation(place, request, fresh=fresh)
+
+    def restore(self, stored: StoredStudy) -> AnyValidation:
+        """The validation as its record has it, of the screening as it is known now."""
+        from hati.wiring.validating import restored_validation
+
+        return restored_validation(stored.place, stored.id)
+
+    def report(
+        self, place: Workplace, study: AnyValidation, found: ValidationConclusion, request: ValidationRequest | None
+    ) -> StudyReport:
+        """What became of the assumptions."""
+        del place, study, request
+        from hati.report import validation_document, validation_json
+
+        return StudyReport(validation_document(found), lambda: validation_json(found))
+
+    def concluded(
+        self,
+        prepared: Campaign[AnyValidation, ValidationConclusion],
+        request: ValidationRequest,
+        found: ValidationConclusion,
+    ) -> StudyReport:
+        """The same.
+
+        Raises:
+            MeasurementError: where runs were made and none of them worked.
+        """
+        if found.failed and not found.done:
+            from hati.studies.failures import nothing_measured
+
+            raise nothing_measured(found.failures)
+        return super().concluded(prepared, request, found)
+
+    def title(self, study: AnyValidation) -> str:
+        """Its benchmark."""
+        return study.benchmark.name

@@ -1,0 +1,143 @@
+"""Studies as a store holds them, to be concluded without measuring."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from hati.core import (
+    Assignment,
+    Benchmark,
+    Configuration,
+    InputError,
+    Metric,
+    Revision,
+    RevisionKind,
+    StudyId,
+)
+from hati.knowledge import Coverage
+from hati.store import StudyRecord
+from hati.studies.comparison import AUTO, Automatic, Statistic, StatisticChoices
+from hati.studies.gate import Cell
+from hati.wiring.campaigns import ASKED
+from hati.wiring.cells import coverage_of
+from hati.wiring.screening import chosen_metric
+from hati.wiring.stored import benchmark_of, record_of
+from hati.wiring.study_types import StudyReport, study_type
+from hati.wiring.workplace import Workplace
+
+R = TypeVar("R", bound=Struct)
+
+
+class StoredStudy(Struct, frozen=True, dict=True):
+    """A study's record, and the project as it is now; ``wanted`` is the name of a metric.
+
+    Records of earlier versions of Hati do not keep what was asked: the defaults of the command stand in.
+    """
+
+    place: Workplace
+    record: StudyRecord
+    wanted: str | None = None
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """What decides the study's tasks."""
+        found: Mapping[str, Any] = json.loads(self.record.id.parameters)
+        return found
+
+    @property
+    def id(self) -> StudyId:
+        """The study's identity."""
+        return self.record.id
+
+    def asked(self, request: type[R]) -> R | None:
+        """What was asked of it; None where its record does not have that."""
+        known = json.loads(self.record.choice or "{}").get(ASKED)
+        return None if known is None else msgspec.convert(known, request)
+
+    @cached_property
+    def _several(self) -> bool:
+        """Whether the study is of several benchmarks: a record has their metrics together, each name once."""
+        each = self.parameters.get("cells") or self.parameters.get("variants") or ()
+        return len({name for name, *_ in each}) > 1
+
+    def benchmark(self, name: str) -> Benchmark:
+        """The project's of that name, with the metrics of then where the record tells which they were."""
+        if self._several:
+            return self.place.project.benchmark(name)
+        return benchmark_of(self.place, self.record, name)
+
+    def metric(self, benchmark: Benchmark, asked: str | None) -> Metric:
+        """The one that is wanted now, else the one that was asked for, else the benchmark's only one."""
+        return chosen_metric(benchmark, self.wanted or asked)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The configurations with their strata and weights."""
+        return tuple(
+            Cell(self.benchmark(name), Configuration(settings), Assignment(stratum), weight)
+            for name, _, settings, stratum, weight in self.parameters["cells"]
+        )
+
+    def revisions(self) -> tuple[Revision, ...]:
+        """The revisions of the study, by their names where the repository still has them."""
+        return tuple(map(self._revision, self.parameters["revisions"]))
+
+    def _revision(self, text: str) -> Revision:
+        history = self.place.revisions().history
+        try:
+            found = history.find(text) if history else None
+        except InputError:
+            found = None
+        return found if found and found.id == text else Revision(text, _kind(text))
+
+    def coverage(self, cells: Sequence[Cell]) -> tuple[Coverage, ...]:
+        """What the cells cover of the project's space."""
+        return coverage_of(self.place.project.space, cells, f"those of {self.id.key}")
+
+    def choices(self) -> StatisticChoices:
+        """The statistics that were chosen."""
+        return StatisticChoices.from_json(self.record.choice) if self.record.choice else StatisticChoices()
+
+    def statistic(self, otherwise: str = "mean") -> Statistic | Automatic:
+        """What stood for a run: what was chosen where anything was."""
+        return AUTO if self.choices().rows else Statistic.parse(otherwise)
+
+
+_KINDS = {r"[0-9a-f]{40}": RevisionKind.GIT, r"r[0-9]+": RevisionKind.SVN, r".+==.+": RevisionKind.PACKAGE}
+
+
+def _kind(revision: str) -> RevisionKind:
+    """What the id of a revision shows, where its repository does not have it."""
+    return next((kind for form, kind in _KINDS.items() if re.fullmatch(form, revision)), RevisionKind.DIRECTORY)
+
+
+def stored_report(place: Workplace, key: str, metric: str | None = None) -> tuple[StudyReport, tuple[str, ...]]:
+    """The report of the study of a key, of any kind but screenings, and what its record does not have.
+
+    Raises:
+        InputError: where there is no such study, formulas are needed that no store keeps, or the project no longer
+            fits it.
+        MeasurementError: where it measured too little.
+    """
+    stored = StoredStudy(place, record_of(place, key), metric)
+    kind = study_type(stored.id.kind)
+    if kind is None:
+        raise InputError(
+            f"{key} cannot be reported: {_unknown(stored.id.kind)}",
+            fix="give the command that made it again; it takes the stored runs",
+        )
+    if metric is not None and not kind.metrics_apart:
+        raise InputError(f"{stored.id.key} is of all its metrics", fix="leave out --metric")
+    study, asked = kind.restore(stored), stored.asked(kind.request)
+    found = study.conclude(place.store.evidence(study.id))
+    return kind.report(place, study, found, asked), () if asked else kind.missing(stored)
+
+
+def _unknown(kind: str) -> str:
+    return "a store keeps no formulas" if kind == "assertion" else f"{kind!r} is of a package that is not installed"

@@ -1,0 +1,209 @@
+"""Kinds of studies: each says what it is asked, how it is prepared, and how it is reported; one table of them.
+
+What is common to all is done once, for every kind alike: the command with its flags, resuming, rehearsing, keeping,
+reporting what a store holds. Packages add kinds by an entry point of the group ``hati.studies``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from hati.core import InputError, replace
+from hati.core.wording import suggestion
+
+if TYPE_CHECKING:
+    from hati.campaign import Observer
+    from hati.core import Study
+    from hati.report import Document, Plain
+    from hati.wiring.campaigns import Campaign
+    from hati.wiring.stored_studies import StoredStudy
+    from hati.wiring.workplace import Announce, Workplace
+
+GROUP = "hati.studies"
+"""The entry points of other packages."""
+
+R = TypeVar("R", bound=Struct)
+S = TypeVar("S", bound="Study[Any]")
+C = TypeVar("C")
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+class StudyReport(Struct, frozen=True):
+    """What is written of a conclusion: a document, its plain values, and the exit status of the command.
+
+    ``remarks`` are warnings that the document does not have; ``written`` is done once people have the report; ``kept``
+    names the file of a page that is kept beside it, empty: none.
+    """
+
+    document: Document
+    values: Callable[[], Plain]
+    status: int = 0
+    remarks: tuple[str, ...] = ()
+    written: Callable[[], None] = _nothing
+    kept: str = ""
+
+
+class StudyType(ABC, Generic[R, S, C]):
+    """One kind of study: ``name`` is its verb, ``kind`` what a store calls it, which never changes.
+
+    ``request`` is a frozen Struct, whose docstring, fields, defaults and flags make its command. ``section`` is where
+    the help lists the verb. ``judges`` is whether its documents have test cases. ``metrics_apart`` is whether a report
+    may be of another metric than was asked for; ``unrecorded`` is what records do not have where they do not keep what
+    was asked.
+    """
+
+    name: str
+    kind: str
+    request: type[R]
+    section: str = "Measure"
+    judges: bool = False
+    metrics_apart: bool = False
+    unrecorded: tuple[str, ...] = ()
+
+    def open(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
+        """The project at a path, and its store; where the request has a template, narrowed by it.
+
+        Raises:
+            InputError: for all that is wrong with it.
+        """
+        from hati.wiring.templates import narrowed_workplace
+        from hati.wiring.workplace import workplace
+
+        return narrowed_workplace(workplace(path, store, announce), getattr(request, "template", ()), announce)
+
+    @abstractmethod
+    def prepare(self, place: Workplace, request: R, *, fresh: bool) -> Campaign[S, C]:
+        """Find the campaign to go on with, or number a new one.
+
+        Raises:
+            InputError: where the request does not fit the project.
+        """
+
+    @abstractmethod
+    def restore(self, stored: StoredStudy) -> S:
+        """The study as a store holds it, to be concluded without measuring.
+
+        Raises:
+            InputError: where the project no longer fits it.
+        """
+
+    @abstractmethod
+    def report(self, place: Workplace, study: S, found: C, request: R | None) -> StudyReport:
+        """What is written of a conclusion; ``request`` is None where a record does not have what was asked."""
+
+    def concluded(self, prepared: Campaign[S, C], request: R, found: C) -> StudyReport:
+        """The same of one that was measured now."""
+        return self.report(prepared.place, prepared.study, found, request)
+
+    def missing(self, stored: StoredStudy) -> tuple[str, ...]:
+        """What the record of a study does not have, where it does not keep what was asked."""
+        del stored
+        return self.unrecorded
+
+    def make(self, prepared: Campaign[S, C], request: R, announce: Announce, observe: Observer) -> C:
+        """Make a campaign, or what is left of it, keep what was asked with it, and conclude.
+
+        Raises:
+            MeasurementError: where too little could be measured for a conclusion.
+        """
+        from hati.wiring.campaigns import make_campaign, with_asked
+
+        return make_campaign(replace(prepared, kept=with_asked(prepared.kept, request)), announce, observe)
+
+    def title(self, study: S) -> str:
+        """What its progress is called."""
+        return study.id.kind
+
+    def nothing_left(self, prepared: Campaign[S, C]) -> str:
+        """What is said where nothing is measured, as all runs are there."""
+        return f"{prepared.study.id.key} was measured before; --fresh measures again"
+
+
+AnyStudyType = StudyType[Any, Any, Any]
+
+_OWN = {
+    "bisection": "bisection:BisectionType",
+    "effect-drift": "effect_drift:EffectDriftType",
+    "gate": "gate:GateType",
+    "measurement": "measurement:MeasurementType",
+    "paired": "paired:PairedType",
+    "replay": "replay:ReplayType",
+    "suite": "suite:SuiteType",
+    "validation": "validation:ValidationType",
+}
+"""Hati's own, by what a store calls them."""
+
+
+@cache
+def _own(kind: str) -> AnyStudyType:
+    module, name = _OWN[kind].split(":")
+    made: AnyStudyType = getattr(import_module(f"hati.wiring.kinds.{module}"), name)()
+    return made
+
+
+@cache
+def _others() -> tuple[AnyStudyType, ...]:
+    """Those of other packages.
+
+    Raises:
+        InputError: where one cannot be loaded.
+    """
+    return tuple(map(_loaded, entry_points(group=GROUP)))
+
+
+def _loaded(entry: Any) -> AnyStudyType:
+    try:
+        found = entry.load()
+        made: AnyStudyType = found() if isinstance(found, type) else found
+    except Exception as error:  # of another's code, whatever it is
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"the study {entry.name!r} of {entry.value} cannot be loaded: {what}", fix="correct or remove its package"
+        ) from error
+    return made
+
+
+def study_types() -> Iterator[AnyStudyType]:
+    """All kinds, Hati's own first."""
+    yield from map(_own, _OWN)
+    yield from _others()
+
+
+def study_type(kind: str) -> AnyStudyType | None:
+    """The kind that a store calls so; None where there is none."""
+    if kind in _OWN:
+        return _own(kind)
+    return next((each for each in _others() if each.kind == kind), None)
+
+
+def verb_of(kind: str) -> str:
+    """The command that makes studies of a kind."""
+    known = study_type(kind)
+    return _COMMANDS.get(kind, kind) if known is None else known.name
+
+
+_COMMANDS = {"assertion": "assert", "recommendation": "screen --recommend", "screening": "screen"}
+"""Kinds that have commands of their own."""
+
+
+def named_type(name: str) -> AnyStudyType:
+    """The kind of a verb.
+
+    Raises:
+        InputError: where there is none.
+    """
+    known = {each.name: each for each in study_types()}
+    if name not in known:
+        raise InputError(f"there is no study {name!r}", fix=suggestion(name, known))
+    return known[name]
