@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from example_gates import GATES, gate, report, row
 
-from hati.cli.check import _status
 from hati.core import Configuration, replace
 from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
 from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.findings import Ruling
 from hati.studies.gate.conclusion import StratumChange
+from hati.wiring.kinds.gate import _status
 
 STATUS = {
     "same": 0,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from hati.cli import (
     assertion,
@@ -26,22 +27,47 @@ from hati.cli import (
     screen,
     space,
 )
+from hati.cli.output import say
 from hati.cli.sides import SeveralFiles
 from hati.cli.study_commands import study_command
-from hati.wiring.study_types import named_type
+from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:
-    from typer._click import Context, HelpFormatter
+    from typer._click import Command, Context, HelpFormatter
+
+    from hati.wiring.study_types import AnyStudyType
 
 
 class _Grouped(TyperGroup):
-    """Lists the verbs by what they are for."""
+    """Lists the verbs by what they are for; knows those of other packages where it does not know a verb."""
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        return super().get_command(ctx, cmd_name) or self._others().get(cmd_name, ("", None))[1]
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        return [*super().list_commands(ctx), *self._others()]
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - the base's
-        limit = formatter.width - 6 - max(map(len, self.commands))
+        others = self._others()
+        limit = formatter.width - 6 - max(map(len, [*self.commands, *others]))
         for title, verbs in _VERBS.items():
+            known = {name: self.commands[name] for name in verbs}
+            known |= {name: command for name, (section, command) in others.items() if section == title}
             with formatter.section(title):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in verbs])
+                formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in known.items()])
+
+    def _others(self) -> dict[str, tuple[str, Command]]:
+        """The commands of other packages, with the sections that they are for."""
+        found, wrong = other_types()
+        for problem in wrong:
+            say(f"warning: {problem}")
+        return {each.name: (each.section, _command(each)) for each in found if each.name not in self.commands}
+
+
+def _command(kind: AnyStudyType) -> Command:
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(kind.name)(study_command(kind))
+    return get_command(alone)
 
 
 app = typer.Typer(
@@ -56,25 +82,25 @@ app = typer.Typer(
 )
 
 
-def _study(name: str) -> Callable[..., int]:
-    return study_command(named_type(name))
+def _study(kind: str) -> Callable[..., int]:
+    return study_command(own_type(kind))
 
 
 _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     "Model": {"init": init.init, "space": space.app, "design": design.design},
     "Measure": {
-        "run": _study("run"),
+        "run": _study("measurement"),
         "screen": screen.screen,
-        "validate": _study("validate"),
+        "validate": _study("validation"),
         "suite": _study("suite"),
         "harness": harness.app,
         "audit": audit.audit,
     },
     "Decide": {
         "compare": compare.compare,
-        "check": _study("check"),
-        "bisect": _study("bisect"),
-        "compare-effects": _study("compare-effects"),
+        "check": _study("gate"),
+        "bisect": _study("bisection"),
+        "compare-effects": _study("effect-drift"),
         "assert": assertion.assert_,
     },
     "Follow": {

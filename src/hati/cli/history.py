@@ -89,14 +89,13 @@ def replay_now(
         MeasurementError: where too few could be measured.
     """
     from hati.wiring import ReplayRequest, plan_campaign
-    from hati.wiring.study_types import study_type
+    from hati.wiring.study_types import own_type
 
     if options.revisions is None:
         raise InputError(
             "there is neither a table nor a range of revisions", fix="name a table, or write --revisions FIRST..LAST"
         )
-    kind = study_type("replay")
-    assert kind is not None
+    kind = own_type("replay")
     request = ReplayRequest(
         revisions=options.revisions,
         every=options.every or "1",

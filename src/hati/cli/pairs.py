@@ -94,10 +94,9 @@ def compare_now(
         MeasurementError: where nothing could be measured.
     """
     from hati.wiring import PairedRequest, plan_campaign
-    from hati.wiring.study_types import study_type
+    from hati.wiring.study_types import own_type
 
-    kind = study_type("paired")
-    assert kind is not None
+    kind = own_type("paired")
     before, after = names
     request = PairedRequest(
         before=before,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from hati.cli.output import console, say
-from hati.core import Outcome, replace
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -66,6 +65,8 @@ class _Counter:
         self._failed = 0
 
     def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
+        from hati.core import Outcome, replace  # late: it loads NumPy, which a `hati --help` must not pay for
+
         if plan is not self._plan:
             self._plan, self._made = plan, []
         self._made.append(run)

@@ -10,6 +10,7 @@ from .benchmark import ReaderKind as ReaderKind
 from .benchmark import Ready as Ready
 from .benchmark import Reset as Reset
 from .benchmark import ResetBefore as ResetBefore
+from .benchmark import SampleFormat as SampleFormat
 from .benchmark import Server as Server
 from .benchmark import Warmup as Warmup
 from .errors import ExitStatus as ExitStatus
@@ -65,7 +66,6 @@ from .sample import NO_USAGE as NO_USAGE
 from .sample import Origin as Origin
 from .sample import Sample as Sample
 from .sample import SampledRun as SampledRun
-from .sample import SampleFormat as SampleFormat
 from .sample import Usage as Usage
 from .sample import sampled as sampled
 from .sample import usage as usage

@@ -125,6 +125,25 @@ class ReaderKind(StrEnum):
     GO = "go"
 
 
+class SampleFormat(StrEnum):
+    """The formats of files of samples that can be read."""
+
+    HATI = "hati"
+    HYPERFINE = "hyperfine"
+    JMH = "jmh"
+    PYPERF = "pyperf"
+    PYTEST_BENCHMARK = "pytest-benchmark"
+    GOOGLE_BENCHMARK = "google-benchmark"
+    GO = "go"
+    CSV = "csv"
+    CRITERION = "criterion"
+    ASV = "asv"
+    GITHUB_ACTION = "github-action-benchmark"
+    BENCHER = "bencher"
+    BENCHMARK_DOTNET = "benchmarkdotnet"
+    CATCH2 = "catch2"
+
+
 TOOLS: Final = (ReaderKind.GOOGLE_BENCHMARK, ReaderKind.JMH, ReaderKind.GO)
 """Those that read what another benchmark tool writes, which may be of several benchmarks."""
 

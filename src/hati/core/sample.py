@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
 from msgspec import Struct, field
 
@@ -129,22 +128,3 @@ def sampled(run: Run, observed: Observations) -> SampledRun:
     origin = Origin(task.study, task.stage, task.repetition)
     remark = REMARKS_APART.join(run.remarks(observed.metric))
     return SampledRun(observed, run.started, usage(run), origin, run.exit, remark)
-
-
-class SampleFormat(StrEnum):
-    """The formats of files of samples that can be read."""
-
-    HATI = "hati"
-    HYPERFINE = "hyperfine"
-    JMH = "jmh"
-    PYPERF = "pyperf"
-    PYTEST_BENCHMARK = "pytest-benchmark"
-    GOOGLE_BENCHMARK = "google-benchmark"
-    GO = "go"
-    CSV = "csv"
-    CRITERION = "criterion"
-    ASV = "asv"
-    GITHUB_ACTION = "github-action-benchmark"
-    BENCHER = "bencher"
-    BENCHMARK_DOTNET = "benchmarkdotnet"
-    CATCH2 = "catch2"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
 import pytest
+from msgspec import Struct
 
+from hati.campaign import silent
 from hati.core import (
     Better,
     Configuration,
     Engine,
     Event,
     EventKind,
+    Evidence,
     Machine,
     Metric,
     Observations,
@@ -32,7 +37,12 @@ from hati.core import (
     Workload,
     replace,
 )
+from hati.render import document_html, document_markdown, document_text, to_json
 from hati.store import Selection, Span, SqlStore
+from hati.wiring import Workplace
+from hati.wiring.stored_studies import StoredStudy, stored_report
+from hati.wiring.study_types import AnyStudyType
+from hati.wiring.workplace import mute
 
 
 class EngineConformance:
@@ -326,3 +336,86 @@ class StoreConformance(ABC):
         store, _ = self.begun()
         assert store.machine(MACHINE.fingerprint) == MACHINE
         assert store.machine("none") is None
+
+
+class StudyTypeConformance:
+    """The duties of a kind of study. A subclass overrides the three fixtures.
+
+    ``kind`` is under test; ``request`` is one that a project answers with few runs; ``project`` is its folder.
+    """
+
+    @pytest.fixture
+    def kind(self) -> AnyStudyType:
+        """The kind."""
+        raise pytest.UsageError("a subclass of StudyTypeConformance needs the fixture `kind`")
+
+    @pytest.fixture
+    def request_(self) -> Struct:
+        """What is asked."""
+        raise pytest.UsageError("a subclass of StudyTypeConformance needs the fixture `request_`")
+
+    @pytest.fixture
+    def project(self) -> Path:
+        """The folder of a project."""
+        raise pytest.UsageError("a subclass of StudyTypeConformance needs the fixture `project`")
+
+    @pytest.fixture
+    def place(self, kind: AnyStudyType, request_: Struct, project: Path) -> Workplace:
+        """The project, with a store that forgets."""
+        return kind.open(project, "sqlite://", request_, mute)
+
+    def test_its_request_is_described(self, kind: AnyStudyType) -> None:
+        """It is frozen, has a docstring for the help, and says how each of its fields is asked for."""
+        assert kind.request.__struct_config__.frozen
+        assert kind.request.__doc__
+        assert kind.section in {"Model", "Measure", "Decide", "Follow", "Share"}
+
+    def test_the_same_is_planned_twice(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
+        """A plan depends on the evidence alone."""
+        study = kind.prepare(place, request_, fresh=True).study
+        first, again = study.plan(Evidence()), study.plan(Evidence())
+        assert [task.id for task in first.tasks] == [task.id for task in again.tasks]
+
+    def test_a_finished_one_is_not_measured_again(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
+        """Its campaign is found, and nothing is left of it; or its kind measures afresh each time."""
+        prepared = kind.prepare(place, request_, fresh=False)
+        kind.make(prepared, request_, mute, silent)
+        assert prepared.finished
+        runs = len(prepared.evidence().runs)
+        again = kind.prepare(place, request_, fresh=False)
+        assert again.study.id != prepared.study.id or len(again.evidence().runs) == runs
+
+    def test_it_goes_on_where_it_was_broken_off(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
+        """The runs that there are count, and none is made twice."""
+        prepared = kind.prepare(place, request_, fresh=False)
+        with pytest.raises(KeyboardInterrupt):
+            kind.make(prepared, request_, mute, _stop)
+        assert prepared.evidence().runs
+        resumed = kind.prepare(place, request_, fresh=False)
+        assert resumed.study.id == prepared.study.id
+        kind.make(resumed, request_, mute, silent)
+        tasks = [run.task.id for run in resumed.evidence().runs]
+        assert len(tasks) == len(set(tasks))
+
+    def test_a_store_gives_it_back(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
+        """What was asked comes back as it was, and the report of the stored study has the same answer."""
+        prepared = kind.prepare(place, request_, fresh=False)
+        found = kind.make(prepared, request_, mute, silent)
+        told = kind.concluded(prepared, request_, found)
+        stored = StoredStudy(place, next(each for each in place.store.studies() if each.id == prepared.study.id))
+        assert stored.asked(kind.request) == request_
+        report = stored_report(place, prepared.study.id.key)[0]
+        assert report.document.answer == told.document.answer
+
+    def test_it_is_written_in_every_format(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
+        """Text, Markdown, HTML and JSON; test cases where it has verdicts."""
+        prepared = kind.prepare(place, request_, fresh=False)
+        told = kind.concluded(prepared, request_, kind.make(prepared, request_, mute, silent))
+        for write in (document_text, document_markdown, document_html):
+            assert write(told.document)
+        assert json.loads(to_json(told.values()))
+        assert bool(told.document.cases) is kind.judges
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt

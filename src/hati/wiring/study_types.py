@@ -7,17 +7,16 @@ reporting what a store holds. Packages add kinds by an entry point of the group 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from hati.core import InputError, replace
-from hati.core.wording import suggestion
 
 if TYPE_CHECKING:
     from hati.campaign import Observer
@@ -146,23 +145,15 @@ _OWN = {
 
 
 @cache
-def _own(kind: str) -> AnyStudyType:
+def own_type(kind: str) -> AnyStudyType:
+    """The kind of Hati's own that a store calls so."""
     module, name = _OWN[kind].split(":")
     made: AnyStudyType = getattr(import_module(f"hati.wiring.kinds.{module}"), name)()
     return made
 
 
 @cache
-def _others() -> tuple[AnyStudyType, ...]:
-    """Those of other packages.
-
-    Raises:
-        InputError: where one cannot be loaded.
-    """
-    return tuple(map(_loaded, entry_points(group=GROUP)))
-
-
-def _loaded(entry: Any) -> AnyStudyType:
+def _load(entry: EntryPoint) -> AnyStudyType:
     try:
         found = entry.load()
         made: AnyStudyType = found() if isinstance(found, type) else found
@@ -174,17 +165,23 @@ def _loaded(entry: Any) -> AnyStudyType:
     return made
 
 
-def study_types() -> Iterator[AnyStudyType]:
-    """All kinds, Hati's own first."""
-    yield from map(_own, _OWN)
-    yield from _others()
+def other_types() -> tuple[list[AnyStudyType], list[str]]:
+    """Those of other packages, and why some cannot be loaded."""
+    found: list[AnyStudyType] = []
+    wrong: list[str] = []
+    for entry in entry_points(group=GROUP):
+        try:
+            found.append(_load(entry))
+        except InputError as error:
+            wrong.append(str(error))
+    return found, wrong
 
 
 def study_type(kind: str) -> AnyStudyType | None:
     """The kind that a store calls so; None where there is none."""
     if kind in _OWN:
-        return _own(kind)
-    return next((each for each in _others() if each.kind == kind), None)
+        return own_type(kind)
+    return next((each for each in other_types()[0] if each.kind == kind), None)
 
 
 def verb_of(kind: str) -> str:
@@ -195,15 +192,3 @@ def verb_of(kind: str) -> str:
 
 _COMMANDS = {"assertion": "assert", "recommendation": "screen --recommend", "screening": "screen"}
 """Kinds that have commands of their own."""
-
-
-def named_type(name: str) -> AnyStudyType:
-    """The kind of a verb.
-
-    Raises:
-        InputError: where there is none.
-    """
-    known = {each.name: each for each in study_types()}
-    if name not in known:
-        raise InputError(f"there is no study {name!r}", fix=suggestion(name, known))
-    return known[name]

@@ -41,6 +41,7 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
 
     name, kind, section, request = "compare", "paired", "Decide", PairedRequest
     unrecorded = ("level", "margin")
+    judges = True
     metrics_apart = True
 
     def prepare(

@@ -1,0 +1,121 @@
+"""A package adds a kind of study in one file, and changes none of Hati's."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from hati.testing.conformance import StudyTypeConformance
+from hati.wiring.study_types import AnyStudyType
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "how-to" / "add-a-study.md"
+PROJECT = """
+[subject]
+name = "a"
+[[benchmark]]
+name = "main"
+command = ["true"]
+reader = "process"
+"""
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the package of the documentation is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    [source] = re.findall(r'```python title="spread.py"\n(.*?)```', PAGE.read_text(), re.DOTALL)
+    (folder / "spread.py").write_text(source)
+    about = folder / "hati_spread-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hati-spread\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[hati.studies]\nspread = spread:SpreadType\n")
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    return tmp_path
+
+
+def hati(package: Path, project: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    own = {"PYTHONPATH": str(package), "HATI_LOCK": str(project / "lock"), "COLUMNS": "100"}
+    return subprocess.run(
+        [sys.executable, "-m", "hati", *words],
+        cwd=project,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_is_a_command_like_others(package: Path, project: Path) -> None:
+    assert re.search(
+        r"Measure.*\n  spread +Show how far .*\n.*Decide", hati(package, project, "--help").stdout, re.DOTALL
+    )
+    told = hati(package, project, "spread", "--help").stdout
+    for flag in ("--runs", "--benchmark", "--seed", "--fresh", "--dry-run", "--store", "--report", "--format"):
+        assert flag in told
+    planned = hati(package, project, "spread", "--runs", "3", "--dry-run", "--format", "json")
+    assert len(json.loads(planned.stdout)) == 3, planned.stderr
+    made = hati(package, project, "spread", "--runs", "3", "--format", "json", "--report", "html=page.html")
+    assert made.returncode == 0, made.stderr
+    assert set(json.loads(made.stdout)) == {"fastest", "slowest"}
+    assert "Spread of runs" in (project / "page.html").read_text()
+    again = hati(package, project, "spread", "--runs", "3", "--format", "json")
+    assert (again.stdout, "was measured before" in again.stderr) == (made.stdout, True)
+    wrong = hati(package, project, "spread", "--runs", "1")
+    assert (wrong.returncode, "--runs" in wrong.stderr) == (2, True)
+
+
+def test_it_is_listed_and_reported(package: Path, project: Path) -> None:
+    assert hati(package, project, "spread").returncode == 0
+    [listed] = json.loads(hati(package, project, "studies", "--format", "json").stdout)
+    assert (listed["command"], listed["runs"]) == ("spread", 5)
+    told = hati(package, project, "report", "--study", "spread")
+    assert "times as long as the fastest" in told.stdout, told.stderr
+    without = hati(project, project, "report", "--study", "spread")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert "'spread' is of a package that is not installed" in without.stderr
+
+
+def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Path, tmp_path: Path) -> None:
+    about = tmp_path / "hati_broken-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hati-broken\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[hati.studies]\nbroken = nowhere:Broken\n")
+    told = hati(tmp_path, project, "--help")
+    assert (told.returncode, "Measure" in told.stdout) == (0, True)
+    assert "the study 'broken' of nowhere:Broken cannot be loaded: ModuleNotFoundError" in told.stderr
+    assert hati(tmp_path, project, "run", "--budget", "2").returncode == 0
+
+
+class TestSpread(StudyTypeConformance):
+    """The kind of the documentation."""
+
+    @pytest.fixture
+    def kind(self, package: Path, monkeypatch: pytest.MonkeyPatch) -> AnyStudyType:
+        monkeypatch.syspath_prepend(str(package))
+        found: AnyStudyType = import_module("spread").SpreadType()
+        monkeypatch.setattr("hati.wiring.stored_studies.study_type", lambda _: found)
+        return found
+
+    @pytest.fixture
+    def request_(self, kind: AnyStudyType) -> Struct:
+        asked: Struct = kind.request(runs=2)
+        return asked
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Path:
+        (tmp_path / "hati.toml").write_text(PROJECT)
+        return tmp_path
