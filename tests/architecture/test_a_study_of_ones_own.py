@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
+from packages import hati, installed, write_entry_points
 
 from hati.testing.conformance import StudyTypeConformance
 from hati.wiring.study_types import AnyStudyType
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "how-to" / "add-a-study.md"
 PROJECT = """
 [subject]
 name = "a"
@@ -31,32 +27,13 @@ reader = "process"
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the package of the documentation is installed."""
-    folder = tmp_path_factory.mktemp("site")
-    [source] = re.findall(r'```python title="spread.py"\n(.*?)```', PAGE.read_text(), re.DOTALL)
-    (folder / "spread.py").write_text(source)
-    about = folder / "hati_spread-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hati-spread\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[hati.studies]\nspread = spread:SpreadType\n")
-    return folder
+    return installed(tmp_path_factory.mktemp("site"), "add-a-study.md", "hati.studies")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "hati.toml").write_text(PROJECT)
     return tmp_path
-
-
-def hati(package: Path, project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    own = {"PYTHONPATH": str(package), "HATI_LOCK": str(project / "lock"), "COLUMNS": "100"}
-    return subprocess.run(
-        [sys.executable, "-m", "hati", *words],
-        cwd=project,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_it_is_a_command_like_others(package: Path, project: Path) -> None:
@@ -90,10 +67,7 @@ def test_it_is_listed_and_reported(package: Path, project: Path) -> None:
 
 
 def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Path, tmp_path: Path) -> None:
-    about = tmp_path / "hati_broken-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hati-broken\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[hati.studies]\nbroken = nowhere:Broken\n")
+    write_entry_points(tmp_path, "hati.studies", "broken = nowhere:Broken\n")
     told = hati(tmp_path, project, "--help")
     assert (told.returncode, "Measure" in told.stdout) == (0, True)
     assert "the study 'broken' of nowhere:Broken cannot be loaded: ModuleNotFoundError" in told.stderr

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core import TOOLS, Benchmark, InputError, Metric, Outcome, Reader, ReaderKind, Resources, Run
+from hati.core import Benchmark, InputError, Metric, Outcome, Reader, Resources, Run, SampleFormat
 from hati.subject.readers import check_reader, read
 
 NOTHING = Resources(2.0, 1.0, 0.5, 3 * 2**20, 1, 2, 0.0)
 FIXTURES = Path(__file__).parent / "samples" / "fixtures"
-GOOGLE, JMH, GO = TOOLS
+TOOLS = GOOGLE, JMH, GO = SampleFormat.GOOGLE_BENCHMARK, SampleFormat.JMH, SampleFormat.GO
 GOOGLE_OUTPUT = (FIXTURES / "google-benchmark.json").read_bytes()
 JMH_TWO_FORKS = (FIXTURES / "jmh.json").read_bytes()
 GO_TWO_PROCESSES = (FIXTURES / "go.txt").read_bytes()
@@ -37,18 +37,18 @@ JMH_OUTPUT = one_fork()
 
 
 def benchmark(
-    kind: ReaderKind, metrics: Sequence[Metric], pattern: str | None = None, field: str | None = None, warmup: int = 0
+    kind: str, metrics: Sequence[Metric], pattern: str | None = None, field: str | None = None, warmup: int = 0
 ) -> Benchmark:
     patterns = tuple((metric.name, pattern) for metric in metrics if pattern is not None)
     fields = tuple((metric.name, field) for metric in metrics if field is not None)
     return Benchmark("b", ("true",), Reader(kind, patterns, fields), tuple(metrics), warmup=warmup)
 
 
-def values(output: bytes, kind: ReaderKind, metric: Metric, *about: str | None) -> list[float]:
+def values(output: bytes, kind: str, metric: Metric, *about: str | None) -> list[float]:
     return list(read(benchmark(kind, [metric], *about), output, NOTHING)[0].values)
 
 
-def error(output: bytes, kind: ReaderKind, metric: Metric, *about: str | None) -> str:
+def error(output: bytes, kind: str, metric: Metric, *about: str | None) -> str:
     with pytest.raises(InputError) as caught:
         values(output, kind, metric, *about)
     return str(caught.value)
@@ -165,7 +165,7 @@ BM_SORT = "BM_Sort/10/iterations:1000"
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_told(
-    output: bytes, kind: ReaderKind, metric: Metric, about: tuple[str, ...], expected: str
+    output: bytes, kind: str, metric: Metric, about: tuple[str, ...], expected: str
 ) -> None:
     told = error(output, kind, metric, *about).partition("\n")[0]
     assert re.sub(r":\d+:\d+: the JSON ends", ": the JSON ends", told).startswith(f"standard output{expected}")
@@ -177,6 +177,46 @@ def test_a_pattern_is_checked_before_anything_runs() -> None:
         check_reader(benchmark(GO, [PER_OP], "(a"))
 
 
+HYPERFINE_OUTPUT = b'{"results": [{"command": "seq 1", "times": [0.25]}]}'
+CSV_OUTPUT = b"benchmark,metric,unit,run,value\nsort,time,s,1,0.5\nsort,time,s,1,0.25\n"
+TIME = Metric("time", "ns")
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "metric", "about", "number"),
+    [
+        (SampleFormat.HYPERFINE, HYPERFINE_OUTPUT, TIME, (), 1),
+        (SampleFormat.CSV, CSV_OUTPUT, TIME, ("sort",), 2),
+        (SampleFormat.PYTEST_BENCHMARK, "pytest-benchmark.json", TIME, (r"\[10\]",), 4),
+        (SampleFormat.ASV, "asv.json", TIME, (r"time_sort.*=10, param2='up'",), 6),
+        (SampleFormat.GITHUB_ACTION, "custom.json", Metric("memory", "MB"), ("memory", "value"), 1),
+        (SampleFormat.BENCHER, "bencher.json", Metric("latency", "ms"), (), 1),
+        (SampleFormat.CATCH2, "catch2.xml", TIME, (), 1),
+        (SampleFormat.CRITERION, "criterion/sort/stable/10/new/sample.json", TIME, (), 10),
+    ],
+)
+def test_each_format_of_samples_is_a_reader(
+    kind: str, output: bytes | str, metric: Metric, about: tuple[str, ...], number: int
+) -> None:
+    source = "standard output" if isinstance(output, bytes) else str(FIXTURES / output)
+    text = output if isinstance(output, bytes) else (FIXTURES / output).read_bytes()
+    asked = benchmark(kind, [metric], *about)
+    check_reader(asked)
+    assert read(asked, text, NOTHING, source)[0].values.shape == (number,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "fix"),
+    [
+        (SampleFormat.PYPERF, "pyperf.json", "let pyperf start one process: -p 1"),
+        (SampleFormat.HYPERFINE, "hyperfine.json", "let hyperfine start the program once: --runs 1 --warmup 0"),
+        (SampleFormat.BENCHMARK_DOTNET, "benchmarkdotnet.json", "was measured in 2 processes: a run is one process"),
+    ],
+)
+def test_several_processes_are_no_run(kind: str, file: str, fix: str) -> None:
+    assert fix in error((FIXTURES / file).read_bytes(), kind, TIME, "seq 1" if kind == "hyperfine" else None)
+
+
 @given(
     st.sampled_from([GOOGLE_OUTPUT, JMH_OUTPUT, GO_OUTPUT]),
     st.sampled_from(TOOLS),
@@ -184,9 +224,7 @@ def test_a_pattern_is_checked_before_anything_runs() -> None:
     st.integers(0, 40),
     st.binary(max_size=8),
 )
-def test_any_output_is_read_or_refused(
-    output: bytes, kind: ReaderKind, start: int, length: int, inserted: bytes
-) -> None:
+def test_any_output_is_read_or_refused(output: bytes, kind: str, start: int, length: int, inserted: bytes) -> None:
     damaged = output[:start] + inserted + output[start + length :]
     try:
         found = read(benchmark(kind, [PER_OP], "10"), damaged, NOTHING)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hati.studies.assertion import Answer, Assured, Portability, Standard
 
 
-Target = tuple[VerdictFormat, str]
+Target = tuple[str, str]
 """A format and a file."""
 
 
@@ -50,7 +50,7 @@ _OF_VERDICTS = ("history", "interpretation", "margin", "fail_on", "explain")
 _OF_MEASURING = ("budget", "seed", "fresh", "dry_run")
 
 
-def refuse_others(context: typer.Context, formats: Sequence[VerdictFormat]) -> None:
+def refuse_others(context: typer.Context, formats: Sequence[str]) -> None:
     """See that nothing is asked of verdicts or of measuring on the command line.
 
     Raises:

@@ -11,7 +11,7 @@ import typer
 from msgspec import Struct
 
 from hati.cli.asserted import SAMPLES, refuse_others, write_assured, write_explanation, write_portability
-from hati.cli.documents import VerdictFormat, VerdictOption, of_plan
+from hati.cli.documents import VerdictFormat, VerdictOption, format_names, of_plan
 from hati.cli.dry_run import write_planned_formulas
 from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
@@ -116,7 +116,7 @@ def assert_(
     store: StorePlace = None,
     output: Output = STDOUT,
     report: _Reports = None,
-    chosen: VerdictOption = VerdictFormat.TEXT,
+    chosen: VerdictOption = VerdictFormat.TEXT.value,
 ) -> int:
     """Decide formulas: HOLDS, VIOLATED or INCONCLUSIVE.
 
@@ -130,7 +130,7 @@ def assert_(
     requirements = _requirements(paths or [], formula or [], project)
     if explain is not None:
         _check_explained(explain, len(requirements), chosen)
-    reports = [parse_target(text, VerdictFormat) for text in report or ()]
+    reports = [parse_target(text, format_names(VerdictFormat)) for text in report or ()]
     formats = [chosen, *(kind for kind, _ in reports)]
     given = [each.path for each in _named_files([*(samples or ()), *(history or ())])]
     around = None if samples else project_of(project, paths or [])
@@ -165,12 +165,12 @@ def assert_(
     return _status(found, failing) or failed
 
 
-def _check_explained(number: int, formulas: int, chosen: VerdictFormat) -> None:
+def _check_explained(number: int, formulas: int, chosen: str) -> None:
     from hati.core.wording import counted
 
     if number > formulas:
         raise InputError(f"--explain {number}: there is {counted(formulas, 'formula')}", fix="count them from 1")
-    if chosen is not VerdictFormat.TEXT:
+    if chosen != VerdictFormat.TEXT:
         raise InputError(
             f"--explain writes text, not {chosen}", fix=f"leave out --format, or give --report {chosen}=FILE too"
         )
@@ -249,7 +249,7 @@ def _measured(
     standard: Standard,
     measuring: Measuring,
     output: str,
-    chosen: VerdictFormat,
+    chosen: str,
 ) -> Assured | None:
     """What measuring says; None where tasks were only shown."""
     from hati.wiring import (

@@ -70,7 +70,7 @@ def audit(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: DocumentOption = DocumentFormat.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT.value,
 ) -> None:
     """Test how often `hati compare` errs on one program.
 

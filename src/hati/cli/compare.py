@@ -149,7 +149,7 @@ def compare(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: VerdictOption = VerdictFormat.TEXT,
+    chosen: VerdictOption = VerdictFormat.TEXT.value,
 ) -> int:
     """Compare two samples: slower, faster, same or undecided.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,47 +37,68 @@ class VerdictFormat(StrEnum):
     GITHUB = "github"
 
 
-DocumentOption = Annotated[DocumentFormat, typer.Option("--format", help="Output format.")]
-VerdictOption = Annotated[VerdictFormat, typer.Option("--format", help="Output format; github writes annotations.")]
+Formats = type[DocumentFormat] | type[VerdictFormat]
 
 
-def of_plan(chosen: DocumentFormat | VerdictFormat) -> Format:
+def format_names(formats: Formats) -> tuple[str, ...]:
+    """The names of these formats, and of those that packages add."""
+    from hati.render import renderer_names
+
+    return tuple(dict.fromkeys([*(each.value for each in formats), *renderer_names()]))
+
+
+def format_option(formats: Formats, help_: str) -> Any:
+    """The option that names one of these formats, or one that a package adds.
+
+    Raises:
+        InputError: where it is used with another.
+    """
+    own = [each.value for each in formats]
+
+    def parse(text: str) -> str:
+        if text not in own and text not in format_names(formats):
+            raise InputError(
+                f"there is no format {text!r} here", fix=f"the formats are {', '.join(format_names(formats))}"
+            )
+        return text
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in format_names(formats) if name.startswith(incomplete)]
+
+    return typer.Option("--format", metavar=f"<{'|'.join(own)}>", parser=parse, autocompletion=complete, help=help_)
+
+
+DocumentOption = Annotated[str, format_option(DocumentFormat, "Output format.")]
+VerdictOption = Annotated[str, format_option(VerdictFormat, "Output format; github writes annotations.")]
+
+
+def of_plan(chosen: str) -> Format:
     """The format of a plan where a document's was chosen."""
-    return Format(chosen.value) if chosen.value in set(Format) else Format.TEXT
+    return Format(chosen) if chosen in {each.value for each in Format} else Format.TEXT
 
 
-def shows_warnings(chosen: DocumentFormat | VerdictFormat) -> bool:
+def shows_warnings(chosen: str) -> bool:
     """Whether a document in this format has its warnings; else they are for standard error."""
-    return chosen.value in {"text", "markdown", "html"}
+    return chosen in {"text", "markdown", "html"}
 
 
-def write_document(
-    document: Document,
-    values: Callable[[], Plain],
-    chosen: DocumentFormat | VerdictFormat,
-    output: str = STDOUT,
-) -> None:
+def write_document(document: Document, values: Callable[[], Plain], chosen: str, output: str = STDOUT) -> None:
     """Write a document, or the plain values of what it says.
 
     Raises:
-        InputError: where the file cannot be written.
+        InputError: where the file cannot be written, or the format's package cannot be loaded.
     """
     from hati import render
 
-    texts: dict[str, Callable[[], str]] = {
-        "text": lambda: render.document_text(document),
-        "json": lambda: render.to_json(values()),
-        "markdown": lambda: render.document_markdown(document),
-        "junit": lambda: render.to_junit(document.suite, document.cases),
-        "github": lambda: render.to_annotations(document.suite, document.answer, document.cases),
-    }
     with whether_read_or_not():
-        if chosen.value == "text" and output == STDOUT:
+        if chosen == DocumentFormat.TEXT and output == STDOUT:
             render.print_document(document, console())
-        elif chosen.value == "html":
+        elif chosen == DocumentFormat.HTML:
             _write_page(document, output)
+        elif chosen == DocumentFormat.JSON:
+            write(render.to_json(values()), output)
         else:
-            write(texts[chosen.value](), output)
+            write(render.renderer_of(chosen)(document), output)
 
 
 def keep_report(document: Document, folder: Path, metric: str) -> str:

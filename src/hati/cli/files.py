@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.cli.documents import VerdictFormat, shows_warnings, write_document
+from hati.cli.documents import shows_warnings, write_document
 from hati.cli.output import check_output, say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.sides import FileSides, files_of
@@ -61,9 +61,7 @@ class FileOptions(Struct, frozen=True):
                 raise InputError(f"{name} is for files of samples", fix="leave it out, or compare two files")
 
 
-def compare_files(
-    sides: FileSides, question: Question, options: FileOptions, output: str, chosen: VerdictFormat
-) -> Comparisons:
+def compare_files(sides: FileSides, question: Question, options: FileOptions, output: str, chosen: str) -> Comparisons:
     """Compare the files of two sides, write what came out and return it.
 
     Raises:

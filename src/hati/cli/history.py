@@ -80,7 +80,7 @@ def replay_now(
     baseline: str | None,
     seed: int,
     output: str,
-    chosen: DocumentFormat,
+    chosen: str,
 ) -> None:
     """Measure revisions, and write where they changed and how each is distributed.
 
@@ -192,7 +192,7 @@ def history(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: DocumentOption = DocumentFormat.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT.value,
 ) -> None:
     """Find changes and drift in a series of measurements.
 
@@ -237,9 +237,7 @@ def _read(
     return read_series(sheet, metric, unit=unit, better=better, statistic=parse_statistic(statistic))
 
 
-def _concluded(
-    series: tuple[Series, ...], level: float, baseline: str | None, chosen: DocumentFormat, output: str
-) -> None:
+def _concluded(series: tuple[Series, ...], level: float, baseline: str | None, chosen: str, output: str) -> None:
     from hati.report import histories_document, histories_json
     from hati.studies.regression import histories
 

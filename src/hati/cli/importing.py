@@ -21,7 +21,12 @@ _Sources = Annotated[
         metavar="FILE...", help="Files with one or several runs, a folder of criterion.rs, or stores to merge."
     ),
 ]
-_From = Annotated[SampleFormat | None, typer.Option("--from", help="Format of the files [default: detected].")]
+_From = Annotated[
+    str | None,
+    typer.Option(
+        "--from", metavar="FORMAT", help=f"Format of the files: {', '.join(SampleFormat)} [default: detected]."
+    ),
+]
 _Project = Annotated[
     Path, typer.Option("--project", metavar="PATH", help="Stores: folder with hati.toml whose store receives the runs.")
 ]
@@ -50,7 +55,7 @@ def import_(
     _import_files([Path(source) for source in sources], written_as, output)
 
 
-def _import_files(files: list[Path], written_as: SampleFormat | None, output: str) -> None:
+def _import_files(files: list[Path], written_as: str | None, output: str) -> None:
     from hati import render
     from hati.subject.samples import read_all
 
@@ -63,7 +68,7 @@ def _import_files(files: list[Path], written_as: SampleFormat | None, output: st
 
 
 def _import_stores(
-    sources: list[str], project: Path, store: str | None, written_as: SampleFormat | None, dry_run: bool, output: str
+    sources: list[str], project: Path, store: str | None, written_as: str | None, dry_run: bool, output: str
 ) -> None:
     from hati.wiring import count_import, import_stores
 

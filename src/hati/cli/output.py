@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hati.core import InputError
 
@@ -22,8 +22,6 @@ _OWN = ".hati"
 _REPORTS = "reports"
 _PROJECT_FILE = "hati.toml"
 _DATABASE = b"SQLite format 3\0"
-
-Kind = TypeVar("Kind", bound=StrEnum)
 
 
 class Format(StrEnum):
@@ -75,20 +73,19 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     remember_output(path)
 
 
-def parse_target(text: str, kinds: type[Kind]) -> tuple[Kind, str]:
+def parse_target(text: str, known: Sequence[str]) -> tuple[str, str]:
     """Read ``FORMAT=FILE``.
 
     Raises:
         InputError: for anything else, and another format.
     """
     name, equals, file = text.partition("=")
-    known = [one.value for one in kinds]
     if not equals or not file or name not in known:
         raise InputError(f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(known)}")
-    return kinds(name), file
+    return name, file
 
 
-def write_targets(targets: Sequence[tuple[Kind, str]], writer: Callable[[Kind, str], None]) -> tuple[list[str], bool]:
+def write_targets(targets: Sequence[tuple[str, str]], writer: Callable[[str, str], None]) -> tuple[list[str], bool]:
     """Write every report that can be written; what is wrong with the others, and whether standard output has one."""
     errors, shown = [], False
     for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
@@ -122,7 +119,7 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def check_targets(output: str, reports: Sequence[tuple[Kind, str]], *inputs: Path, project: Path | None = None) -> None:
+def check_targets(output: str, reports: Sequence[tuple[str, str]], *inputs: Path, project: Path | None = None) -> None:
     """See that all results can be written, each to a file of its own, before any work is done for them.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from hati.cli.documents import VerdictFormat, of_plan, write_document
+from hati.cli.documents import of_plan, write_document
 from hati.cli.dry_run import write_plan
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
@@ -83,7 +83,7 @@ def compare_now(
     asked: Mapping[str, Any],
     options: PairOptions,
     output: str,
-    chosen: VerdictFormat,
+    chosen: str,
 ) -> Comparisons | None:
     """Measure two benchmarks in pairs, write what came out and return it; None where tasks were only shown.
 

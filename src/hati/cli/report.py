@@ -41,7 +41,7 @@ def report(
     charts: _Charts = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: DocumentOption = DocumentFormat.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT.value,
 ) -> None:
     """Report a stored study without measuring."""
     from hati.render import require_charts
@@ -68,7 +68,7 @@ def report(
 
 
 def _write_screening(
-    place: Workplace, key: str | None, metric: str | None, relevant: float, output: str, chosen: DocumentFormat
+    place: Workplace, key: str | None, metric: str | None, relevant: float, output: str, chosen: str
 ) -> Document:
     from hati.wiring import conclude_stored, known_of, stored_changes, stored_recommendation
 
@@ -78,7 +78,7 @@ def _write_screening(
     return write_screening(conclusion, place, chosen, output, advice, changes, known_of(place, conclusion))
 
 
-def _write_restored(place: Workplace, key: str, metric: str | None, output: str, chosen: DocumentFormat) -> Document:
+def _write_restored(place: Workplace, key: str, metric: str | None, output: str, chosen: str) -> Document:
     """Write the report of a study other than a screening.
 
     Raises:

@@ -109,7 +109,7 @@ def screen(
     deviation: DeviationText = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: DocumentOption = DocumentFormat.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT.value,
 ) -> None:
     """Find the options that matter, by a designed experiment."""
     from hati.cli.design import asked_design, parse_level
@@ -178,7 +178,7 @@ def screen(
         conclusion = make_screening(prepared, say, observe)
     advice = _recommended(place, made_screening(prepared, conclusion), asked, fresh=fresh) if split else None
     document = write_screening(conclusion, place, chosen, output, advice, changes_of(prepared, conclusion))
-    if chosen is DocumentFormat.TEXT and output == STDOUT:
+    if chosen == DocumentFormat.TEXT and output == STDOUT:
         say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
 
 
@@ -201,7 +201,7 @@ def _continued(
     request: RecommendationRequest,
     *,
     dry_run: bool,
-    chosen: DocumentFormat,
+    chosen: str,
     output: str,
 ) -> None:
     """Recommend from a screening that is known, and write both."""
@@ -215,7 +215,7 @@ def _continued(
     advice = _recommended(place, known, request, fresh=False)
     conclusion = known.conclusion
     document = write_screening(conclusion, place, chosen, output, advice)
-    if chosen is DocumentFormat.TEXT and output == STDOUT:
+    if chosen == DocumentFormat.TEXT and output == STDOUT:
         say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
 
 
@@ -232,7 +232,7 @@ def _recommended(
 def write_screening(
     conclusion: ScreeningConclusion,
     place: Workplace,
-    chosen: DocumentFormat,
+    chosen: str,
     output: str,
     advice: RecommendationConclusion | None = None,
     changes: EffectChanges | None = None,

@@ -11,7 +11,16 @@ import typer
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from hati.cli.documents import DocumentFormat, VerdictFormat, keep_report, of_plan, write_document
+from hati.cli.documents import (
+    DocumentFormat,
+    Formats,
+    VerdictFormat,
+    format_names,
+    format_option,
+    keep_report,
+    of_plan,
+    write_document,
+)
 from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_targets, parse_target, say, write_targets
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, StorePlace
@@ -26,7 +35,7 @@ _REPORTS = "Write the result to another file too, such as markdown=hati.md; repe
 
 def study_command(kind: AnyStudyType) -> Callable[..., int]:
     """What runs a kind of study, with the flags of its request and those that all have."""
-    formats: type[DocumentFormat] | type[VerdictFormat] = VerdictFormat if kind.judges else DocumentFormat
+    formats: Formats = VerdictFormat if kind.judges else DocumentFormat
 
     def command(**given: Any) -> int:
         own = {name: given.pop(name) for name in kind.request.__struct_fields__}
@@ -47,7 +56,7 @@ def _request(request: type[Struct], own: Mapping[str, Any]) -> Struct:
 
 def _run(
     kind: AnyStudyType,
-    formats: type[DocumentFormat] | type[VerdictFormat],
+    formats: Formats,
     request: Struct,
     *,
     path: Path,
@@ -60,7 +69,7 @@ def _run(
 ) -> int:
     from hati.wiring import plan_campaign
 
-    reports = [parse_target(text, formats) for text in report or ()]
+    reports = [parse_target(text, format_names(formats)) for text in report or ()]
     check_targets(output, reports, path, project=path)
     place = kind.open(path, store, request, say)
     prepared = kind.prepare(place, request, fresh=fresh)
@@ -72,7 +81,7 @@ def _run(
     for remark in told.remarks:
         say(f"warning: {remark}")
     errors = _write(told, [(chosen, output), *reports])
-    if told.kept and chosen.value == "text" and output == STDOUT:
+    if told.kept and chosen == DocumentFormat.TEXT and output == STDOUT:
         say(keep_report(told.document, place.project.root / ".hati" / "reports", told.kept))
     told.written()
     for error in errors:
@@ -139,7 +148,7 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _common_parameters(formats: type[DocumentFormat] | type[VerdictFormat]) -> Iterator[inspect.Parameter]:
+def _common_parameters(formats: Formats) -> Iterator[inspect.Parameter]:
     """Those that every kind has."""
     more = "; github writes annotations" if formats is VerdictFormat else ""
     yield _keyword("fresh", Fresh, default=False)
@@ -148,4 +157,4 @@ def _common_parameters(formats: type[DocumentFormat] | type[VerdictFormat]) -> I
     yield _keyword("output", Output, STDOUT)
     reports = typer.Option("--report", metavar="FORMAT=FILE", help=_REPORTS)
     yield _keyword("report", Annotated[list[str] | None, reports], None)
-    yield _keyword("chosen", Annotated[formats, typer.Option("--format", help=f"Output format{more}.")], formats.TEXT)
+    yield _keyword("chosen", Annotated[str, format_option(formats, f"Output format{more}.")], formats.TEXT.value)

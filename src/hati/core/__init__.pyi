@@ -1,5 +1,4 @@
 from .benchmark import AUTO as AUTO
-from .benchmark import TOOLS as TOOLS
 from .benchmark import Benchmark as Benchmark
 from .benchmark import Binding as Binding
 from .benchmark import Command as Command
@@ -13,6 +12,7 @@ from .benchmark import ResetBefore as ResetBefore
 from .benchmark import SampleFormat as SampleFormat
 from .benchmark import Server as Server
 from .benchmark import Warmup as Warmup
+from .benchmark import is_tool as is_tool
 from .errors import ExitStatus as ExitStatus
 from .errors import HatiError as HatiError
 from .errors import InputError as InputError

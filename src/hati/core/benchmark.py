@@ -114,19 +114,16 @@ class Reset(Struct, frozen=True):
 
 
 class ReaderKind(StrEnum):
-    """The formats of benchmark output that can be read."""
+    """The readers of benchmark output besides those of formats of files of samples."""
 
     HATI = "hati"
     PROCESS = "process"
     JSON = "json"
     REGEX = "regex"
-    GOOGLE_BENCHMARK = "google-benchmark"
-    JMH = "jmh"
-    GO = "go"
 
 
 class SampleFormat(StrEnum):
-    """The formats of files of samples that can be read."""
+    """Hati's own formats of files of samples; packages add others."""
 
     HATI = "hati"
     HYPERFINE = "hyperfine"
@@ -144,20 +141,21 @@ class SampleFormat(StrEnum):
     CATCH2 = "catch2"
 
 
-TOOLS: Final = (ReaderKind.GOOGLE_BENCHMARK, ReaderKind.JMH, ReaderKind.GO)
-"""Those that read what another benchmark tool writes, which may be of several benchmarks."""
+def is_tool(reader: str) -> bool:
+    """Whether a reader is the name of another benchmark tool's format, which may be of several benchmarks."""
+    return reader not in set(ReaderKind)
 
 
 class Reader(Struct, frozen=True):
     """Which reader, and where it finds each metric.
 
-    ``patterns`` pairs a metric's name with where to look: for ``json`` a path such as
-    ``results.latency[*]``, for ``regex`` a regular expression with one group, for one of ``TOOLS`` a regular
-    expression that finds the name of one benchmark. ``fields`` pairs a metric's name with the tool's, where it has
-    another.
+    ``kind`` is a ``ReaderKind``, or the name of a format of files of samples. ``patterns`` pairs a metric's name with
+    where to look: for ``json`` a path such as ``results.latency[*]``, for ``regex`` a regular expression with one
+    group, for the format of a tool a regular expression that finds the name of one benchmark. ``fields`` pairs a
+    metric's name with the tool's, where it has another.
     """
 
-    kind: ReaderKind
+    kind: str
     patterns: tuple[tuple[str, str], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
 

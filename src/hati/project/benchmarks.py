@@ -138,7 +138,7 @@ def _output(table: TomlTable, reader: Reader, known: Collection[str]) -> str | N
     value = table.get("output")
     if value is None:
         return None
-    if reader.kind is ReaderKind.PROCESS:
+    if reader.kind == ReaderKind.PROCESS:
         raise table.error("reader 'process' reads no output", key="output", fix="remove this line")
     check_template(value, known)
     if not value.line().startswith(_WORK) or value.line() == _WORK or ".." in PurePath(value.line()).parts:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
+from importlib.metadata import entry_points
 from typing import TypeVar
 
-from hati.core import TOOLS, Better, InputError, Metric, Place, Reader, ReaderKind, conversion, parse_duration
+from hati.core import (
+    Better,
+    InputError,
+    Metric,
+    Place,
+    Reader,
+    ReaderKind,
+    SampleFormat,
+    conversion,
+    is_tool,
+    parse_duration,
+)
 from hati.core.wording import suggestion
 from hati.project.document import TomlTable, Value
 from hati.project.schema import keys_of
@@ -69,8 +81,13 @@ def share(value: Value) -> float:
 
 _PROCESS = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
 _PATH = re.compile(r"""(?:(?:^|\.)[^.\[\]"]+|\[-?\d{1,9}\]|\[\*\]|\["[^"]*"\])+""")
-_WHERE = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
-_FOR = {"path": (ReaderKind.JSON,), "pattern": (ReaderKind.REGEX, *TOOLS), "field": TOOLS}
+_WHERE: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
+_FOR: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "path": ("reader 'json'", lambda kind: kind == ReaderKind.JSON),
+    "pattern": ("reader 'regex' or a tool's", lambda kind: kind == ReaderKind.REGEX or is_tool(kind)),
+    "field": ("a tool's reader", is_tool),
+}
+"""The readers that a key is for."""
 _EXAMPLES = {"path": 'path = "results[*].latency"', "pattern": "pattern = 'latency: ([0-9.]+) s'"}
 
 
@@ -83,7 +100,7 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
     kind = _kind(benchmark)
     listed = benchmark.get("metric")
     tables = listed.tables() if listed else []
-    if not tables and kind is ReaderKind.PROCESS:
+    if not tables and kind == ReaderKind.PROCESS:
         return Reader(kind), tuple(Metric(name, unit) for name, unit in _PROCESS.items())
     if not tables:
         raise benchmark.error(
@@ -98,7 +115,7 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
         metrics[metric.name] = metric
         if kind in _WHERE:
             patterns.append((metric.name, _pattern(table, _WHERE[kind])))
-        if kind in TOOLS:
+        if is_tool(kind):
             patterns += [(metric.name, _filter(table.need("pattern", "")))] if "pattern" in table else []
             fields += [(metric.name, table.need("field", "").line())] if "field" in table else []
     return Reader(kind, tuple(patterns), tuple(fields)), tuple(metrics.values())
@@ -114,23 +131,29 @@ def metric_places(benchmark: TomlTable, reader: Reader) -> tuple[tuple[str, Plac
     )
 
 
-def _kind(benchmark: TomlTable) -> ReaderKind:
+def reader_names() -> tuple[str, ...]:
+    """The readers that there are: Hati's own, and those that packages add by entry points of ``hati.readers``."""
+    others = sorted(entry.name for entry in entry_points(group="hati.readers"))
+    own = [each.value for kinds in (ReaderKind, SampleFormat) for each in kinds]
+    return tuple(dict.fromkeys([*own, *others]))
+
+
+def _kind(benchmark: TomlTable) -> str:
     value = benchmark.get("reader")
     if value is None:
         return ReaderKind.HATI
-    kinds = [kind.value for kind in ReaderKind]
-    if value.text() not in kinds:
-        raise value.error(f"unknown reader {value.text()!r}", fix=suggestion(value.text(), kinds))
-    return ReaderKind(value.text())
+    if value.text() not in {*ReaderKind, *SampleFormat} and value.text() not in (known := reader_names()):
+        raise value.error(f"unknown reader {value.text()!r}", fix=suggestion(value.text(), known))
+    return value.text()
 
 
-def _metric(table: TomlTable, kind: ReaderKind) -> Metric:
+def _metric(table: TomlTable, kind: str) -> Metric:
     table.only(*keys_of("metric"))
-    for key, readers in _FOR.items():
-        if kind not in readers and key in table:
-            raise table.error(f"{key} is for reader {_either(readers)}, this is reader {kind.value!r}", key=key)
+    for key, (readers, may) in _FOR.items():
+        if key in table and not may(kind):
+            raise table.error(f"{key} is for {readers}, this is reader {str(kind)!r}", key=key)
     name = table.need("name", 'name = "latency"')
-    if kind is ReaderKind.PROCESS:
+    if kind == ReaderKind.PROCESS:
         unit = _process_unit(table, name)
     else:
         unit = table.need("unit", 'unit = "s" (or "1" where it has none)').text()
@@ -193,8 +216,3 @@ def _expression(value: Value) -> int:
         position = error.pos if isinstance(error, re.error) else None
         message = error.msg if isinstance(error, re.error) else str(error)
         raise value.error(f"this is not a valid regular expression: {message}", within=position) from None
-
-
-def _either(readers: Sequence[ReaderKind]) -> str:
-    *others, last = [repr(reader.value) for reader in readers]
-    return f"{', '.join(others)} or {last}" if others else last

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hati.core import AUTO, Better, ReaderKind, ResetBefore
+from hati.core import AUTO, Better, ReaderKind, ResetBefore, SampleFormat
 
 SCHEMA_FILE: Final = "hati.schema.json"
 
@@ -33,6 +33,10 @@ _BUDGET: Fragment = {"anyOf": [_NATURAL, _LINE]}
 
 def _one_of(*words: str) -> Fragment:
     return {"enum": list(words)}
+
+
+_READER: Fragment = {"anyOf": [_one_of(*dict.fromkeys(map(str, [*ReaderKind, *SampleFormat]))), _LINE]}
+"""Packages add others."""
 
 
 def _table(name: str) -> Fragment:
@@ -72,7 +76,7 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
             "setup": (_COMMANDS, "Commands once the server is ready and before the command, not measured."),
             "cleanup": (_COMMANDS, "Commands after each run, not measured."),
             "command": (_COMMAND, "The measured program with its arguments. No shell is involved."),
-            "reader": (_one_of(*(kind.value for kind in ReaderKind)), "The format of the output. Default: hati."),
+            "reader": (_READER, "The format of the output. Default: hati."),
             "output": (_LINE, "A file in {work} that is read instead of the command's output."),
             "timeout": (_TEXT, "Limit of the command, such as 30s. Default: 60s."),
             "warmup": ({"anyOf": [_NATURAL, {"const": AUTO}]}, "Leading observations that do not count, or auto."),

@@ -8,6 +8,8 @@ from .html import document_html as document_html
 from .markdown import comment_mark as comment_mark
 from .markdown import document_markdown as document_markdown
 from .markdown import table_markdown as table_markdown
+from .renderers import renderer_names as renderer_names
+from .renderers import renderer_of as renderer_of
 from .samples import benchstat_text as benchstat_text
 from .samples import samples_text as samples_text
 from .tables import table_csv as table_csv

@@ -14,7 +14,7 @@ from hati.studies.comparison import MEAN, Comparison, WithinProcess
 _LABEL = "within one process"
 _SEVERAL_FILES = "hati compare --before before-* --after after-*"
 _FOR_EACH = "for i in $(seq 10); do "
-_LINES: dict[SampleFormat, tuple[str, str]] = {
+_LINES: dict[str, tuple[str, str]] = {
     SampleFormat.GO: (
         f"{_FOR_EACH}go test -run '^$' -bench . -count 1; done > before.txt",
         "hati compare before.txt after.txt",
@@ -52,7 +52,7 @@ _LINES: dict[SampleFormat, tuple[str, str]] = {
 """A line that makes ten processes, and one that compares them."""
 
 
-def several_processes(formats: Iterable[SampleFormat]) -> list[str]:
+def several_processes(formats: Iterable[str]) -> list[str]:
     """Lines that say how to measure several processes with the tools that write these formats."""
     lines = ["note: one process a side does not show how much processes differ; several of each side decide:"]
     known = [_LINES[each] for each in formats if each in _LINES]

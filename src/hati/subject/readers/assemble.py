@@ -8,7 +8,6 @@ import numpy as np
 
 from hati.core import (
     AUTO,
-    TOOLS,
     Benchmark,
     FloatArray,
     InputError,
@@ -19,6 +18,7 @@ from hati.core import (
     Resources,
     Warmup,
     conversion,
+    is_tool,
     parse_unit,
 )
 from hati.core.run import WARM_UP
@@ -57,38 +57,38 @@ def check_reader(benchmark: Benchmark) -> None:
     """
     reader, patterns = benchmark.reader, dict(benchmark.reader.patterns)
     for metric in benchmark.metrics:
-        if reader.kind is ReaderKind.PROCESS:
+        if reader.kind == ReaderKind.PROCESS:
             if metric.name not in UNITS:
                 raise InputError(
                     f"benchmark {benchmark.name!r}: reader 'process' has no metric {metric.name!r}",
                     fix=f"it has: {', '.join(UNITS)}",
                 )
             conversion(UNITS[metric.name], metric.unit)
-        elif reader.kind in TOOLS:
+        elif is_tool(reader.kind):
             parse_filter(patterns.get(metric.name, ""))
-        elif reader.kind is not ReaderKind.HATI:
+        elif reader.kind != ReaderKind.HATI:
             if metric.name not in patterns:
                 raise InputError(
                     f"benchmark {benchmark.name!r}: reader '{reader.kind}' does not know where {metric.name!r} is",
-                    fix=f"give the metric a {'path' if reader.kind is ReaderKind.JSON else 'pattern'}",
+                    fix=f"give the metric a {'path' if reader.kind == ReaderKind.JSON else 'pattern'}",
                 )
-            (parse_path if reader.kind is ReaderKind.JSON else parse_expression)(patterns[metric.name])
+            (parse_path if reader.kind == ReaderKind.JSON else parse_expression)(patterns[metric.name])
 
 
 def _readings(benchmark: Benchmark, output: bytes, resources: Resources, source: str) -> list[Reading]:
     reader = benchmark.reader
-    if reader.kind is ReaderKind.PROCESS:
+    if reader.kind == ReaderKind.PROCESS:
         return read_process(resources)
-    if reader.kind is ReaderKind.HATI:
+    if reader.kind == ReaderKind.HATI:
         return read_lines(output, source)
     names = [metric.name for metric in benchmark.metrics]
-    if reader.kind in TOOLS:
+    if is_tool(reader.kind):
         return read_tool(reader, names, output, source)
     patterns = [(metric, pattern) for metric, pattern in reader.patterns if metric in names]
-    return (read_document if reader.kind is ReaderKind.JSON else read_matches)(output, patterns, source)
+    return (read_document if reader.kind == ReaderKind.JSON else read_matches)(output, patterns, source)
 
 
-_KEYS = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
+_KEYS: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
 """What says where a metric is; with the other readers its name, or the tool's."""
 
 
@@ -104,13 +104,13 @@ def _observations(metric: Metric, readings: Sequence[Reading], benchmark: Benchm
     mine = [reading for reading in readings if reading.metric == metric.name]
     if not mine:
         kind, lacks = benchmark.reader.kind, f"the output has no metric {metric.name!r}"
-        if not readings and kind is not ReaderKind.REGEX:
+        if not readings and kind != ReaderKind.REGEX:
             raise InputError(
-                f"{lacks}: the reader {kind.value!r} finds nothing in it",
+                f"{lacks}: the reader {str(kind)!r} finds nothing in it",
                 place=Place(source),
                 fix="make the command print what it measured, or name another `reader`",
             )
-        others = ": its pattern matches nothing" if kind is ReaderKind.REGEX else _others(readings)
+        others = ": its pattern matches nothing" if kind == ReaderKind.REGEX else _others(readings)
         raise MissingMetricError(metric.name, f"{lacks}{others}", place=Place(source))
     if not any(reading.values.size for reading in mine):
         raise InputError(f"no observation of {metric.name!r}: its values are empty", place=mine[0].place)

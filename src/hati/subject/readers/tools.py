@@ -1,4 +1,4 @@
-"""Readers ``google-benchmark``, ``jmh`` and ``go``: what these tools write of the benchmarks of one process."""
+"""The formats of files of samples as readers: what a tool writes of the benchmarks of one process."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from io import BytesIO
 
 import numpy as np
 
-from hati.core import TOOLS, InputError, Place, Reader, ReaderKind, Sample, SampleFormat
+from hati.core import InputError, Place, Reader, Sample, SampleFormat
 from hati.core.wording import listed, suggestion
 from hati.subject.readers.reading import MissingMetricError, Reading
 
 _HEAD = 1 << 16
 _LEFT_OUT = "is left out"
-_AS_JSON = {
-    ReaderKind.GOOGLE_BENCHMARK: "add --benchmark_format=json to the command, which prints nothing else",
-    ReaderKind.JMH: 'add "-rf", "json", "-rff", "{work}/jmh.json" to the command, and output = "{work}/jmh.json"',
+_AS_JSON: dict[str, str] = {
+    SampleFormat.GOOGLE_BENCHMARK: "add --benchmark_format=json to the command, which prints nothing else",
+    SampleFormat.JMH: 'add "-rf", "json", "-rff", "{work}/jmh.json" to the command, and output = "{work}/jmh.json"',
 }
-_ONE_PROCESS = {
-    ReaderKind.JMH: "let JMH fork once: -f 1",
-    ReaderKind.GO: "let the command start one test program; -count repeats within it",
+_ONE_PROCESS: dict[str, str] = {
+    SampleFormat.JMH: "let JMH fork once: -f 1",
+    SampleFormat.GO: "let the command start one test program; -count repeats within it",
+    SampleFormat.HYPERFINE: "let hyperfine start the program once: --runs 1 --warmup 0",
+    SampleFormat.PYPERF: "let pyperf start one process: -p 1",
 }
 
 
@@ -53,21 +55,24 @@ def parse_filter(pattern: str) -> re.Pattern[str]:
         raise InputError(f"{pattern!r} is not a valid regular expression: {error}") from None
 
 
-def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
+def _samples(kind: str, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
     from hati.subject.samples.building import SampleBuilder
-    from hati.subject.samples.reading import READERS, detected
+    from hati.subject.samples.reading import format_of, reader_of
     from hati.subject.samples.source import OpenedFile
 
     if not output.strip():
         raise InputError("the output is empty", place=Place(name), fix="did the tool find any benchmark?")
     if kind in _AS_JSON and not output.lstrip().startswith((b"{", b"[")):
         raise InputError("this begins with no JSON", place=Place(name, 1), fix=_AS_JSON[kind])
-    written = detected(output[:_HEAD])
-    if written not in {None, SampleFormat(kind)}:
-        fix = f'write reader = "{written}"' if str(written) in map(str, TOOLS) else None
-        raise InputError(f"this is of the format {written}, and the reader is '{kind}'", place=Place(name), fix=fix)
+    written = format_of(output[:_HEAD])
+    if written not in {None, kind}:
+        raise InputError(
+            f"this is of the format {written}, and the reader is '{kind}'",
+            place=Place(name),
+            fix=f'write reader = "{written}"',
+        )
     book = SampleBuilder()
-    READERS[SampleFormat(kind)](OpenedFile(name, BytesIO(output), output), book)
+    reader_of(kind)(OpenedFile(name, BytesIO(output), output), book)
     return book.samples(), [warning for warning in book.warnings if _LEFT_OUT in warning]
 
 
@@ -94,7 +99,7 @@ def _only(
     return fitting[0]
 
 
-def _reading(metric: str, sample: Sample, kind: ReaderKind, place: Place) -> Reading:
+def _reading(metric: str, sample: Sample, kind: str, place: Place) -> Reading:
     if len(sample.runs) > 1:
         raise InputError(
             f"{_title(sample)} was measured in {len(sample.runs)} processes: a run is one process",

@@ -74,7 +74,7 @@ class Recipe(Struct, frozen=True, dict=True):
     def reader(self) -> Reader:
         """The reader, with placeholders in its patterns filled: in a regular expression by text that is only itself."""
         reader = self.benchmark.reader
-        expression = reader.kind is not ReaderKind.JSON
+        expression = reader.kind != ReaderKind.JSON
         values = {name: f"(?:{re.escape(text)})" if expression else text for name, text in self.values.items()}
         return replace(reader, patterns=tuple((name, fill_known(text, values)) for name, text in reader.patterns))
 

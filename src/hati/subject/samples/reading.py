@@ -7,12 +7,14 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from io import BytesIO
 from pathlib import Path
 
 from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
+from hati.core.wording import suggestion
 from hati.subject.samples import (
     google_benchmark,
     hati,
@@ -196,7 +198,7 @@ def measured_files(path: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-READERS: Mapping[SampleFormat, Read] = {
+_READERS: Mapping[str, Read] = {
     SampleFormat.HATI: _streamed(hati.read_hati, hati.STREAMED),
     SampleFormat.HYPERFINE: _streamed(hyperfine.read_hyperfine, hyperfine.STREAMED),
     SampleFormat.JMH: _streamed(jmh.read_jmh, jmh.STREAMED),
@@ -214,7 +216,56 @@ READERS: Mapping[SampleFormat, Read] = {
 }
 
 
-_KNOWN = f"name the format by hati import --from: {', '.join(SampleFormat)}"
+GROUP = "hati.readers"
+"""The entry points of other packages."""
+
+
+class FileFormat(Struct, frozen=True):
+    """A format of files of samples that a package adds: ``read`` takes in a file, ``fits`` knows one by its beginning.
+
+    Its name is that of its entry point in the group ``hati.readers``; a benchmark's ``reader`` may name it too.
+    """
+
+    read: Read
+    fits: Callable[[bytes], bool]
+
+
+def format_names() -> tuple[str, ...]:
+    """The names of all formats, Hati's own first."""
+    own = (each.value for each in SampleFormat)
+    return tuple(dict.fromkeys([*own, *sorted(entry.name for entry in entry_points(group=GROUP))]))
+
+
+def reader_of(name: str) -> Read:
+    """What reads files of a format.
+
+    Raises:
+        InputError: where there is no such format, or its package cannot be loaded.
+    """
+    if name in _READERS:
+        return _READERS[name]
+    found = next((entry for entry in entry_points(group=GROUP) if entry.name == name), None)
+    if found is None:
+        raise InputError(f"there is no format {name!r}", fix=suggestion(name, format_names()))
+    return _loaded(found).read
+
+
+def _loaded(entry: EntryPoint) -> FileFormat:
+    try:
+        made: FileFormat = entry.load()
+    except Exception as error:  # of another's code, whatever it is
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"the reader {entry.name!r} of {entry.value} cannot be loaded: {what}", fix="correct or remove its package"
+        ) from error
+    return made
+
+
+def format_of(head: bytes) -> str | None:
+    """The format of a file that begins like this, also one that a package adds; None where none fits."""
+    own = detected(head)
+    others = () if own is not None else entry_points(group=GROUP)
+    return own or next((entry.name for entry in others if _loaded(entry).fits(head)), None)
 
 
 class ImportedSamples(Struct, frozen=True):
@@ -225,11 +276,11 @@ class ImportedSamples(Struct, frozen=True):
 
     samples: tuple[Sample, ...]
     warnings: tuple[str, ...] = ()
-    formats: tuple[SampleFormat, ...] = ()
+    formats: tuple[str, ...] = ()
     one_process: tuple[str, ...] = ()
 
 
-def read_samples(path: Path, written_as: SampleFormat | None = None, watch: Watch = unwatched) -> ImportedSamples:
+def read_samples(path: Path, written_as: str | None = None, watch: Watch = unwatched) -> ImportedSamples:
     """Read a file of measurements; its format is found from how it begins where it is not given.
 
     Raises:
@@ -238,16 +289,14 @@ def read_samples(path: Path, written_as: SampleFormat | None = None, watch: Watc
     return read_all((path,), written_as, watch)
 
 
-def read_all(
-    paths: Iterable[Path], written_as: SampleFormat | None = None, watch: Watch = unwatched
-) -> ImportedSamples:
+def read_all(paths: Iterable[Path], written_as: str | None = None, watch: Watch = unwatched) -> ImportedSamples:
     """Read files of measurements together: what they have of the same thing is one sample's runs.
 
     Raises:
         InputError: as ``read_samples``.
     """
     book = SampleBuilder()
-    formats: dict[SampleFormat, None] = {}
+    formats: dict[str, None] = {}
     for file in (file for path in paths for file in measured_files(path)):
         with opened(file, watch) as source:
             format_ = written_as or _format(source)
@@ -258,19 +307,23 @@ def read_all(
     return ImportedSamples(samples, (*book.warnings, *alone), tuple(formats), alone)
 
 
-def _format(source: OpenedFile) -> SampleFormat:
-    found = detected(source.head)
+def _format(source: OpenedFile) -> str:
+    found = format_of(source.head)
     if found is not None:
         return found
     if not source.head.strip():
         raise InputError("the file is empty", place=Place(source.file, 1))
     if source.head.lstrip().startswith((b"{", b"[")):
         read_whole(source.stream, source.file)  # which tells where it is no JSON
-    raise InputError("the format of this file is not known", place=Place(source.file, 1), fix=_KNOWN)
+    raise InputError(
+        "the format of this file is not known",
+        place=Place(source.file, 1),
+        fix=f"name it by hati import --from: {', '.join(format_names())}",
+    )
 
 
-def _read(source: OpenedFile, written_as: SampleFormat, book: SampleBuilder) -> None:
+def _read(source: OpenedFile, written_as: str, book: SampleBuilder) -> None:
     before = book.count
-    READERS[written_as](source, book)
+    reader_of(written_as)(source, book)
     if book.count == before:
         raise InputError("there is nothing measured in this file", place=Place(source.file, 1))

@@ -1,0 +1,55 @@
+"""A package adds a format of reports in one file, and changes none of Hati's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packages import hati, installed, write_entry_points
+
+PROJECT = """
+[[benchmark]]
+name = "main"
+command = ["true"]
+reader = "process"
+"""
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the package of the documentation is installed."""
+    return installed(tmp_path_factory.mktemp("site"), "add-a-format.md", "hati.renderers")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    return tmp_path
+
+
+def test_every_report_can_be_written_so(package: Path, project: Path) -> None:
+    made = hati(package, project, "run", "--budget", "2", "--format", "line", "--report", "line=line.txt")
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == (project / "line.txt").read_text()
+    assert made.stdout.startswith("Benchmark main")
+    assert made.stdout.count("\n") == 1
+    told = hati(package, project, "report", "--study", "measurement", "--format", "line")
+    assert told.stdout == made.stdout, told.stderr
+    (project / "a.csv").write_text("benchmark,metric,unit,run,value\nsort,time,s,1,0.5\nsort,time,s,2,0.6\n")
+    compared = hati(package, project, "compare", "a.csv", "a.csv", "--fail-on", "none", "--format", "line")
+    assert (compared.returncode, compared.stdout.count("\n")) == (0, 1), compared.stderr
+
+
+def test_a_wrong_format_is_told_with_those_that_there_are(package: Path, project: Path) -> None:
+    for words in (("--format", "lime"), ("--report", "lime=x")):
+        wrong = hati(package, project, "run", *words)
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert "the formats are text, json, markdown, html, line" in wrong.stderr
+
+
+def test_one_that_cannot_be_loaded_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    package = tmp_path_factory.mktemp("broken")
+    write_entry_points(package, "hati.renderers", "broken = nowhere:write\n")
+    wrong = hati(package, project, "run", "--budget", "2", "--format", "broken")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "the format 'broken' of nowhere:write cannot be loaded: ModuleNotFoundError" in wrong.stderr

@@ -1,0 +1,57 @@
+"""A package adds a reader in one file, and changes none of Hati's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from packages import hati, installed, write_entry_points
+
+PROJECT = """
+[[benchmark]]
+name = "main"
+command = ["sh", "-c", "echo BENCH sort 0.25 ms; echo BENCH sort 0.26 ms; echo BENCH other 1 ms"]
+reader = "bench-lines"
+metric = [{ name = "time", unit = "us", pattern = "sort" }]
+"""
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the package of the documentation is installed."""
+    return installed(tmp_path_factory.mktemp("site"), "add-a-reader.md", "hati.readers")
+
+
+def test_its_files_are_imported_and_compared(package: Path, tmp_path: Path) -> None:
+    for name, number in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.txt").write_text(f"BENCH sort {number}.5 ms\nBENCH sort {number}.6 ms\n")
+    for words in (("a.txt",), ("a.txt", "--from", "bench-lines")):
+        found = json.loads(hati(package, tmp_path, "import", *words).stdout)
+        assert [run["observations"] for sample in found["samples"] for run in sample["runs"]] == [[1.5, 1.6]]
+    told = hati(package, tmp_path, "compare", "a.txt", "b.txt", "--fail-on", "none")
+    assert (told.returncode, "sort" in told.stdout) == (0, True), told.stderr
+    (tmp_path / "c.txt").write_text("BENCH sort\n")
+    wrong = hati(package, tmp_path, "import", "c.txt")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "c.txt:1: 'BENCH sort' is not a measurement; write BENCH NAME VALUE UNIT" in wrong.stderr
+
+
+def test_a_benchmark_may_print_it(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    made = hati(package, tmp_path, "run", "--budget", "2", "--format", "json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["summaries"][0]["mean"] == pytest.approx(255.0)
+    without = hati(tmp_path, tmp_path, "run", "--budget", "2", "--fresh")
+    assert (without.returncode, "unknown reader 'bench-lines'" in without.stderr) == (2, True)
+
+
+def test_one_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    write_entry_points(tmp_path, "hati.readers", "broken = nowhere:FORMAT\n")
+    (tmp_path / "a.txt").write_text("what?\n")
+    for words in (("import", "a.txt"), ("import", "a.txt", "--from", "broken")):
+        wrong = hati(tmp_path, tmp_path, *words)
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert "the reader 'broken' of nowhere:FORMAT cannot be loaded: ModuleNotFoundError" in wrong.stderr
+    wrong = hati(tmp_path, tmp_path, "import", "a.txt", "--from", "jhm")
+    assert "there is no format 'jhm'; did you mean 'jmh'?" in wrong.stderr
