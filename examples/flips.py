@@ -103,8 +103,8 @@ class Flips:
                 pairs.setdefault(run.task.repetition, {})[run.task.configuration[option] == last] = math.log(found.mean)
         ratios = [pair[True] - pair[False] for pair in pairs.values() if len(pair) == 2]
         mean = float(np.mean(ratios)) if ratios else math.nan
-        found = mean_interval(ratios, 1 - (1 - CONFIDENCE) / len(self._looks))
-        return Change(option, len(ratios), mean, None if found is None else (found[1] - found[0]) / 2)
+        interval = mean_interval(ratios, 1 - (1 - CONFIDENCE) / len(self._looks))
+        return Change(option, len(ratios), mean, None if interval is None else (interval[1] - interval[0]) / 2)
 
 
 def measure(

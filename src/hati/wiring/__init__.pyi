@@ -33,7 +33,7 @@ from .measure_formulas import plan_assertion as plan_assertion
 from .measure_formulas import prepare_assertion as prepare_assertion
 from .measure_formulas import project_around as project_around
 from .measure_formulas import unresolved_names as unresolved_names
-from .measuring import prepare_measurement as prepare_measurement
+from .measuring import prepare_configurations as prepare_configurations
 from .porting import sampled_portability as sampled_portability
 from .porting import stored_portability as stored_portability
 from .recalibrating import changes_of as changes_of

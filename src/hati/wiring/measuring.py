@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hati.core import Budget, Plan, StudyId
+from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.campaigns import Campaign, campaign_of
@@ -21,16 +21,30 @@ def prepare_measurement(
     Raises:
         InputError: where the request does not fit the project.
     """
-    limit, benchmark = Budget.parse(request.budget), place.project.benchmark(request.benchmark)
+    Budget.parse(request.budget)
+    benchmark = place.project.benchmark(request.benchmark)
     configurations = template_configurations(place.project.space, request.template, place.announce)
+    return prepare_configurations(place, benchmark, configurations, request.budget, request.seed, fresh=fresh)
+
+
+def prepare_configurations(
+    place: Workplace,
+    benchmark: Benchmark,
+    configurations: tuple[Configuration, ...],
+    budget: str,
+    seed: int,
+    *,
+    fresh: bool,
+) -> Campaign[Measurement, MeasurementConclusion]:
+    """The same of these configurations."""
+    limit = Budget.parse(budget)
 
     def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
         made = Measurement(study, benchmark, configurations, place.revision, limit)
         engine, tasks = partial(place.engine, benchmark), lambda: Plan(made.tasks())
         return Campaign(place, made, limit, (benchmark,), engine, partial(_described, made), tasks)
 
-    machine = place.machine.fingerprint
-    first = measurement_id(benchmark, configurations, place.revision, request.budget, request.seed, machine)
+    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
     return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
 
 
