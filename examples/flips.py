@@ -126,7 +126,7 @@ def measure(
         most,
     )
     place.store.begin(study.id, benchmark.metrics, place.machine)
-    with place.engine(benchmark) as engine:
+    with place.engine((benchmark,)) as engine:
         changes = campaign(study, engine, place.store, budget)
     file = place.project.root / "flips.csv"
     write(file, study, changes)

@@ -89,6 +89,6 @@ def _round(place: Workplace, configurations: tuple[Configuration, ...], number: 
     study = measurement_id(benchmark, configurations, place.revision, str(runs), number, place.machine.fingerprint)
     wanted = Measurement(study, benchmark, configurations, place.revision, Budget(runs=runs))
     place.store.begin(study, benchmark.metrics, place.machine)
-    with place.engine(benchmark) as engine, progress(f"{place.project.name}, round {number}") as observe:
+    with place.engine((benchmark,)) as engine, progress(f"{place.project.name}, round {number}") as observe:
         campaign(wanted, engine, place.store, Budget(runs=runs), observe)
     return place.store.evidence(study)

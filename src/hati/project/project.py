@@ -26,7 +26,7 @@ class Project(Struct, frozen=True):
 
     ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names
     variables of the environment whose values are kept nowhere; ``sources`` are patterns of the files that are the
-    subject, with ``!`` before those of what is not.
+    subject, with ``!`` before those of what is not; ``engine`` is the name of what runs the tasks.
     """
 
     root: Path
@@ -39,6 +39,7 @@ class Project(Struct, frozen=True):
     recommendable: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    engine: str = "local"
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -91,7 +92,7 @@ def parse_project(text: str, file: Path) -> Project:
     return Project(
         root,
         file,
-        _name(subject) or root.resolve().name or "subject",
+        _text(subject, "name") or root.resolve().name or "subject",
         space,
         read_benchmarks(benchmarks.tables() if benchmarks else [], around),
         read_check(document, space),
@@ -99,6 +100,7 @@ def parse_project(text: str, file: Path) -> Project:
         read_recommendable(document, space),
         _secrets(subject),
         _sources(subject),
+        _text(subject, "engine") or "local",
     )
 
 
@@ -111,9 +113,9 @@ def _subject(document: TomlTable) -> TomlTable | None:
     return table
 
 
-def _name(subject: TomlTable | None) -> str:
-    name = subject.get("name") if subject else None
-    return name.line() if name else ""
+def _text(subject: TomlTable | None, key: str) -> str:
+    value = subject.get(key) if subject else None
+    return value.line() if value else ""
 
 
 def _secrets(subject: TomlTable | None) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def prepare_pairs(
         own = contest._replace(choices=statistics_of(place, study, question, (before.benchmark,)))
         made = PairedComparison(study, own, metrics, Budget.parse(request.budget))
         benchmarks = tuple({each.name: each for each in (before.benchmark, after.benchmark)}.values())
-        engine = partial(place.engine_of_pairs, benchmarks, request.pairing)
+        engine = partial(place.engine, benchmarks, pairing=request.pairing)
         kept = own.choices.to_json() if own.choices.rows else ""
         described, tasks = partial(_described, own), lambda: Plan(made.tasks(made.most_pairs(Evidence())))
         return Campaign(place, made, made.budget, benchmarks, engine, described, tasks, kept)
@@ -109,7 +109,7 @@ def prepare_bisection(
 
     def prepared(study: StudyId) -> Campaign[Bisection, BisectionConclusion]:
         made = Bisection(study, benchmark, configuration, metric, tuple(line), question, budget)
-        engine = partial(place.engine_of_revisions, (benchmark,), revisions.trees(place.project.root))
+        engine = partial(place.engine, (benchmark,), trees=revisions.trees(place.project.root))
         first_pair = partial(_first_pair, place, made)
         return Campaign(place, made, budget, (benchmark,), engine, partial(_described_line, made), first_pair)
 

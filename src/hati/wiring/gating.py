@@ -97,7 +97,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
         kept = statistics_of(place, study, question, benchmarks)
         cuts = warm_up_cuts(place, study, benchmarks)
         made = Gate(study, reference, revision, cells, question, budget, chosen.coverage, kept, cuts)
-        engine = partial(place.engine_of_revisions, benchmarks, revisions.trees(place.project.root))
+        engine = partial(place.engine, benchmarks, trees=revisions.trees(place.project.root))
         choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
         described, tasks = partial(_described, made), lambda: Plan(made.rehearsed())
         return Campaign(place, made, budget, benchmarks, engine, described, tasks, choice)

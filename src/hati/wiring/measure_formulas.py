@@ -213,7 +213,7 @@ def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Obse
     benchmarks = _benchmarks(study)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
     place.store.begin(study.id, metrics, place.machine)
-    with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
+    with place.engine(benchmarks, announce, prepared.revisions.trees(place.project.root)) as engine:
         return campaign(study, engine, place.store, study.budget, observe)
 
 

@@ -178,7 +178,7 @@ def prepare_recommendation(
         plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
         plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # of plans that were stored without it
         made = _study(place, known, study, plan, request)
-        engine, tasks = partial(place.engine, made.benchmark), lambda: made.plan(place.store.evidence(study))
+        engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
         described = partial(_described, place, made)
         return Campaign(place, made, left, (made.benchmark,), engine, described, tasks, plan.to_json())
 

@@ -46,7 +46,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
         benchmarks = benchmarks_of(cells)
         choices = statistics_of(place, study, Question(statistic=statistic), benchmarks)
         made = Replay(study, line, cells, request.repetitions, order, statistic, choices, chosen.coverage)
-        engine = partial(place.engine_of_revisions, benchmarks, revisions.trees(place.project.root))
+        engine = partial(place.engine, benchmarks, trees=revisions.trees(place.project.root))
         kept = choices.to_json() if choices.rows else ""
         described, tasks = partial(_described, made), lambda: made.plan(place.store.evidence(study))
         return Campaign(place, made, budget, benchmarks, engine, described, tasks, kept)
@@ -117,7 +117,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
 
     def prepared(study: StudyId) -> Campaign[EffectDriftStudy, EffectDrift]:
         made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, Question(request.alpha))
-        engine = partial(place.engine_of_revisions, (benchmark,), revisions.trees(place.project.root))
+        engine = partial(place.engine, (benchmark,), trees=revisions.trees(place.project.root))
         described = partial(_described_drift, made, source)
         return Campaign(place, made, budget, (benchmark,), engine, described, lambda: Plan(tuple(made.tasks())))
 

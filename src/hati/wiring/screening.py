@@ -241,7 +241,7 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
     """
     place = prepared.place
     if not (prepared.finished and prepared.choice):
-        with place.engine(prepared.benchmark, announce) as engine:
+        with place.engine((prepared.benchmark,), announce) as engine:
             engine.hold(prepared.id.key)
             prepared = _as_stored(prepared)
             place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)

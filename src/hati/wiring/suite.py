@@ -74,7 +74,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Ca
             margin=request.margin,
             population=compared,
         )
-        engine, tasks = partial(place.engine, benchmark), partial(_left, place, made, budget)
+        engine, tasks = partial(place.engine, (benchmark,)), partial(_left, place, made, budget)
         return Campaign(place, made, budget, (benchmark,), engine, partial(_described, made), tasks)
 
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)

@@ -81,7 +81,7 @@ def prepare_validation(
 
     def prepared(study: StudyId) -> Campaign[AnyValidation, ValidationConclusion]:
         made = _validation(place, found, screening, study)
-        engine, tasks = partial(place.engine, made.benchmark), lambda: made.plan(place.store.evidence(study))
+        engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
         described = f"validation of {source}\n{made.described}"
         return Campaign(place, made, Budget(runs=made.budget), (made.benchmark,), engine, lambda: described, tasks)
 

@@ -14,10 +14,12 @@ from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.core.wording import listed
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, Revisions, Sources, duet_cores, machine, make_own, remedy, remember_redirected
+from hati.subject import InPlace, Revisions, Sources, machine, make_own, remedy, remember_redirected
 
 if TYPE_CHECKING:
-    from hati.engine import LocalEngine, TableEngine
+    from contextlib import AbstractContextManager
+
+    from hati.engine import HeldEngine
     from hati.space import Space
     from hati.subject import Trees
     from hati.subject.table import MeasuredTable
@@ -59,43 +61,25 @@ class Workplace(Struct, frozen=True):
         """How many runs of each configuration can be had: without end, except from a table."""
         return math.inf if self.table is None else self.table.repetitions
 
-    def engine(self, benchmark: Benchmark, announce: Announce = mute) -> LocalEngine | TableEngine:
-        """What runs the tasks of a benchmark: a context manager; ``announce`` is told when it has to wait."""
+    def engine(
+        self,
+        benchmarks: tuple[Benchmark, ...],
+        announce: Announce = mute,
+        trees: Trees | None = None,
+        pairing: Pairing = Pairing.INTERLEAVED,
+    ) -> AbstractContextManager[HeldEngine]:
+        """What runs the tasks of benchmarks, each in the files of its revision, by default those in the folder.
+
+        Raises:
+            InputError: where the project names an engine that there is not, or benchmarks cannot be run so.
+        """
         from hati import engine  # each of its modules where it is needed: the table's loads designs
 
-        project = self.project
         if self.table is not None:
             return engine.TableEngine(self.table, self.machine)
-        return engine.LocalEngine(
-            project.root, (benchmark,), self.machine, announce, trees=self.folder, secrets=project.secrets
-        )
-
-    def engine_of_revisions(
-        self, benchmarks: tuple[Benchmark, ...], trees: Trees, announce: Announce = mute
-    ) -> LocalEngine:
-        """What runs the tasks of benchmarks, each in the files of its revision."""
-        from hati import engine
-
-        project = self.project
-        return engine.LocalEngine(
-            project.root, benchmarks, self.machine, announce, trees=trees, secrets=project.secrets
-        )
-
-    def engine_of_pairs(
-        self, benchmarks: tuple[Benchmark, ...], pairing: Pairing, announce: Announce = mute
-    ) -> LocalEngine:
-        """What runs pairs of tasks of benchmarks, one after the other or both at once."""
-        from hati import engine
-
-        project = self.project
-        if pairing is Pairing.DUET:
-            cores = duet_cores(benchmarks)
-            return engine.DuetEngine(
-                project.root, benchmarks, self.machine, cores, announce, trees=self.folder, secrets=project.secrets
-            )
-        return engine.LocalEngine(
-            project.root, benchmarks, self.machine, announce, trees=self.folder, secrets=project.secrets
-        )
+        project, files = self.project, self.folder if trees is None else trees
+        setup = engine.EngineSetup(project.root, benchmarks, self.machine, files, project.secrets, announce, pairing)
+        return engine.engine_of(project.engine)(setup)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

@@ -1,0 +1,78 @@
+"""The engines by their names: one table of them, to which packages add by entry points of ``hati.engines``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from hati.core import Benchmark, Engine, InputError, Machine, Pairing
+from hati.core.wording import suggestion
+from hati.engine.duet import DuetEngine
+from hati.engine.local import LocalEngine, say_nothing
+from hati.subject import Trees, duet_cores
+
+GROUP = "hati.engines"
+"""The entry points of other packages."""
+LOCAL = "local"
+
+
+class HeldEngine(Engine, Protocol):
+    """An engine that can be reserved before its first plan."""
+
+    def hold(self, study: str) -> None:
+        """Reserve what the tasks of a study need: what others have measured meanwhile is known after it."""
+        ...
+
+
+class EngineSetup(Struct, frozen=True):
+    """What an engine is made for: benchmarks of the subject in the folder ``root``, on this machine.
+
+    ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
+    with a sentence where the engine has to wait. The tasks of a pair run as ``pairing`` says.
+    """
+
+    root: Path
+    benchmarks: tuple[Benchmark, ...]
+    machine: Machine
+    trees: Trees | None = None
+    secrets: tuple[str, ...] = ()
+    waiting: Callable[[str], None] = say_nothing
+    pairing: Pairing = Pairing.INTERLEAVED
+
+
+MakeEngine = Callable[[EngineSetup], AbstractContextManager[HeldEngine]]
+
+
+def local_engine(setup: EngineSetup) -> LocalEngine:
+    """The engine of this machine, which runs one task after the other, or both of a pair at once."""
+    about = (setup.root, setup.benchmarks, setup.machine)
+    if setup.pairing is Pairing.DUET:
+        cores = duet_cores(setup.benchmarks)
+        return DuetEngine(*about, cores, setup.waiting, trees=setup.trees, secrets=setup.secrets)
+    return LocalEngine(*about, setup.waiting, trees=setup.trees, secrets=setup.secrets)
+
+
+def engine_of(name: str) -> MakeEngine:
+    """What makes the engine of that name.
+
+    Raises:
+        InputError: where there is none, or its package cannot be loaded.
+    """
+    if name == LOCAL:
+        return local_engine
+    known = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in known:
+        raise InputError(f"there is no engine {name!r}", fix=suggestion(name, [LOCAL, *known]))
+    try:
+        made: MakeEngine = known[name].load()
+    except Exception as error:  # of another's code, whatever it is
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"the engine {name!r} of {known[name].value} cannot be loaded: {what}", fix="correct or remove its package"
+        ) from error
+    return made

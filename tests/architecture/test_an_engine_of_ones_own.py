@@ -1,0 +1,82 @@
+"""A package adds an engine in one file, and changes none of Hati's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from packages import hati, installed, write_entry_points
+
+from hati.core import Benchmark, Configuration, Engine, Metric, Reader, ReaderKind, StudyId, Task, Workload
+from hati.engine import EngineSetup
+from hati.subject import machine
+from hati.testing.conformance import EngineConformance
+
+PROJECT = """
+[subject]
+engine = "pinned"
+
+[[benchmark]]
+name = "main"
+command = ["python3", "-c", "import os; print('cpus:', len(os.sched_getaffinity(0)))"]
+reader = "regex"
+metric = [{ name = "cpus", unit = "1", pattern = "cpus: ([0-9]+)" }]
+"""
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the package of the documentation is installed."""
+    return installed(tmp_path_factory.mktemp("site"), "add-an-engine.md", "hati.engines")
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "--budget", "2"), ("compare", "main", "main", "--budget", "16", "--fail-on", "none")]
+)
+def test_a_project_names_it(package: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    made = hati(package, tmp_path, *words, "--format", "json")
+    assert made.returncode == 0, made.stderr
+    assert '"mean": 1.0' in json.dumps(json.loads(made.stdout))
+    without = hati(tmp_path, tmp_path, *words, "--fresh")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert "there is no engine 'pinned'" in without.stderr
+
+
+def test_one_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    write_entry_points(tmp_path, "hati.engines", "pinned = nowhere:engine\n")
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    wrong = hati(tmp_path, tmp_path, "run", "--budget", "2")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "the engine 'pinned' of nowhere:engine cannot be loaded: ModuleNotFoundError" in wrong.stderr
+
+
+class TestPinned(EngineConformance):
+    """The engine of the documentation."""
+
+    @pytest.fixture
+    def engine(self, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+        monkeypatch.syspath_prepend(str(package))
+        monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
+        reader, metrics = Reader(ReaderKind.REGEX, (("one", "(1)"),)), (Metric("one", "1"),)
+        commands = {"good": ("echo", "1"), "bad": ("false",)}
+        benchmarks = tuple(Benchmark(name, command, reader, metrics) for name, command in commands.items())
+        setup = EngineSetup(tmp_path, benchmarks, machine())
+        with import_module("pinned").pinned_engine(setup) as engine:
+            yield engine
+
+    @pytest.fixture
+    def good_tasks(self) -> tuple[Task, ...]:
+        return tuple(_task("good", number) for number in range(3))
+
+    @pytest.fixture
+    def bad_task(self) -> Task:
+        return _task("bad", 0)
+
+
+def _task(benchmark: str, number: int) -> Task:
+    study = StudyId.of("measurement", {}, 1, "here")
+    return Task(study.key, "measurement", benchmark, Configuration({}), "r", Workload(), number)
