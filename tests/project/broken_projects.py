@@ -144,12 +144,12 @@ BROKEN = {
     "a pattern for the wrong reader": (
         "path   = ",
         "pattern= ",
-        "19:1: pattern is for reader 'regex', 'google-benchmark', 'jmh' or 'go', this is reader 'json'",
+        "19:1: pattern is for reader 'regex' and those of tools, such as 'jmh', this is reader 'json'",
     ),
     "a field for the wrong reader": (
         "path   = ",
         "field  = ",
-        "19:1: field is for reader 'google-benchmark', 'jmh' or 'go', this is reader 'json'",
+        "19:1: field is for readers of tools, such as 'jmh', this is reader 'json'",
     ),
     "an output outside of the run's folder": (
         'reader  = "json"',

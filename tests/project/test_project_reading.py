@@ -18,6 +18,7 @@ from hati.core import (
     Reader,
     ReaderKind,
     Ready,
+    SampleFormat,
     Server,
     Workload,
 )
@@ -243,4 +244,4 @@ def test_readers_of_other_tools_find_a_benchmark_by_its_name() -> None:
     benchmark = parse_project(text, Path("hati.toml")).benchmark()
     assert benchmark.build == (("make", "SIZE={n}"),)
     assert benchmark.output == "{work}/jmh.json"
-    assert benchmark.reader == Reader(ReaderKind.JMH, (("latency", r"sort \(n={n},"),), (("latency", "avgt"),))
+    assert benchmark.reader == Reader(SampleFormat.JMH, (("latency", r"sort \(n={n},"),), (("latency", "avgt"),))

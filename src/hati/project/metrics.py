@@ -84,8 +84,11 @@ _PATH = re.compile(r"""(?:(?:^|\.)[^.\[\]"]+|\[-?\d{1,9}\]|\[\*\]|\["[^"]*"\])+"
 _WHERE: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
 _FOR: dict[str, tuple[str, Callable[[str], bool]]] = {
     "path": ("reader 'json'", lambda kind: kind == ReaderKind.JSON),
-    "pattern": ("reader 'regex' or a tool's", lambda kind: kind == ReaderKind.REGEX or is_tool(kind)),
-    "field": ("a tool's reader", is_tool),
+    "pattern": (
+        "reader 'regex' and those of tools, such as 'jmh'",
+        lambda kind: kind == ReaderKind.REGEX or is_tool(kind),
+    ),
+    "field": ("readers of tools, such as 'jmh'", is_tool),
 }
 """The readers that a key is for."""
 _EXAMPLES = {"path": 'path = "results[*].latency"', "pattern": "pattern = 'latency: ([0-9.]+) s'"}

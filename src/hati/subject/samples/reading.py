@@ -318,7 +318,7 @@ def _format(source: OpenedFile) -> str:
     raise InputError(
         "the format of this file is not known",
         place=Place(source.file, 1),
-        fix=f"name it by hati import --from: {', '.join(format_names())}",
+        fix=f"name the format by hati import --from: {', '.join(format_names())}",
     )
 
 
