@@ -2,7 +2,7 @@
 
 Start with ``hati --help``; the rooms are listed in ``docs/explanation/architecture.md``. What Python code says about
 its own performance is imported from here: ``hati.workload``, ``hati.instance``, ``hati.measured``, ``hati.spl``,
-``hati.Performance``.
+``hati.Performance``. ``hati.open``, ``hati.compare`` and ``hati.history`` do what the command line does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,32 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hati.python import SELF, Performance, exists, for_all, instance, measured, spl, workload
+    from hati.wiring.library import compare, history
+    from hati.wiring.library import open_project as open  # noqa: A004 - hati.open
 
-__all__ = ["SELF", "Performance", "exists", "for_all", "instance", "measured", "spl", "workload"]
+_COMMANDS = {"open": "open_project", "compare": "compare", "history": "history"}
+__all__ = [
+    "SELF",
+    "Performance",
+    "compare",
+    "exists",
+    "for_all",
+    "history",
+    "instance",
+    "measured",
+    "open",
+    "spl",
+    "workload",
+]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _COMMANDS:
+        from hati.wiring import library
+
+        return getattr(library, _COMMANDS[name])
     from hati import python  # when it is asked for: who imports hati pays for nothing else
 
     return getattr(python, name)

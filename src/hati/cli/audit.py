@@ -10,7 +10,6 @@ import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, shows_warnings, write_document
 from hati.cli.dry_run import write_plan
-from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -81,6 +80,7 @@ def audit(
     from hati.studies.comparison import Question, parse_statistic
     from hati.subject.samples import read_samples
     from hati.wiring import plan_campaign
+    from hati.wiring.comparing_files import of_metric
 
     request = AuditRequest(Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic)), splits, seed)
     check_output(output, path, *(history or ()))

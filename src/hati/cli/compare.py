@@ -11,8 +11,8 @@ from hati.cli.documents import VerdictFormat, VerdictOption
 from hati.cli.files import FileOptions, IntervalChoice, compare_files
 from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
-from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
-from hati.cli.sides import FileSides, Words
+from hati.cli.parameters import DEFAULT_SEED, HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
+from hati.cli.sides import Words
 from hati.core import ExitStatus, Stopping, parse_share
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def compare(
     would decide.
     """
     from hati.studies.comparison import Question, parse_failing, parse_statistic
+    from hati.wiring.comparing_files import FilesRequest
 
     question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
     failing = parse_failing(fail_on)
@@ -175,7 +176,19 @@ def compare(
         measured = compare_now(words.pair, asked, of_pairs, output, chosen)
         return 0 if measured is None else _status(measured, failing)
     of_pairs.refuse()
-    found = compare_files(FileSides.of(words), question, of_files, output, chosen)
+    asked_of_files = FilesRequest(
+        metric=metric,
+        benchmarks=tuple(benchmarks or ()),
+        history=tuple(history or ()),
+        alpha=question.alpha,
+        margin=question.margin,
+        statistic=statistic,
+        interval=interval or "t",
+        within_process=within_process,
+        tests=tests,
+        seed=DEFAULT_SEED if seed is None else seed,
+    )
+    found = compare_files(words, asked_of_files, output, chosen)
     return _status(found, failing)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, Format, check_output, say
 from hati.cli.parameters import FormatOption, Output
 from hati.cli.tables import write_plain
@@ -118,6 +117,7 @@ def runs(
 
 def _samples(path: Path, metric: str | None, output: str) -> tuple[Sample, ...]:
     from hati.subject.samples import read_samples
+    from hati.wiring.comparing_files import of_metric
 
     check_output(output, path)
     found = read_samples(path)

@@ -13,7 +13,6 @@ from hati.cli.dry_run import write_plan
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import make_watched
-from hati.cli.sides import is_pattern
 from hati.core import Budget, InputError, Pairing, Stopping
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ class PairOptions(Struct, frozen=True):
             InputError: where the project file is wrong.
         """
         from hati.project import read_project
+        from hati.wiring.comparing_files import is_pattern
 
         paths = Path(before), Path(after)
         if not (self.project.is_file() or (self.project / "hati.toml").is_file()) or any(map(Path.is_file, paths)):

@@ -177,6 +177,11 @@ def other_types() -> tuple[list[AnyStudyType], list[str]]:
     return found, wrong
 
 
+def known_types() -> tuple[AnyStudyType, ...]:
+    """Hati's own, then those of other packages that can be loaded."""
+    return (*map(own_type, _OWN), *other_types()[0])
+
+
 def study_type(kind: str) -> AnyStudyType | None:
     """The kind that a store calls so; None where there is none."""
     if kind in _OWN:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import Pairing, Stopping
+from hati.core import Margin, MetricName, Pairing, Seed, StatisticName, Stopping, level
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ class PairedRequest(Struct, frozen=True, kw_only=True):
     after: str
     set_before: str = ""
     set_after: str = ""
-    metric: str | None = None
-    alpha: float = 0.01
-    margin: float = 0.05
-    statistic: str = "auto"
+    metric: MetricName = None
+    alpha: Annotated[float, level("over all comparisons")] = 0.01
+    margin: Margin = 0.05
+    statistic: StatisticName = "auto"
     stopping: Stopping = Stopping.ANYTIME
     pairing: Pairing = Pairing.INTERLEAVED
     budget: str = "64"
-    seed: int = 1
+    seed: Seed = 1
 
 
 class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"]):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import InputError, replace
+from hati.core import BenchmarkName, InputError, MetricName, Seed, StatisticName, Templates, level, replace
 from hati.core.wording import suggestion
 from hati.wiring.study_types import StudyReport, StudyType
 
@@ -30,14 +30,14 @@ class ReplayRequest(Struct, frozen=True, kw_only=True):
     every: str = "1"
     order: str = "interleaved"
     repetitions: int = REPETITIONS
-    benchmark: str | None = None
-    metric: str | None = None
-    alpha: float = 0.05
+    benchmark: BenchmarkName = None
+    metric: MetricName = None
+    alpha: Annotated[float, level("of a false change in a series")] = 0.05
     baseline: str | None = None
     budget: str | None = None
-    seed: int = 1
-    statistic: str = "auto"
-    template: tuple[str, ...] = ()
+    seed: Seed = 1
+    statistic: StatisticName = "auto"
+    template: Templates = ()
 
 
 class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):

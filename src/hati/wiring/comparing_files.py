@@ -1,0 +1,204 @@
+"""Comparing files of samples: which files stand on each side, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from glob import glob, has_magic
+from pathlib import Path
+
+from msgspec import Struct
+
+from hati.core import InputError, Sample, replace
+from hati.core.wording import listed, suggestion
+from hati.report import several_processes
+from hati.studies import comparison
+from hati.studies.comparison import Comparisons, Question, SteadyPair, Unmatched, parse_statistic, steady_pair
+from hati.subject.samples import ImportedSamples, measured_files, read_all, read_samples
+
+_NAMED = 5
+
+
+class FileSides(Struct, frozen=True):
+    """The files of each side, and what each is called."""
+
+    before: tuple[Path, ...]
+    after: tuple[Path, ...]
+    names: tuple[str, str]
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides are the same files."""
+        return {path.resolve() for path in self.before} == {path.resolve() for path in self.after}
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of both sides."""
+        return (*self.before, *self.after)
+
+    @classmethod
+    def of(cls, before: Sequence[str], after: Sequence[str]) -> FileSides:
+        """The files that words for each side name.
+
+        Raises:
+            InputError: for a pattern or a folder without files, and for a file on both sides that differ otherwise.
+        """
+        found = cls(files_of(before), files_of(after), (_named(before, "before"), _named(after, "after")))
+        known = {path.resolve() for path in found.before}
+        both = [str(path) for path in found.after if path.resolve() in known]
+        if both and not found.same:
+            raise InputError(
+                f"{listed(both)} {'is' if len(both) == 1 else 'are'} on both sides", fix="leave it out on one side"
+            )
+        return found
+
+
+def _named(words: Sequence[str], side: str) -> str:
+    return words[0] if len(words) == 1 else side
+
+
+def is_pattern(word: str) -> bool:
+    """Whether a word is a pattern of files, and not a file's name."""
+    return has_magic(word) and not Path(word).exists()
+
+
+def files_of(words: Sequence[str]) -> tuple[Path, ...]:
+    """The files that words name, in their order, each once.
+
+    Raises:
+        InputError: for an empty name, a pattern that no file matches, and a folder without files.
+    """
+    found = (file for word in words for path in _paths(word) for file in measured_files(path))
+    return tuple({file.resolve(): file for file in found}.values())
+
+
+def _paths(word: str) -> list[Path]:
+    if not word:
+        raise InputError("the name of a file is empty", fix="name a file, a pattern or a folder")
+    if not is_pattern(word):
+        return [Path(word)]
+    paths = [Path(name) for name in sorted(glob(word, recursive=True))]  # noqa: PTH207 - that finds hidden files
+    if not paths:
+        raise InputError(f"no file matches {word!r}", fix="check the folder and the pattern")
+    return paths
+
+
+class FilesRequest(Struct, frozen=True, kw_only=True):
+    """What is asked of files: of which metric and benchmarks (None and empty: of all), and how it is decided.
+
+    ``history`` are words that name files of earlier samples; ``interval`` is ``t`` or ``bootstrap``.
+    """
+
+    metric: str | None = None
+    benchmarks: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    alpha: float = 0.01
+    margin: float = 0.05
+    statistic: str = "auto"
+    interval: str = "t"
+    within_process: bool = False
+    tests: bool = False
+    seed: int = 1
+
+
+class ComparedFiles(Struct, frozen=True):
+    """What files say; ``notes`` say what it was, ``warnings`` are of the files, ``hints`` say what to do better."""
+
+    comparisons: Comparisons
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    hints: tuple[str, ...]
+
+
+def compare_files(sides: FileSides, request: FilesRequest, history: Sequence[Path] = ()) -> ComparedFiles:
+    """Compare the files of two sides.
+
+    Raises:
+        InputError: where a file cannot be read, or nothing of the one side is on the other.
+    """
+    files = [read_all(side) for side in (sides.before, sides.after)]
+    read, unmatched = comparison.pairs(*_chosen(files, sides, request))
+    steady = [steady_pair(pair) for pair in read]
+    comparisons = _compared(steady, request, history)
+    alone = any(row.one_run_each for row in comparisons.rows)
+    formats = dict.fromkeys(each for file in files for each in file.formats)
+    return ComparedFiles(
+        comparisons,
+        (*comparison.across([each.pair for each in steady]), *_unmatched_lines(sides.names, unmatched)),
+        tuple(_warnings(files, sides)),
+        tuple(several_processes(formats)) if alone else (),
+    )
+
+
+def _compared(steady: Sequence[SteadyPair], request: FilesRequest, history: Sequence[Path]) -> Comparisons:
+    question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
+    found = [each.pair for each in steady]
+    read = [sample for path in history for sample in read_samples(path).samples]
+    earlier = [comparison.without_warm_up(sample)[0] for sample in comparison.gathered(read)]
+    cautions = [
+        *comparison.machine_warnings(found),
+        *comparison.session_warnings(found),
+        *comparison.interference_warnings(found),
+    ]
+    told = comparison.compare(found, question, cautions, earlier)
+    if history and not told.remembered:
+        text = "--history has no benchmark of these with several runs of one revision: it does not count"
+        told = replace(told, warnings=(*told.warnings, text))
+    told = comparison.with_warm_up(comparison.with_estimates_within_process(told, found, question), steady)
+    if request.within_process:
+        told = comparison.with_verdicts_within_process(told)
+    if request.interval == "bootstrap":
+        told = comparison.with_bootstrap_intervals(told, found, question, request.seed)
+    return comparison.with_median_tests(told, found) if request.tests else told
+
+
+def history_files(words: Sequence[str], sides: FileSides) -> tuple[Path, ...]:
+    """The files of earlier samples: those that are themselves compared say nothing new."""
+    compared = {path.resolve() for path in sides.files}
+    return tuple(path for path in files_of(words) if path.resolve() not in compared)
+
+
+def _chosen(files: Sequence[ImportedSamples], sides: FileSides, request: FilesRequest) -> list[tuple[Sample, ...]]:
+    """The samples of each side that are asked for."""
+    found = [of_metric(file.samples, request.metric, name) for file, name in zip(files, sides.names, strict=True)]
+    if not request.benchmarks:
+        return found
+    known = dict.fromkeys(sample.benchmark for side in found for sample in side)
+    for text in request.benchmarks:
+        if not any(_is_named(name, text) for name in known):
+            raise InputError(f"--benchmark: no benchmark is named {text!r}", fix=suggestion(text, known))
+    return [
+        tuple(one for one in side if any(_is_named(one.benchmark, text) for text in request.benchmarks))
+        for side in found
+    ]
+
+
+def _is_named(benchmark: str, text: str) -> bool:
+    return text == benchmark or fnmatchcase(benchmark, text)
+
+
+def _warnings(files: Sequence[ImportedSamples], sides: FileSides) -> Iterator[str]:
+    """What a reader of the files should know, each once; what is said of single processes is in the result."""
+    if sides.same:
+        yield "both sides are the same files: a difference between them is not possible"
+    texts = [text for file in files for text in file.warnings if text not in file.one_process]
+    yield from dict.fromkeys(texts)
+
+
+def of_metric(samples: tuple[Sample, ...], metric: str | None, where: str | Path) -> tuple[Sample, ...]:
+    """Those of a metric, or all.
+
+    Raises:
+        InputError: where there are none.
+    """
+    chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
+    if not chosen:
+        known = sorted({sample.metric.name for sample in samples})
+        raise InputError(f"{where} has no samples of the metric {metric!r}", fix=suggestion(metric or "", known))
+    return chosen
+
+
+def _unmatched_lines(sides: tuple[str, str], unmatched: Unmatched) -> Iterator[str]:
+    for side, names in zip(sides, (unmatched.before, unmatched.after), strict=True):
+        if names:
+            yield f"only in {side}: {listed(names, _NAMED)}"

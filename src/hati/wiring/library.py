@@ -1,0 +1,256 @@
+"""What the command line does, as functions for Python code and notebooks.
+
+``hati.open`` opens a project; its methods are the commands that measure, with the same names for what is asked.
+``hati.compare`` and ``hati.history`` read files. Each gives an `CommandResult`.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from hati.campaign import silent
+from hati.core import ExitStatus, FlagField, InputError, NotInstalledError, TableFields
+from hati.core.wording import suggestion
+from hati.render import document_html, document_text, table_rows
+from hati.report import (
+    Document,
+    Plain,
+    comparisons_document,
+    comparisons_json,
+    histories_document,
+    histories_json,
+    screening_document,
+    screening_json,
+)
+from hati.studies.comparison import parse_statistic
+from hati.studies.regression import histories
+from hati.subject.table import RowCondition, read_series, read_sheet, selected
+from hati.wiring.comparing_files import FileSides, FilesRequest, compare_files, history_files
+from hati.wiring.screening import ScreeningRequest, prepare_screening, screen
+from hati.wiring.stored_studies import stored_report
+from hati.wiring.study_types import AnyStudyType, known_types
+from hati.wiring.table import open_subject
+from hati.wiring.templates import narrowed_workplace
+from hati.wiring.workplace import Announce, Workplace, mute, workplace
+
+_HEIGHT = 600
+R = TypeVar("R", bound=Struct)
+
+
+class CommandResult(Struct, frozen=True):
+    """What a study or a comparison says.
+
+    ``conclusion`` are its own values, ``document`` the report, ``values`` what ``--format json`` writes, and ``status``
+    how the command would end. Printed, it is the report as text; a notebook shows the page.
+    """
+
+    conclusion: Any
+    document: Document
+    values: Plain
+    status: int = ExitStatus.OK
+
+    def __str__(self) -> str:
+        return document_text(self.document)
+
+    def _repr_html_(self) -> str:
+        page = html.escape(document_html(self.document), quote=True)
+        return f'<iframe srcdoc="{page}" width="100%" height="{_HEIGHT}" frameborder="0"></iframe>'
+
+    def to_dataframe(self, number: int = 0) -> Any:
+        """A table of the report as a data frame of pandas, or of polars where there is no pandas.
+
+        Raises:
+            InputError: where the report has no such table.
+            NotInstalledError: where neither is installed.
+        """
+        tables = self.document.tables
+        if not -len(tables) <= number < len(tables):
+            raise InputError(f"there is no table {number}", fix=f"the report has {len(tables)}, counted from 0")
+        rows = table_rows(tables[number])
+        try:
+            import pandas
+        except ImportError:
+            pandas = None
+        if pandas is not None:
+            return pandas.DataFrame(rows)
+        try:
+            import polars
+        except ImportError as error:
+            raise NotInstalledError("a data frame needs pandas or polars", fix="pip install pandas") from error
+        return polars.DataFrame(rows)
+
+
+class OpenedProject(Struct, frozen=True):
+    """A project at ``path``, with the store that ``store`` names; ``announce`` is told what commands tell people."""
+
+    path: Path
+    store: str | None = None
+    announce: Announce = mute
+
+    def run(self, **asked: Any) -> CommandResult:
+        """As ``hati run``: measure configurations and summarise their runs."""
+        return self.study("run", **asked)
+
+    def check(self, **asked: Any) -> CommandResult:
+        """As ``hati check``: test a revision for regressions against its reference."""
+        return self.study("check", **asked)
+
+    def suite(self, **asked: Any) -> CommandResult:
+        """As ``hati suite``: estimate a metric's distribution over the whole space."""
+        return self.study("suite", **asked)
+
+    def validate(self, **asked: Any) -> CommandResult:
+        """As ``hati validate``: test the assumptions of a screening with a few more runs."""
+        return self.study("validate", **asked)
+
+    def bisect(self, **asked: Any) -> CommandResult:
+        """As ``hati bisect``: find the commits that changed the performance."""
+        return self.study("bisect", **asked)
+
+    def compare_effects(self, **asked: Any) -> CommandResult:
+        """As ``hati compare-effects``: find the options whose effects changed between revisions."""
+        return self.study("compare-effects", **asked)
+
+    def compare(self, before: str, after: str, **asked: Any) -> CommandResult:
+        """As ``hati compare`` of two benchmarks: measure them in pairs."""
+        return self.study("compare", before=before, after=after, **asked)
+
+    def history(self, revisions: str, **asked: Any) -> CommandResult:
+        """As ``hati history --revisions``: measure revisions, and find where they changed."""
+        return self.study("history", revisions=revisions, **asked)
+
+    def study(self, verb: str, *, fresh: bool = False, **asked: Any) -> CommandResult:
+        """As the command of that name, of a package's kind of study too; ``asked`` are its flags, ``-`` written ``_``.
+
+        Raises:
+            InputError: where there is no such command, or it cannot be asked that.
+            MeasurementError: where too little could be measured.
+        """
+        kind = _kind(verb)
+        request: Struct = _converted(kind.request, asked)
+        place = kind.open(self.path, self.store, request, self.announce)
+        prepared = kind.prepare(place, request, fresh=fresh)
+        found = kind.make(prepared, request, self.announce, silent)
+        told = kind.concluded(prepared, request, found)
+        told.written()
+        return CommandResult(found, told.document, told.values(), told.status)
+
+    def screen(
+        self,
+        *,
+        budget: str = "2m",
+        metric: str | None = None,
+        benchmark: str | None = None,
+        relevant: float = 0.01,
+        seed: int = 1,
+        template: Sequence[str] = (),
+        fresh: bool = False,
+    ) -> CommandResult:
+        """As ``hati screen``: find the options that matter, by a designed experiment.
+
+        Raises:
+            InputError: where the project cannot be screened so.
+            MeasurementError: where nothing could be measured.
+        """
+        subject = open_subject(self.path, self.store, TableFields(), metric, budget, self.announce)
+        place = narrowed_workplace(subject, template, self.announce)
+        request = ScreeningRequest(metric, budget, seed, benchmark, relevant)
+        found = screen(prepare_screening(place, request, fresh=fresh), self.announce)
+        return CommandResult(found, screening_document(found), dict(screening_json(found)))
+
+    def studies(self) -> list[str]:
+        """The keys of the stored studies, in the order in which they were begun."""
+        return [record.id.key for record in self._place().store.studies()]
+
+    def report(self, study: str) -> CommandResult:
+        """As ``hati report --study``: of any kind but screenings and formulas, without measuring.
+
+        Raises:
+            InputError: where there is no such study, or it cannot be restored.
+        """
+        told, _ = stored_report(self._place(), study)
+        return CommandResult(None, told.document, told.values(), told.status)
+
+    def _place(self) -> Workplace:
+        return workplace(self.path, self.store, self.announce)
+
+
+def open_project(path: str | Path = ".", store: str | None = None, announce: Announce = mute) -> OpenedProject:
+    """The project in a folder with ``hati.toml``; it is read when something is asked of it."""
+    return OpenedProject(Path(path), store, announce)
+
+
+Files = str | Path | Sequence[str | Path]
+"""A name, a pattern or a folder, or several."""
+
+
+def compare(before: Files, after: Files, **asked: Any) -> CommandResult:
+    """As ``hati compare`` of files: names, patterns or folders a side.
+
+    Raises:
+        InputError: where a file cannot be read, or it cannot be asked that.
+    """
+    request = _converted(FilesRequest, asked)
+    sides = FileSides.of(_words(before), _words(after))
+    found = compare_files(sides, request, history_files(request.history, sides)).comparisons
+    return CommandResult(found, comparisons_document(found), comparisons_json(found))
+
+
+def history(
+    path: str | Path,
+    metric: str | None = None,
+    *,
+    where: Sequence[str] = (),
+    alpha: float = 0.05,
+    baseline: str | None = None,
+    statistic: str = "auto",
+) -> CommandResult:
+    """As ``hati history`` of a file: find changes and drift in a series of measurements.
+
+    Raises:
+        InputError: where the file cannot be read.
+    """
+    sheet = selected(read_sheet(Path(path)), [RowCondition.parse(text) for text in where])
+    series = read_series(sheet, metric, unit=None, better=None, statistic=parse_statistic(statistic))
+    found = histories(series, alpha, baseline)
+    return CommandResult(found, histories_document(series, found), histories_json(found))
+
+
+def _words(side: Files) -> tuple[str, ...]:
+    return (str(side),) if isinstance(side, str | Path) else tuple(map(str, side))
+
+
+def _kind(verb: str) -> AnyStudyType:
+    known = {each.name: each for each in known_types()}
+    if verb not in known:
+        raise InputError(f"there is no study {verb!r}", fix=suggestion(verb, known))
+    return known[verb]
+
+
+def _converted(request: type[R], asked: dict[str, Any]) -> R:
+    """The request, whose values have the types of its fields; sequences are tuples.
+
+    Raises:
+        InputError: for a name or a value that it has not.
+    """
+    names = request.__struct_fields__
+    for name in asked:
+        if name not in names:
+            raise InputError(f"this cannot be asked: {name!r}", fix=suggestion(name, names))
+    hints = get_type_hints(request, include_extras=True)
+    try:
+        return msgspec.convert({name: _read(value, hints[name]) for name, value in asked.items()}, request)
+    except msgspec.ValidationError as error:
+        raise InputError(f"this cannot be asked: {error}") from None
+
+
+def _read(value: object, hint: Any) -> object:
+    """A value, read where it is a text that the command line would read, such as ``5%``."""
+    flags = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, FlagField) and each.parse]
+    return flags[0].parse(value) if flags and flags[0].parse and isinstance(value, str) else value

@@ -1,0 +1,104 @@
+"""What the command line does, from Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import hati
+from hati.core import InputError, MeasurementError, NotInstalledError
+
+PROJECT = """
+[[benchmark]]
+name = "main"
+command = ["sh", "-c", "echo size: $(({size} * 100 + {repetition}))"]
+reader = "regex"
+metric = [{ name = "size", unit = "1", pattern = "size: ([0-9]+)" }]
+
+[options.size]
+settings = [1, 2]
+
+[options.other]
+settings = ["a", "b"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    return tmp_path
+
+
+def samples(folder: Path, name: str, *values: float) -> str:
+    rows = "".join(f"sort,time,s,{run},{value}\n" for run, value in enumerate(values))
+    (folder / name).write_text(f"benchmark,metric,unit,run,value\n{rows}")
+    return str(folder / name)
+
+
+def test_a_study_is_made_and_not_measured_twice(project: Path) -> None:
+    told: list[str] = []
+    opened = hati.open(project, announce=told.append)
+    made = opened.compare("main", "main", set_after="size=2", budget=str(16), alpha="2%")
+    assert made.conclusion.comparisons.alpha == 0.02
+    assert "slower" in str(made)
+    assert "<iframe" in made._repr_html_()
+    json.dumps(made.values)
+    again = opened.compare("main", "main", set_after="size=2", budget=str(16), alpha="2%")
+    assert again.values == made.values
+    assert opened.report(opened.studies()[-1]).values == made.values
+    assert any("pairs of" in each for each in told)
+
+
+def test_a_screening_finds_the_option(project: Path) -> None:
+    found = hati.open(project).screen(budget="8")
+    assert [each.options for each in found.conclusion.effects if each.shown] == [("size",)]
+    assert found.values["metric"] == "size"
+
+
+def test_files_are_compared_and_a_series_is_read(tmp_path: Path) -> None:
+    before, after = samples(tmp_path, "a.csv", 1.0, 1.1, 1.05), samples(tmp_path, "b.csv", 2.0, 2.1, 2.05)
+    for one in (hati.compare(before, after), hati.compare([before], [after], margin=0.05)):
+        assert one.conclusion.rows[0].change.verdict == "slower"
+        assert "sort" in one.document.answer
+    series = tmp_path / "s.csv"
+    series.write_text("position,value\n" + "".join(f"{n},{1 + (n > 20)}.{n % 3}\n" for n in range(40)))
+    assert len(hati.history(series).conclusion[0].change_points) == 1
+
+
+def test_what_cannot_be_asked_is_told(project: Path) -> None:
+    opened = hati.open(project)
+    for asked, message in (
+        ({"bugdet": "4"}, "cannot be asked: 'bugdet'; did you mean 'budget'?"),
+        ({"seed": "one"}, "Expected `int`, got `str` - at `$.seed`"),
+        ({"benchmark": "other"}, "'other'"),
+    ):
+        with pytest.raises(InputError) as wrong:
+            opened.run(**asked)
+        assert message in str(wrong.value)
+    with pytest.raises(InputError, match="there is no study 'runn'"):
+        opened.study("runn")
+    with pytest.raises(InputError, match="there is no such file"):
+        hati.open(project / "nowhere").run()
+    (project / "hati.toml").write_text(PROJECT.replace("echo size", "false; echo sise"))
+    with pytest.raises(MeasurementError):
+        opened.run(budget="2")
+
+
+def test_a_table_is_a_data_frame_where_there_is_a_library(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = hati.open(project).run(budget="2")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(NotInstalledError, match="pandas or polars"):
+        made.to_dataframe()
+    with pytest.raises(InputError, match="there is no table 7"):
+        made.to_dataframe(7)
+
+    class Frames:
+        DataFrame = staticmethod(list)
+
+    monkeypatch.setitem(sys.modules, "polars", Frames)
+    assert made.to_dataframe()[0]["metric"] == "size"
