@@ -50,6 +50,17 @@ def test_a_wrong_format_is_told_with_those_that_there_are(package: Path, project
 def test_one_that_cannot_be_loaded_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     package = tmp_path_factory.mktemp("broken")
     write_entry_points(package, "hati.renderers", "broken = nowhere:write\n")
-    wrong = hati(package, project, "run", "--budget", "2", "--format", "broken")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "the format 'broken' of nowhere:write cannot be loaded: ModuleNotFoundError" in wrong.stderr
+    for words in (("--format", "broken"), ("--report", "broken=x")):
+        wrong = hati(package, project, "run", "--budget", "2", *words)
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert "the format 'broken' of nowhere:write cannot be used: ModuleNotFoundError" in wrong.stderr
+    assert not (project / ".hati").exists(), "nothing is measured before"
+
+
+def test_one_that_fails_hides_no_other_report(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    package = tmp_path_factory.mktemp("failing")
+    (package / "failing.py").write_text("def write(document):\n    raise ValueError('no')\n")
+    write_entry_points(package, "hati.renderers", "failing = failing:write\n")
+    made = hati(package, project, "run", "--budget", "2", "--report", "failing=x")
+    assert (made.returncode, "Benchmark main" in made.stdout) == (2, True)
+    assert "error: the format 'failing' fails: ValueError: no" in made.stderr

@@ -31,10 +31,11 @@ def test_its_files_are_imported_and_compared(package: Path, tmp_path: Path) -> N
         assert [run["observations"] for sample in found["samples"] for run in sample["runs"]] == [[1.5, 1.6]]
     told = hati(package, tmp_path, "compare", "a.txt", "b.txt", "--fail-on", "none")
     assert (told.returncode, "sort" in told.stdout) == (0, True), told.stderr
-    (tmp_path / "c.txt").write_text("BENCH sort\n")
-    wrong = hati(package, tmp_path, "import", "c.txt")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "c.txt:1: 'BENCH sort' is not a measurement; write BENCH NAME VALUE UNIT" in wrong.stderr
+    for line in ("BENCH sort", "BENCH sort abc ms"):
+        (tmp_path / "c.txt").write_text(f"BENCH sort 1 ms\n\n{line}\n")
+        wrong = hati(package, tmp_path, "import", "c.txt")
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert f"c.txt:3: {line!r} is not a measurement; write BENCH NAME VALUE UNIT" in wrong.stderr
 
 
 def test_a_benchmark_may_print_it(package: Path, tmp_path: Path) -> None:
@@ -52,6 +53,25 @@ def test_one_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     for words in (("import", "a.txt"), ("import", "a.txt", "--from", "broken")):
         wrong = hati(tmp_path, tmp_path, *words)
         assert (wrong.returncode, wrong.stdout) == (2, "")
-        assert "the reader 'broken' of nowhere:FORMAT cannot be loaded: ModuleNotFoundError" in wrong.stderr
+        assert "the reader 'broken' of nowhere:FORMAT cannot be used: ModuleNotFoundError" in wrong.stderr
     wrong = hati(tmp_path, tmp_path, "import", "a.txt", "--from", "jhm")
-    assert "there is no format 'jhm'; did you mean 'jmh'?" in wrong.stderr
+    assert "there is no reader 'jhm'; did you mean 'jmh'?" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("FORMAT = 1", "1 is not a FileFormat"),
+        ("FORMAT = FileFormat(lambda source, book: 1 / 0, lambda head: True)", "fails: ZeroDivisionError"),
+        ("FORMAT = FileFormat(lambda source, book: None, lambda head: 1 / 0)", "fails: ZeroDivisionError"),
+    ],
+)
+def test_one_that_fails_is_named(tmp_path: Path, source: str, message: str) -> None:
+    (tmp_path / "wrong.py").write_text(f"from hati.subject.samples.reading import FileFormat\n{source}\n")
+    write_entry_points(tmp_path, "hati.readers", "wrong = wrong:FORMAT\n")
+    (tmp_path / "a.txt").write_text("what?\n")
+    (tmp_path / "b.csv").write_text("benchmark,metric,unit,run,value\nsort,time,s,1,0.5\n")
+    wrong = hati(tmp_path, tmp_path, "import", "a.txt")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert message in wrong.stderr
+    assert hati(tmp_path, tmp_path, "import", "b.csv").returncode == 0

@@ -63,15 +63,44 @@ def test_it_is_listed_and_reported(package: Path, project: Path) -> None:
     assert "times as long as the fastest" in told.stdout, told.stderr
     without = hati(project, project, "report", "--study", "spread")
     assert (without.returncode, without.stdout) == (2, "")
-    assert "'spread' is of a package that is not installed" in without.stderr
+    assert "it is a 'spread'; install the package that adds this kind of study" in without.stderr
 
 
 def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Path, tmp_path: Path) -> None:
     write_entry_points(tmp_path, "hati.studies", "broken = nowhere:Broken\n")
     told = hati(tmp_path, project, "--help")
     assert (told.returncode, "Measure" in told.stdout) == (0, True)
-    assert "the study 'broken' of nowhere:Broken cannot be loaded: ModuleNotFoundError" in told.stderr
+    assert "the study 'broken' of nowhere:Broken cannot be used: ModuleNotFoundError" in told.stderr
     assert hati(tmp_path, project, "run", "--budget", "2").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ('name, kind, section, request = "spread", "spread"', 'name, kind, section, request = "run", "spread"'),
+            "already",
+        ),
+        (('request = "spread", "spread"', 'request = "spread", "gate"'), "already"),
+        (('"Measure", SpreadRequest', '"Masure", SpreadRequest'), "its section 'Masure' is not one of Model, "),
+        (('"Measure", SpreadRequest', '"Measure", dict'), "is not a msgspec Struct"),
+        (("    runs: Annotated", "    fresh: Annotated"), "a field 'fresh', which all commands have"),
+        (("    seed: Seed = 1", "    seed: int = 1"), "the field 'seed' of its request has neither a FlagField"),
+        (("class SpreadType(StudyType):", "class SpreadType:"), "is not a StudyType"),
+    ],
+)
+def test_one_that_is_of_no_use_is_named(
+    package: Path, project: Path, tmp_path_factory: pytest.TempPathFactory, change: tuple[str, str], message: str
+) -> None:
+    wrong = tmp_path_factory.mktemp("wrong")
+    source = (package / "spread.py").read_text()
+    assert change[0] in source
+    (wrong / "spread.py").write_text(source.replace(*change))
+    write_entry_points(wrong, "hati.studies", "spread = spread:SpreadType\n")
+    told = hati(wrong, project, "--help")
+    assert (told.returncode, "Measure" in told.stdout, "spread" in told.stdout) == (0, True, False)
+    assert message in told.stderr
+    assert hati(wrong, project, "spred").returncode == 2
 
 
 class TestSpread(StudyTypeConformance):

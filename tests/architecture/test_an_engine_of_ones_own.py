@@ -43,7 +43,7 @@ def test_a_project_names_it(package: Path, tmp_path: Path, words: tuple[str, ...
     assert '"mean": 1.0' in json.dumps(json.loads(made.stdout))
     without = hati(tmp_path, tmp_path, *words, "--fresh")
     assert (without.returncode, without.stdout) == (2, "")
-    assert "there is no engine 'pinned'" in without.stderr
+    assert "hati.toml:3:10: there is no engine 'pinned'" in without.stderr
 
 
 def test_one_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_one_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     (tmp_path / "hati.toml").write_text(PROJECT)
     wrong = hati(tmp_path, tmp_path, "run", "--budget", "2")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "the engine 'pinned' of nowhere:engine cannot be loaded: ModuleNotFoundError" in wrong.stderr
+    assert "the engine 'pinned' of nowhere:engine cannot be used: ModuleNotFoundError" in wrong.stderr
 
 
 class TestPinned(EngineConformance):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -164,6 +165,7 @@ def test_standard_output_that_is_full_hides_nothing(tmp_path: Path) -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     assert "\n1 of 4 configurations: slower: latency of main" in done.stderr
     assert "error: standard output cannot be written: No space left on device" in done.stderr
+    assert re.search(r"^.*regression-[0-9a-f]{8}", done.stderr, re.MULTILINE), "a finding that was marked as reported"
 
 
 def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_here: Hati) -> None:
@@ -213,7 +215,7 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("check", "HEAD", "--budget", "soon"), "is not a valid budget"),
         (("check", "HEAD", "--fail-on", "sloer"), "is not a verdict that can fail"),
         (("check", "HEAD", "--benchmark", "none"), "there is no benchmark 'none'"),
-        (("check", "HEAD", "--report", "pdf=x"), "is not FORMAT=FILE"),
+        (("check", "HEAD", "--report", "pdf=x"), "--report: there is no format"),
         (("check", "HEAD", "--report", "json=nowhere/x"), "cannot be written"),
         (("check", "HEAD", "--report", "json=x", "--report", "junit=./x"), "x is written twice"),
         (("bisect", "HEAD", "HEAD~1"), "does not come after"),

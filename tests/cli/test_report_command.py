@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +178,38 @@ def test_what_was_asked_is_kept_and_reported(
     told = hati_here("report", "--study", key, *store, "--format", "json", folder=repository)
     assert without(told.json) == without(made.json)
     assert "not stored" not in hati_here("report", "--study", key, *store, folder=repository).out
+
+
+def test_another_statistic_leaves_the_chosen_one(repository: Path, hati_here: Hati, tmp_path: Path) -> None:
+    words = (*VERBS["paired"], "--store", str(tmp_path / "s.sqlite"), "--format", "json")
+    first = hati_here(*words, folder=repository).json
+    assert hati_here(*words, "--statistic", "median", folder=repository).json != first
+    assert hati_here(*words, folder=repository).json == first
+
+
+def test_a_suite_is_reported_without_the_table_that_is_gone(repository: Path, hati_here: Hati, tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "s.sqlite"))
+    full = tmp_path / "full.csv"
+    rows = [f"{a},{b},{1000 + number}" for number, (a, b) in enumerate(product(("off", "on"), repeat=2))]
+    full.write_text("a,b,latency\n" + "\n".join(rows) + "\n")
+    assert hati_here(*VERBS["suite"], "--against", str(full), *store, folder=repository).status == 0
+    told = hati_here("report", "--study", "suite", *store, folder=repository)
+    assert (told.status, "not stored" in told.out) == (0, False), told.err
+    full.unlink()
+    told = hati_here("report", "--study", "suite", *store, folder=repository)
+    assert told.status == 0, told.err
+    assert "data to compare with: the defaults of the command" in " ".join(told.out.split())
+
+
+def test_what_was_asked_of_another_version_is_left_out(repository: Path, hati_here: Hati, tmp_path: Path) -> None:
+    place = str(tmp_path / "s.sqlite")
+    assert hati_here(*VERBS["paired"], "--store", place, folder=repository).status == 0
+    store = open_store(place)
+    [record] = store.studies()
+    store.keep_choice(record.id, json.dumps({**json.loads(record.choice or "{}"), "asked": {"budget": 10}}))
+    store.close()
+    told = hati_here("report", "--study", "paired", "--store", place, folder=repository)
+    assert (told.status, "level, margin: the defaults" in " ".join(told.out.split())) == (0, True), told.err
 
 
 def test_studies_are_listed_by_their_commands(tmp_path: Path, hati_here: Hati) -> None:

@@ -198,11 +198,11 @@ TIME = Metric("time", "ns")
 def test_each_format_of_samples_is_a_reader(
     kind: str, output: bytes | str, metric: Metric, about: tuple[str, ...], number: int
 ) -> None:
-    source = "standard output" if isinstance(output, bytes) else str(FIXTURES / output)
+    folder = None if isinstance(output, bytes) else (FIXTURES / output).parent
     text = output if isinstance(output, bytes) else (FIXTURES / output).read_bytes()
     asked = benchmark(kind, [metric], *about)
     check_reader(asked)
-    assert read(asked, text, NOTHING, source)[0].values.shape == (number,)
+    assert read(asked, text, NOTHING, "r", folder)[0].values.shape == (number,)
 
 
 @pytest.mark.parametrize(
@@ -249,6 +249,21 @@ class TestFile:
         )
         assert run.outcome is Outcome.DONE, run.detail
         assert list(run.observations[0].values) == json.loads(JMH_OUTPUT)[1]["primaryMetric"]["rawData"][0]
+
+    def test_what_stands_beside_the_file_is_read_too_and_nothing_else(
+        self, measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        here = tmp_path / "here"
+        here.mkdir()
+        monkeypatch.chdir(here)
+        (here / "benchmark.json").write_text("{}")  # of another
+        source = FIXTURES / "criterion" / "sort" / "stable" / "10" / "new"
+        command = ("sh", "-c", f"cp -r {source} {{work}}/new")
+        run = measure(*command, kind=SampleFormat.CRITERION, metrics=(TIME,), output="{work}/new/sample.json")
+        assert run.outcome is Outcome.DONE, run.detail
+        assert run.observations[0].values.size == 10
+        printed = measure("cat", str(source / "sample.json"), kind=SampleFormat.CRITERION, metrics=(TIME,))
+        assert printed.outcome is Outcome.UNREADABLE
 
     @pytest.mark.parametrize(
         ("script", "expected"),

@@ -45,18 +45,23 @@ def test_a_study_is_made_and_not_measured_twice(project: Path) -> None:
     made = opened.compare("main", "main", set_after="size=2", budget=str(16), alpha="2%")
     assert made.conclusion.comparisons.alpha == 0.02
     assert "slower" in str(made)
+    assert made.status == 1
     assert "<iframe" in made._repr_html_()
     json.dumps(made.values)
     again = opened.compare("main", "main", set_after="size=2", budget=str(16), alpha="2%")
     assert again.values == made.values
     assert opened.report(opened.studies()[-1]).values == made.values
     assert any("pairs of" in each for each in told)
+    assert any("was measured before" in each for each in told)
 
 
 def test_a_screening_finds_the_option(project: Path) -> None:
     found = hati.open(project).screen(budget="8")
     assert [each.options for each in found.conclusion.effects if each.shown] == [("size",)]
     assert found.values["metric"] == "size"
+    opened = hati.open(project)
+    [key] = opened.studies()
+    assert opened.report(key).values["effects"] == found.values["effects"]
 
 
 def test_files_are_compared_and_a_series_is_read(tmp_path: Path) -> None:
@@ -64,6 +69,10 @@ def test_files_are_compared_and_a_series_is_read(tmp_path: Path) -> None:
     for one in (hati.compare(before, after), hati.compare([before], [after], margin=0.05)):
         assert one.conclusion.rows[0].change.verdict == "slower"
         assert "sort" in one.document.answer
+        assert one.status == 1
+    told: list[str] = []
+    assert hati.compare(before, before, announce=told.append, margin="90%", fail_on="none").status == 0
+    assert any("both sides are the same files" in each for each in told)
     series = tmp_path / "s.csv"
     series.write_text("position,value\n" + "".join(f"{n},{1 + (n > 20)}.{n % 3}\n" for n in range(40)))
     assert len(hati.history(series).conclusion[0].change_points) == 1
@@ -72,13 +81,24 @@ def test_files_are_compared_and_a_series_is_read(tmp_path: Path) -> None:
 def test_what_cannot_be_asked_is_told(project: Path) -> None:
     opened = hati.open(project)
     for asked, message in (
-        ({"bugdet": "4"}, "cannot be asked: 'bugdet'; did you mean 'budget'?"),
+        ({"bugdet": "4"}, "run has no parameter 'bugdet'; did you mean 'budget'?"),
+        ({"seed": 2**70}, "seed is"),
+        ({"seed": -1}, "seed is -1; give 0 to"),
         ({"seed": "one"}, "Expected `int`, got `str` - at `$.seed`"),
         ({"benchmark": "other"}, "'other'"),
     ):
         with pytest.raises(InputError) as wrong:
             opened.run(**asked)
         assert message in str(wrong.value)
+    series = project / "s.csv"
+    series.write_text("position,value\n1,1\n2,1\n")
+    for wrong_level in (0, 7, "7", "x"):
+        with pytest.raises(InputError):
+            hati.history(series, alpha=wrong_level)
+    with pytest.raises(InputError, match="screen cannot be asked so"):
+        opened.screen(budget=8)
+    with pytest.raises(InputError, match="compare cannot be asked so"):
+        hati.compare(series, series, interval="bootstrapp")
     with pytest.raises(InputError, match="there is no study 'runn'"):
         opened.study("runn")
     with pytest.raises(InputError, match="there is no such file"):

@@ -11,9 +11,9 @@ import typer
 from msgspec import Struct
 
 from hati.cli.asserted import SAMPLES, refuse_others, write_assured, write_explanation, write_portability
-from hati.cli.documents import VerdictFormat, VerdictOption, format_names, of_plan
+from hati.cli.documents import VerdictFormat, VerdictOption, of_plan, parse_target
 from hati.cli.dry_run import write_planned_formulas
-from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
+from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
 from hati.cli.progress import progress
 from hati.core import ExitStatus, InputError, parse_share
@@ -130,7 +130,7 @@ def assert_(
     requirements = _requirements(paths or [], formula or [], project)
     if explain is not None:
         _check_explained(explain, len(requirements), chosen)
-    reports = [parse_target(text, format_names(VerdictFormat)) for text in report or ()]
+    reports = [parse_target(text, VerdictFormat) for text in report or ()]
     formats = [chosen, *(kind for kind, _ in reports)]
     given = [each.path for each in _named_files([*(samples or ()), *(history or ())])]
     around = None if samples else project_of(project, paths or [])

@@ -13,10 +13,10 @@ from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
 from hati.cli.parameters import DEFAULT_SEED, HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
 from hati.cli.sides import Words
-from hati.core import ExitStatus, Stopping, parse_share
+from hati.core import Stopping, parse_share
 
 if TYPE_CHECKING:
-    from hati.studies.comparison import ChangeVerdict, Comparisons
+    pass
 
 _Names = Annotated[
     list[str] | None,
@@ -160,7 +160,7 @@ def compare(
     from hati.wiring.comparing_files import FilesRequest
 
     question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
-    failing = parse_failing(fail_on)
+    parse_failing(fail_on)
     words = Words.of(names or (), before or (), after or ())
     of_files = FileOptions(metric, benchmarks, history, interval, within_process, tests, seed)
     of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
@@ -172,9 +172,9 @@ def compare(
             "alpha": question.alpha,
             "margin": question.margin,
             "statistic": statistic,
+            "fail_on": fail_on,
         }
-        measured = compare_now(words.pair, asked, of_pairs, output, chosen)
-        return 0 if measured is None else _status(measured, failing)
+        return compare_now(words.pair, asked, of_pairs, output, chosen)
     of_pairs.refuse()
     asked_of_files = FilesRequest(
         metric=metric,
@@ -183,20 +183,10 @@ def compare(
         alpha=question.alpha,
         margin=question.margin,
         statistic=statistic,
-        interval=interval or "t",
+        fail_on=fail_on,
+        interval="t" if interval is None else interval.value,
         within_process=within_process,
         tests=tests,
         seed=DEFAULT_SEED if seed is None else seed,
     )
-    found = compare_files(words, asked_of_files, output, chosen)
-    return _status(found, failing)
-
-
-def _status(found: Comparisons, failing: frozenset[ChangeVerdict]) -> int:
-    from hati.studies.comparison import ChangeVerdict
-
-    if any(failing & row.verdicts - {ChangeVerdict.INCONCLUSIVE} for row in found.rows):
-        return ExitStatus.WORSE
-    return (
-        ExitStatus.UNDECIDED if ChangeVerdict.INCONCLUSIVE in failing and found.count(ChangeVerdict.INCONCLUSIVE) else 0
-    )
+    return compare_files(words, asked_of_files, output, chosen)

@@ -47,25 +47,56 @@ def format_names(formats: Formats) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(each.value for each in formats), *renderer_names()]))
 
 
+def see_known(name: str, formats: Formats, option: str) -> str:
+    """The name of one of these formats, or of one that a package adds and that can be loaded.
+
+    Raises:
+        InputError: for another.
+    """
+    if name in {each.value for each in formats}:
+        return name
+    if name not in (known := format_names(formats)):
+        raise InputError(f"{option}: there is no format {name!r}", fix=f"the formats are {', '.join(known)}")
+    from hati.render import renderer_of
+
+    renderer_of(name)
+    return name
+
+
+def parse_target(text: str, formats: Formats) -> tuple[str, str]:
+    """Read ``FORMAT=FILE``.
+
+    Raises:
+        InputError: for anything else, and another format.
+    """
+    name, equals, file = text.partition("=")
+    if not equals or not file:
+        raise InputError(
+            f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(format_names(formats))}"
+        )
+    return see_known(name, formats, "--report"), file
+
+
 def format_option(formats: Formats, help_: str) -> Any:
     """The option that names one of these formats, or one that a package adds.
 
     Raises:
         InputError: where it is used with another.
     """
-    own = [each.value for each in formats]
 
     def parse(text: str) -> str:
-        if text not in own and text not in format_names(formats):
-            raise InputError(
-                f"there is no format {text!r} here", fix=f"the formats are {', '.join(format_names(formats))}"
-            )
-        return text
+        return see_known(text, formats, "--format")
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in format_names(formats) if name.startswith(incomplete)]
 
-    return typer.Option("--format", metavar=f"<{'|'.join(own)}>", parser=parse, autocompletion=complete, help=help_)
+    return typer.Option(
+        "--format",
+        metavar=f"<{'|'.join(each.value for each in formats)}>",
+        parser=parse,
+        autocompletion=complete,
+        help=help_,
+    )
 
 
 DocumentOption = Annotated[str, format_option(DocumentFormat, "Output format.")]

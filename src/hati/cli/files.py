@@ -13,7 +13,6 @@ from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.cli.sides import Words
-    from hati.studies.comparison import Comparisons
     from hati.wiring.comparing_files import FilesRequest
 
 
@@ -53,13 +52,14 @@ class FileOptions(Struct, frozen=True):
                 raise InputError(f"{name} is for files of samples", fix="leave it out, or compare two files")
 
 
-def compare_files(sides: Words, request: FilesRequest, output: str, chosen: str) -> Comparisons:
-    """Compare the files of two sides, write what came out and return it.
+def compare_files(sides: Words, request: FilesRequest, output: str, chosen: str) -> int:
+    """Compare the files of two sides, and write what came out; the exit status.
 
     Raises:
         InputError: where a file cannot be read, or nothing of the one side is on the other.
     """
     from hati.report import comparisons_document, comparisons_json
+    from hati.studies import comparison
     from hati.wiring import comparing_files
 
     files = comparing_files.FileSides.of(sides.before, sides.after)
@@ -74,4 +74,4 @@ def compare_files(sides: Words, request: FilesRequest, output: str, chosen: str)
     if found.hints:
         say("\n".join(found.hints))
     write_document(comparisons_document(comparisons), lambda: comparisons_json(comparisons), chosen, output)
-    return comparisons
+    return comparisons.status(comparison.parse_failing(request.fail_on))

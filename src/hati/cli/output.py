@@ -73,18 +73,6 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     remember_output(path)
 
 
-def parse_target(text: str, known: Sequence[str]) -> tuple[str, str]:
-    """Read ``FORMAT=FILE``.
-
-    Raises:
-        InputError: for anything else, and another format.
-    """
-    name, equals, file = text.partition("=")
-    if not equals or not file or name not in known:
-        raise InputError(f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(known)}")
-    return name, file
-
-
 def write_targets(targets: Sequence[tuple[str, str]], writer: Callable[[str, str], None]) -> tuple[list[str], bool]:
     """Write every report that can be written; what is wrong with the others, and whether standard output has one."""
     errors, shown = [], False

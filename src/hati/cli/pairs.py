@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,11 +13,7 @@ from hati.cli.dry_run import write_plan
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import make_watched
-from hati.core import Budget, InputError, Pairing, Stopping
-
-if TYPE_CHECKING:
-    from hati.studies.comparison import Comparisons
-    from hati.studies.paired import PairedConclusion
+from hati.core import Budget, ExitStatus, InputError, Pairing, Stopping
 
 _BUDGET = "64"
 
@@ -84,10 +80,10 @@ def compare_now(
     options: PairOptions,
     output: str,
     chosen: str,
-) -> Comparisons | None:
-    """Measure two benchmarks in pairs, write what came out and return it; None where tasks were only shown.
+) -> int:
+    """Measure two benchmarks in pairs, and write what came out; the exit status.
 
-    ``asked`` are the level, margin, statistic and metric.
+    ``asked`` are the level, margin, statistic, metric and verdicts that fail.
 
     Raises:
         InputError: where there are no such benchmarks, or what is asked of them cannot be.
@@ -101,8 +97,8 @@ def compare_now(
     request = PairedRequest(
         before=before,
         after=after,
-        set_before=f"{options.both or ''},{options.before or ''}",
-        set_after=f"{options.both or ''},{options.after or ''}",
+        set_before=",".join(filter(None, (options.both, options.before))),
+        set_after=",".join(filter(None, (options.both, options.after))),
         stopping=options.stopping or Stopping.ANYTIME,
         pairing=Pairing.DUET if options.duet else Pairing.INTERLEAVED,
         budget=options.budget or _BUDGET,
@@ -114,8 +110,8 @@ def compare_now(
     prepared = kind.prepare(place, request, fresh=options.fresh)
     if options.dry_run:
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
-        return None
-    found: PairedConclusion = make_watched(kind, prepared, request)
+        return ExitStatus.OK
+    found = make_watched(kind, prepared, request)
     told = kind.concluded(prepared, request, found)
     write_document(told.document, told.values, chosen, output)
-    return found.comparisons
+    return told.status

@@ -10,13 +10,10 @@ import typer
 from hati.cli.documents import DocumentFormat, DocumentOption, write_document
 from hati.cli.output import STDOUT, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
-from hati.cli.screen import write_screening
-from hati.core import InputError, parse_share, replace
-from hati.core.wording import listed
+from hati.core import InputError, parse_share
 
 if TYPE_CHECKING:
     from hati.report import Document
-    from hati.wiring import Workplace
 
 
 _Study = Annotated[
@@ -45,7 +42,7 @@ def report(
 ) -> None:
     """Report a stored study without measuring."""
     from hati.render import require_charts
-    from hati.wiring import existing_store, screening_key, workplace
+    from hati.wiring import existing_store, screening_key, stored_report, stored_screening_report, workplace
 
     if charts is not None:
         require_charts()
@@ -60,40 +57,12 @@ def report(
     if study is not None and of_screening is None:
         if relevant != _RELEVANT:
             raise InputError("--relevant is for screenings", fix="leave it out")
-        document = _write_restored(place, study, metric, output, chosen)
+        found = stored_report(place, study, metric)
     else:
-        document = _write_screening(place, of_screening, metric, parse_share(relevant), output, chosen)
+        found = stored_screening_report(place, of_screening, metric, parse_share(relevant))
+    write_document(found.document, found.values, chosen, output)
     if charts is not None:
-        _write_charts(document, charts)
-
-
-def _write_screening(
-    place: Workplace, key: str | None, metric: str | None, relevant: float, output: str, chosen: str
-) -> Document:
-    from hati.wiring import conclude_stored, known_of, stored_changes, stored_recommendation
-
-    conclusion = conclude_stored(place, key, metric, relevant)
-    changes = stored_changes(place, conclusion)
-    advice = stored_recommendation(place, conclusion)
-    return write_screening(conclusion, place, chosen, output, advice, changes, known_of(place, conclusion))
-
-
-def _write_restored(place: Workplace, key: str, metric: str | None, output: str, chosen: str) -> Document:
-    """Write the report of a study other than a screening.
-
-    Raises:
-        InputError: where the study cannot be restored.
-        MeasurementError: where it measured too little.
-    """
-    from hati.wiring import stored_report
-
-    told, missing = stored_report(place, key, metric)
-    document = told.document
-    if missing:
-        what = f"{listed(missing)}: the defaults of the command"
-        document = replace(document, facts=(*document.facts, ("not stored", what)))
-    write_document(document, told.values, chosen, output)
-    return document
+        _write_charts(found.document, charts)
 
 
 def _write_charts(document: Document, folder: Path) -> None:

@@ -33,11 +33,9 @@ from hati.cli.table import (
 from hati.core import InputError, TableFields, parse_share
 
 if TYPE_CHECKING:
-    from hati.report import Document, Knowledge, Plain
-    from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import KeepRule, RecommendationConclusion
-    from hati.studies.screening import ScreeningConclusion
     from hati.wiring import KnownScreening, RecommendationRequest, Workplace
+    from hati.wiring.study_types import StudyReport
 
 _Budget = Annotated[
     str | None,
@@ -125,6 +123,7 @@ def screen(
         plan_screening,
         prepare_recalibration,
         prepare_screening,
+        screening_report,
         split_budget,
     )
     from hati.wiring import screen as make_screening
@@ -177,9 +176,8 @@ def screen(
     with progress(prepared.benchmark.name) as observe:
         conclusion = make_screening(prepared, say, observe)
     advice = _recommended(place, made_screening(prepared, conclusion), asked, fresh=fresh) if split else None
-    document = write_screening(conclusion, place, chosen, output, advice, changes_of(prepared, conclusion))
-    if chosen == DocumentFormat.TEXT and output == STDOUT:
-        say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
+    changes = changes_of(prepared, conclusion)
+    _write(screening_report(place, conclusion, advice, changes), place, chosen, output)
 
 
 def _rules(texts: list[str] | None, *, recommend: bool) -> tuple[KeepRule, ...]:
@@ -205,7 +203,7 @@ def _continued(
     output: str,
 ) -> None:
     """Recommend from a screening that is known, and write both."""
-    from hati.wiring import plan_campaign, prepare_recommendation
+    from hati.wiring import plan_campaign, prepare_recommendation, screening_report
 
     say(known.source)
     if dry_run:
@@ -213,10 +211,7 @@ def _continued(
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     advice = _recommended(place, known, request, fresh=False)
-    conclusion = known.conclusion
-    document = write_screening(conclusion, place, chosen, output, advice)
-    if chosen == DocumentFormat.TEXT and output == STDOUT:
-        say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
+    _write(screening_report(place, known.conclusion, advice), place, chosen, output)
 
 
 def _recommended(
@@ -229,38 +224,7 @@ def _recommended(
         return make_campaign(prepared, say, observe)
 
 
-def write_screening(
-    conclusion: ScreeningConclusion,
-    place: Workplace,
-    chosen: str,
-    output: str,
-    advice: RecommendationConclusion | None = None,
-    changes: EffectChanges | None = None,
-    known: Knowledge | None = None,
-) -> Document:
-    """Write a screening with what a recalibration changed, what is recommended and what is known; as JSON its
-    validation too.
-    """
-    from hati.report import (
-        changes_json,
-        known_json,
-        recommendation_json,
-        screening_document,
-        screening_json,
-        validation_json,
-    )
-    from hati.wiring import validation_of
-
-    def values() -> Plain:
-        validated = validation_of(place, conclusion.study, conclusion.metric.name)
-        return {
-            **screening_json(conclusion),
-            "validation": validation_json(validated) if validated else None,
-            **({"recommendation": recommendation_json(advice)} if advice else {}),
-            **({"changes": changes_json(changes)} if changes else {}),
-            **({"known": known_json(known)} if known else {}),
-        }
-
-    document = screening_document(conclusion, advice, changes, known)
-    write_document(document, values, chosen, output)
-    return document
+def _write(report: StudyReport, place: Workplace, chosen: str, output: str) -> None:
+    write_document(report.document, report.values, chosen, output)
+    if chosen == DocumentFormat.TEXT and output == STDOUT:
+        say(keep_report(report.document, place.project.root / ".hati" / "reports", report.kept))

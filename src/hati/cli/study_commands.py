@@ -15,14 +15,14 @@ from hati.cli.documents import (
     DocumentFormat,
     Formats,
     VerdictFormat,
-    format_names,
     format_option,
     keep_report,
     of_plan,
+    parse_target,
     write_document,
 )
 from hati.cli.dry_run import write_plan
-from hati.cli.output import STDOUT, check_targets, parse_target, say, write_targets
+from hati.cli.output import STDOUT, check_targets, say, write_targets
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, StorePlace
 from hati.cli.progress import make_watched
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
@@ -69,7 +69,7 @@ def _run(
 ) -> int:
     from hati.wiring import plan_campaign
 
-    reports = [parse_target(text, format_names(formats)) for text in report or ()]
+    reports = [parse_target(text, formats) for text in report or ()]
     check_targets(output, reports, path, project=path)
     place = kind.open(path, store, request, say)
     prepared = kind.prepare(place, request, fresh=fresh)
@@ -77,26 +77,29 @@ def _run(
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return ExitStatus.OK
     found = make_watched(kind, prepared, request)
-    told = kind.concluded(prepared, request, found)
-    for remark in told.remarks:
+    answer = kind.concluded(prepared, request, found)
+    for remark in answer.remarks:
         say(f"warning: {remark}")
-    errors = _write(told, [(chosen, output), *reports])
-    if told.kept and chosen == DocumentFormat.TEXT and output == STDOUT:
-        say(keep_report(told.document, place.project.root / ".hati" / "reports", told.kept))
-    told.written()
+    errors = _write(answer, [(chosen, output), *reports])
+    if answer.kept and chosen == DocumentFormat.TEXT and output == STDOUT:
+        say(keep_report(answer.document, place.project.root / ".hati" / "reports", answer.kept))
+    answer.written()
     for error in errors:
         say(f"error: {error}")
-    return told.status or (ExitStatus.BAD_INPUT if errors else ExitStatus.OK)
+    return answer.status or (ExitStatus.BAD_INPUT if errors else ExitStatus.OK)
 
 
-def _write(told: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]:
+def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]:
     """Write every report that can be written; what is wrong with the others.
 
-    Where standard output has none that could be, the answer goes to standard error: it is told.
+    Where standard output has none that could be, the answer goes to standard error, so that people have it.
     """
-    errors, shown = write_targets(targets, lambda kind, file: write_document(told.document, told.values, kind, file))
+    errors, shown = write_targets(
+        targets, lambda kind, file: write_document(answer.document, answer.values, kind, file)
+    )
     if errors and not shown:
-        say(told.document.answer)
+        for sentence in (answer.document.answer, *answer.spoken):
+            say(sentence)
     return errors
 
 
@@ -116,26 +119,21 @@ def _own_parameters(request: type[Struct]) -> Iterator[inspect.Parameter]:
 
 def _asked(hint: Any) -> tuple[Any, FlagField | PositionalField]:
     """The type of a field, and how it is asked for."""
-    assert get_origin(hint) is Annotated, f"{hint} has no FlagField"
     plain, *more = get_args(hint)
     return plain, next(each for each in more if isinstance(each, FlagField | PositionalField))
 
 
 def _flag_parameter(field: FieldInfo, plain: Any, how: FlagField) -> inspect.Parameter:
     name = how.name or f"--{field.name.replace('_', '-')}"
-    default = field.default
+    default = inspect.Parameter.empty if field.required else field.default
     if how.parse is not None:
-        plain, default = Any, _written(default)
+        plain, default = Any, None if default in (None, ()) else default if field.required else how.write(default)
     elif get_origin(plain) is tuple:
         plain, default = list[get_args(plain)[0]] | None, None  # type: ignore[misc]  # made here
+    elif plain is bool:
+        name = f"{name}/--no-{name.removeprefix('--')}" if default is True else name
     option = typer.Option(name, metavar=how.metavar, help=how.help, min=how.least, max=how.most, parser=how.parse)
     return _keyword(field.name, Annotated[plain, option], default)
-
-
-def _written(default: float | tuple[float, ...] | None) -> str | None:
-    """A default as people write it: fractions as percentages; None where there is none."""
-    values = default if isinstance(default, tuple) else () if default is None else (default,)
-    return ",".join(f"{100.0 * each:g}%" for each in values) or None
 
 
 def _argument_parameter(field: FieldInfo, plain: Any, how: PositionalField) -> inspect.Parameter:

@@ -41,7 +41,6 @@ from .provenance import Machine as Machine
 from .provenance import Revision as Revision
 from .provenance import RevisionKind as RevisionKind
 from .replacing import replace as replace
-from .requests import LARGEST_SEED as LARGEST_SEED
 from .requests import BenchmarkName as BenchmarkName
 from .requests import FlagField as FlagField
 from .requests import Margin as Margin
@@ -56,6 +55,7 @@ from .requests import Templates as Templates
 from .requests import budget as budget
 from .requests import level as level
 from .requests import parse_share as parse_share
+from .requests import write_share as write_share
 from .run import LARGEST as LARGEST
 from .run import FloatArray as FloatArray
 from .run import Observations as Observations

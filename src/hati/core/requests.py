@@ -14,13 +14,14 @@ from hati.core.metric import Better
 class FlagField(Struct, frozen=True):
     """How an option of a command line gives a field of a request its value; ``name`` None: that of the field.
 
-    ``parse`` reads its text.
+    ``parse`` reads its text, and ``write`` writes a default so that ``parse`` can read it.
     """
 
     help: str
     metavar: str | None = None
     name: str | None = None
     parse: Callable[[str], Any] | None = None
+    write: Callable[[Any], str] = str
     least: int | None = None
     most: int | None = None
 
@@ -32,8 +33,13 @@ class PositionalField(Struct, frozen=True):
     metavar: str
 
 
+def write_share(fraction: float) -> str:
+    """A fraction as people write it, such as ``5%``."""
+    return f"{100.0 * fraction:g}%"
+
+
 def parse_share(text: str) -> float:
-    """A share such as ``1%`` or ``0.01``, as a fraction from 0 to below 1.
+    """A fraction such as ``1%`` or ``0.01``, from 0 to below 1.
 
     Raises:
         InputError: for anything else.
@@ -51,6 +57,7 @@ def parse_share(text: str) -> float:
     return share
 
 
+_SHARE: Any = {"metavar": "FRACTION", "parse": parse_share, "write": write_share}
 LARGEST_SEED = 2**63 - 1
 """What a store can hold."""
 
@@ -58,7 +65,13 @@ Seed = Annotated[int, FlagField("Random seed, 0 to 2^63-1; recorded.", metavar="
 BenchmarkName = Annotated[str | None, FlagField("Benchmark, where hati.toml has several.", metavar="NAME")]
 MetricName = Annotated[str | None, FlagField("Metric to analyse, where the benchmark has several.", metavar="NAME")]
 Margin = Annotated[
-    float, FlagField("Largest difference that counts as the same, such as 5%.", metavar="FRACTION", parse=parse_share)
+    float,
+    FlagField(
+        "Largest difference that counts as the same, such as 5%.",
+        metavar="FRACTION",
+        parse=parse_share,
+        write=write_share,
+    ),
 ]
 Templates = Annotated[
     tuple[str, ...],
@@ -73,14 +86,15 @@ ScreenedMetric = Annotated[
     str | None, FlagField("Metric to analyse [default: the one screened last].", metavar="NAME", name="--metric")
 ]
 Relevant = Annotated[
-    float, FlagField("Smallest effect that counts, such as 1%.", metavar="FRACTION", parse=parse_share)
+    float,
+    FlagField("Smallest effect that counts, such as 1%.", **_SHARE),
 ]
 StatisticName = Annotated[str, FlagField("Statistic of a run: auto, mean, trimmed, median, q0.99.", metavar="NAME")]
 
 
 def level(what: str) -> FlagField:
     """The flag of an error rate, over ``what``."""
-    return FlagField(f"Error rate {what}, such as 1%.", metavar="FRACTION", parse=parse_share)
+    return FlagField(f"Error rate {what}, such as 1%.", **_SHARE)
 
 
 def budget(example: str, default: str) -> FlagField:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Engine, InputError, Machine, Pairing
-from hati.core.wording import suggestion
+from hati.core import Benchmark, Engine, Machine, Pairing
+from hati.core.packages import callable_only, called, load_added
 from hati.engine.duet import DuetEngine
 from hati.engine.local import LocalEngine, say_nothing
 from hati.subject import Trees, duet_cores
@@ -61,18 +60,9 @@ def engine_of(name: str) -> MakeEngine:
     """What makes the engine of that name.
 
     Raises:
-        InputError: where there is none, or its package cannot be loaded.
+        InputError: where there is none, or its package cannot be used.
     """
     if name == LOCAL:
         return local_engine
-    known = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in known:
-        raise InputError(f"there is no engine {name!r}", fix=suggestion(name, [LOCAL, *known]))
-    try:
-        made: MakeEngine = known[name].load()
-    except Exception as error:  # of another's code, whatever it is
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"the engine {name!r} of {known[name].value} cannot be loaded: {what}", fix="correct or remove its package"
-        ) from error
-    return made
+    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL,))
+    return lambda setup: called(f"the engine {name!r}", found, setup)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 from hati.core import (
@@ -20,6 +19,7 @@ from hati.core import (
     is_tool,
     parse_duration,
 )
+from hati.core.packages import added
 from hati.core.wording import suggestion
 from hati.project.document import TomlTable, Value
 from hati.project.schema import keys_of
@@ -136,9 +136,8 @@ def metric_places(benchmark: TomlTable, reader: Reader) -> tuple[tuple[str, Plac
 
 def reader_names() -> tuple[str, ...]:
     """The readers that there are: Hati's own, and those that packages add by entry points of ``hati.readers``."""
-    others = sorted(entry.name for entry in entry_points(group="hati.readers"))
     own = [each.value for kinds in (ReaderKind, SampleFormat) for each in kinds]
-    return tuple(dict.fromkeys([*own, *others]))
+    return tuple(dict.fromkeys([*own, *(entry.name for entry in added("hati.readers"))]))
 
 
 def _kind(benchmark: TomlTable) -> str:

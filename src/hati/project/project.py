@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from msgspec import Struct, field
 
 from hati.core import Benchmark, InputError, Place, Setting
+from hati.core.packages import added
 from hati.core.wording import suggestion
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
@@ -100,7 +101,7 @@ def parse_project(text: str, file: Path) -> Project:
         read_recommendable(document, space),
         _secrets(subject),
         _sources(subject),
-        _text(subject, "engine") or "local",
+        _engine(subject),
     )
 
 
@@ -116,6 +117,19 @@ def _subject(document: TomlTable) -> TomlTable | None:
 def _text(subject: TomlTable | None, key: str) -> str:
     value = subject.get(key) if subject else None
     return value.line() if value else ""
+
+
+_LOCAL = "local"
+
+
+def _engine(subject: TomlTable | None) -> str:
+    value = subject.get("engine") if subject else None
+    if value is None or value.line() == _LOCAL:
+        return _LOCAL
+    known = [_LOCAL, *(entry.name for entry in added("hati.engines"))]
+    if value.line() not in known:
+        raise value.error(f"there is no engine {value.line()!r}", fix=suggestion(value.line(), known))
+    return value.line()
 
 
 def _secrets(subject: TomlTable | None) -> tuple[str, ...]:

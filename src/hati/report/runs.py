@@ -160,4 +160,4 @@ def plan_table(
     number = (
         f"{number} of {plan.foreseen:,}, of which the others depend on them" if plan.foreseen > len(tasks) else number
     )
-    return Table("Plan", columns, rows, (f"{reason}.", f"{number}: {time}.", *notes))
+    return Table("Plan", columns, rows, (*([f"{reason}."] if reason else []), f"{number}: {time}.", *notes))

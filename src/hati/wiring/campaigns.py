@@ -146,13 +146,23 @@ def make_campaign(prepared: Campaign[S, C], announce: Announce = mute, observe: 
         place.store.begin(study.id, _metrics(prepared.benchmarks), place.machine)
         if described := prepared.described():
             announce(described)
-    if prepared.kept:
-        place.store.keep_choice(study.id, prepared.kept)
+    _keep(place, study.id, prepared.kept)
     if known:
         return known[0]
     with prepared.engine(announce) as engine:
         made: C = campaign(study, engine, place.store, prepared.budget, observe)
     return made
+
+
+def _keep(place: Workplace, study: StudyId, kept: str) -> None:
+    """Keep with a campaign what is to be kept, beside what it keeps already."""
+    if not kept:
+        return
+    [stored] = [record.choice for record in place.store.latest(study) if record.id == study] or [None]
+    known = json.loads(stored) if stored else {}
+    merged = {**known, **json.loads(kept)}
+    if merged != known:
+        place.store.keep_choice(study, json.dumps(merged))
 
 
 ASKED = "asked"

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from hati.core import InputError, Sample, replace
+from hati.core import InputError, Margin, MetricName, Sample, Seed, StatisticName, level, replace
 from hati.core.wording import listed, suggestion
 from hati.report import several_processes
 from hati.studies import comparison
@@ -86,19 +87,20 @@ def _paths(word: str) -> list[Path]:
 class FilesRequest(Struct, frozen=True, kw_only=True):
     """What is asked of files: of which metric and benchmarks (None and empty: of all), and how it is decided.
 
-    ``history`` are words that name files of earlier samples; ``interval`` is ``t`` or ``bootstrap``.
+    ``history`` are words that name files of earlier samples.
     """
 
-    metric: str | None = None
+    metric: MetricName = None
     benchmarks: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
-    alpha: float = 0.01
-    margin: float = 0.05
-    statistic: str = "auto"
-    interval: str = "t"
+    alpha: Annotated[float, level("over all comparisons")] = 0.01
+    margin: Margin = 0.05
+    statistic: StatisticName = "auto"
+    fail_on: str = "slower,inconclusive"
+    interval: Literal["t", "bootstrap"] = "t"
     within_process: bool = False
     tests: bool = False
-    seed: int = 1
+    seed: Seed = 1
 
 
 class ComparedFiles(Struct, frozen=True):

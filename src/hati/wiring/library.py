@@ -1,21 +1,35 @@
 """What the command line does, as functions for Python code and notebooks.
 
 ``hati.open`` opens a project; its methods are the commands that measure, with the same names for what is asked.
-``hati.compare`` and ``hati.history`` read files. Each gives an `CommandResult`.
+``hati.compare`` and ``hati.history`` read files. Each gives a `CommandResult`.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from hati.campaign import silent
-from hati.core import ExitStatus, FlagField, InputError, NotInstalledError, TableFields
+from hati.core import (
+    BenchmarkName,
+    ExitStatus,
+    FlagField,
+    InputError,
+    MetricName,
+    NotInstalledError,
+    Relevant,
+    Seed,
+    StatisticName,
+    TableFields,
+    Templates,
+    budget,
+    level,
+)
 from hati.core.wording import suggestion
 from hati.render import document_html, document_text, table_rows
 from hati.report import (
@@ -25,16 +39,14 @@ from hati.report import (
     comparisons_json,
     histories_document,
     histories_json,
-    screening_document,
-    screening_json,
 )
-from hati.studies.comparison import parse_statistic
+from hati.studies.comparison import parse_failing, parse_statistic
 from hati.studies.regression import histories
 from hati.subject.table import RowCondition, read_series, read_sheet, selected
 from hati.wiring.comparing_files import FileSides, FilesRequest, compare_files, history_files
+from hati.wiring.reporting import report_of, screening_report
 from hati.wiring.screening import ScreeningRequest, prepare_screening, screen
-from hati.wiring.stored_studies import stored_report
-from hati.wiring.study_types import AnyStudyType, known_types
+from hati.wiring.study_types import AnyStudyType, StudyReport, known_types
 from hati.wiring.table import open_subject
 from hati.wiring.templates import narrowed_workplace
 from hati.wiring.workplace import Announce, Workplace, mute, workplace
@@ -133,49 +145,49 @@ class OpenedProject(Struct, frozen=True):
             MeasurementError: where too little could be measured.
         """
         kind = _kind(verb)
-        request: Struct = _converted(kind.request, asked)
+        request: Struct = _converted(kind.request, verb, asked)
         place = kind.open(self.path, self.store, request, self.announce)
         prepared = kind.prepare(place, request, fresh=fresh)
+        if prepared.finished and prepared.evidence().runs:
+            self.announce(kind.nothing_left(prepared))
         found = kind.make(prepared, request, self.announce, silent)
         told = kind.concluded(prepared, request, found)
+        self._say(told)
         told.written()
         return CommandResult(found, told.document, told.values(), told.status)
 
-    def screen(
-        self,
-        *,
-        budget: str = "2m",
-        metric: str | None = None,
-        benchmark: str | None = None,
-        relevant: float = 0.01,
-        seed: int = 1,
-        template: Sequence[str] = (),
-        fresh: bool = False,
-    ) -> CommandResult:
+    def screen(self, *, fresh: bool = False, **asked: Any) -> CommandResult:
         """As ``hati screen``: find the options that matter, by a designed experiment.
 
         Raises:
             InputError: where the project cannot be screened so.
             MeasurementError: where nothing could be measured.
         """
-        subject = open_subject(self.path, self.store, TableFields(), metric, budget, self.announce)
-        place = narrowed_workplace(subject, template, self.announce)
-        request = ScreeningRequest(metric, budget, seed, benchmark, relevant)
+        given = _converted(ScreenedRequest, "screen", asked)
+        subject = open_subject(self.path, self.store, TableFields(), given.metric, given.budget, self.announce)
+        place = narrowed_workplace(subject, given.template, self.announce)
+        request = ScreeningRequest(given.metric, given.budget, given.seed, given.benchmark, given.relevant)
         found = screen(prepare_screening(place, request, fresh=fresh), self.announce)
-        return CommandResult(found, screening_document(found), dict(screening_json(found)))
+        report = screening_report(place, found)
+        return CommandResult(found, report.document, report.values())
 
     def studies(self) -> list[str]:
         """The keys of the stored studies, in the order in which they were begun."""
         return [record.id.key for record in self._place().store.studies()]
 
     def report(self, study: str) -> CommandResult:
-        """As ``hati report --study``: of any kind but screenings and formulas, without measuring.
+        """As ``hati report --study``: of any kind but formulas, without measuring.
 
         Raises:
             InputError: where there is no such study, or it cannot be restored.
+            MeasurementError: where it measured too little.
         """
-        told, _ = stored_report(self._place(), study)
-        return CommandResult(None, told.document, told.values(), told.status)
+        found = report_of(self._place(), study)
+        return CommandResult(None, found.document, found.values(), found.status)
+
+    def _say(self, report: StudyReport) -> None:
+        for remark in report.remarks:
+            self.announce(f"warning: {remark}")
 
     def _place(self) -> Workplace:
         return workplace(self.path, self.store, self.announce)
@@ -190,35 +202,55 @@ Files = str | Path | Sequence[str | Path]
 """A name, a pattern or a folder, or several."""
 
 
-def compare(before: Files, after: Files, **asked: Any) -> CommandResult:
+def compare(before: Files, after: Files, announce: Announce = mute, **asked: Any) -> CommandResult:
     """As ``hati compare`` of files: names, patterns or folders a side.
 
     Raises:
         InputError: where a file cannot be read, or it cannot be asked that.
     """
-    request = _converted(FilesRequest, asked)
+    request = _converted(FilesRequest, "compare", asked)
+    failing = parse_failing(request.fail_on)
     sides = FileSides.of(_words(before), _words(after))
-    found = compare_files(sides, request, history_files(request.history, sides)).comparisons
-    return CommandResult(found, comparisons_document(found), comparisons_json(found))
+    found = compare_files(sides, request, history_files(request.history, sides))
+    for line in (*found.notes, *(f"warning: {text}" for text in found.warnings), *found.hints):
+        announce(line)
+    told = found.comparisons
+    return CommandResult(told, comparisons_document(told), comparisons_json(told), told.status(failing))
 
 
-def history(
-    path: str | Path,
-    metric: str | None = None,
-    *,
-    where: Sequence[str] = (),
-    alpha: float = 0.05,
-    baseline: str | None = None,
-    statistic: str = "auto",
-) -> CommandResult:
+class SeriesRequest(Struct, frozen=True, kw_only=True):
+    """What is asked of a file of values: of which column and rows, and how it is decided."""
+
+    metric: MetricName = None
+    where: tuple[str, ...] = ()
+    alpha: Annotated[float, level("of a false change in a series")] = 0.05
+    baseline: str | None = None
+    statistic: StatisticName = "auto"
+
+
+class ScreenedRequest(Struct, frozen=True, kw_only=True):
+    """What is asked of a screening."""
+
+    budget: Annotated[str, budget("5m", "")] = "2m"
+    metric: MetricName = None
+    benchmark: BenchmarkName = None
+    relevant: Relevant = 0.01
+    template: Templates = ()
+    seed: Seed = 1
+
+
+def history(path: str | Path, metric: str | None = None, **asked: Any) -> CommandResult:
     """As ``hati history`` of a file: find changes and drift in a series of measurements.
 
     Raises:
-        InputError: where the file cannot be read.
+        InputError: where the file cannot be read, or it cannot be asked that.
     """
-    sheet = selected(read_sheet(Path(path)), [RowCondition.parse(text) for text in where])
-    series = read_series(sheet, metric, unit=None, better=None, statistic=parse_statistic(statistic))
-    found = histories(series, alpha, baseline)
+    request = _converted(SeriesRequest, "history", {**asked, "metric": metric})
+    if not request.alpha:
+        raise InputError("alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
+    sheet = selected(read_sheet(Path(path)), [RowCondition.parse(text) for text in request.where])
+    series = read_series(sheet, request.metric, statistic=parse_statistic(request.statistic))
+    found = histories(series, request.alpha, request.baseline)
     return CommandResult(found, histories_document(series, found), histories_json(found))
 
 
@@ -233,7 +265,7 @@ def _kind(verb: str) -> AnyStudyType:
     return known[verb]
 
 
-def _converted(request: type[R], asked: dict[str, Any]) -> R:
+def _converted(request: type[R], verb: str, asked: Mapping[str, Any]) -> R:
     """The request, whose values have the types of its fields; sequences are tuples.
 
     Raises:
@@ -242,15 +274,27 @@ def _converted(request: type[R], asked: dict[str, Any]) -> R:
     names = request.__struct_fields__
     for name in asked:
         if name not in names:
-            raise InputError(f"this cannot be asked: {name!r}", fix=suggestion(name, names))
+            raise InputError(f"{verb} has no parameter {name!r}", fix=suggestion(name, names))
     hints = get_type_hints(request, include_extras=True)
     try:
-        return msgspec.convert({name: _read(value, hints[name]) for name, value in asked.items()}, request)
+        return msgspec.convert({name: _read(name, value, hints[name]) for name, value in asked.items()}, request)
     except msgspec.ValidationError as error:
-        raise InputError(f"this cannot be asked: {error}") from None
+        raise InputError(f"{verb} cannot be asked so: {error}", fix="see its help on the command line") from None
 
 
-def _read(value: object, hint: Any) -> object:
-    """A value, read where it is a text that the command line would read, such as ``5%``."""
-    flags = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, FlagField) and each.parse]
-    return flags[0].parse(value) if flags and flags[0].parse and isinstance(value, str) else value
+def _read(name: str, value: object, hint: Any) -> object:
+    """A value as the command line would read it: texts such as ``5%``, and numbers within their bounds."""
+    flag = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, FlagField)), None)
+    if flag is None:
+        return value
+    if flag.parse is not None:
+        return flag.parse(value if isinstance(value, str) else flag.write(value)) if _one(value) else value
+    low, high = flag.least, flag.most
+    if isinstance(value, int) and ((low is not None and value < low) or (high is not None and value > high)):
+        raise InputError(f"{name} is {value}", fix=f"give {low} at least" if high is None else f"give {low} to {high}")
+    return value
+
+
+def _one(value: object) -> bool:
+    """Whether a value is a text or a number, which the command line would have to read."""
+    return isinstance(value, str | int | float)

@@ -49,4 +49,5 @@ def prepare_configurations(
 
 
 def _described(study: Measurement) -> str:
-    return f"{counted(len(study.configurations), 'configuration')}, interleaved"
+    number = len(study.configurations)
+    return f"{counted(number, 'configuration')}, interleaved" if number > 1 else ""

@@ -20,7 +20,9 @@ from hati.core import (
     Revision,
     RevisionKind,
     StudyId,
+    replace,
 )
+from hati.core.wording import listed
 from hati.knowledge import Coverage
 from hati.store import StudyRecord
 from hati.studies.comparison import AUTO, Automatic, Statistic, StatisticChoices
@@ -59,7 +61,10 @@ class StoredStudy(Struct, frozen=True, dict=True):
     def asked(self, request: type[R]) -> R | None:
         """What was asked of it; None where its record does not have that."""
         known = json.loads(self.record.choice or "{}").get(ASKED)
-        return None if known is None else msgspec.convert(known, request)
+        try:
+            return None if known is None else msgspec.convert(known, request)
+        except msgspec.ValidationError:  # of another version of the kind
+            return None
 
     @cached_property
     def _several(self) -> bool:
@@ -117,8 +122,8 @@ def _kind(revision: str) -> RevisionKind:
     return next((kind for form, kind in _KINDS.items() if re.fullmatch(form, revision)), RevisionKind.DIRECTORY)
 
 
-def stored_report(place: Workplace, key: str, metric: str | None = None) -> tuple[StudyReport, tuple[str, ...]]:
-    """The report of the study of a key, of any kind but screenings, and what its record does not have.
+def stored_report(place: Workplace, key: str, metric: str | None = None) -> StudyReport:
+    """The report of the study of a key, of any kind but screenings, with what its record does not have.
 
     Raises:
         InputError: where there is no such study, formulas are needed that no store keeps, or the project no longer
@@ -129,15 +134,26 @@ def stored_report(place: Workplace, key: str, metric: str | None = None) -> tupl
     kind = study_type(stored.id.kind)
     if kind is None:
         raise InputError(
-            f"{key} cannot be reported: {_unknown(stored.id.kind)}",
-            fix="give the command that made it again; it takes the stored runs",
+            f"{key} cannot be reported: {_UNKNOWN.get(stored.id.kind, f'it is a {stored.id.kind!r}')}",
+            fix=_REMEDIES.get(stored.id.kind, "install the package that adds this kind of study"),
         )
     if metric is not None and not kind.metrics_apart:
         raise InputError(f"{stored.id.key} is of all its metrics", fix="leave out --metric")
     study, asked = kind.restore(stored), stored.asked(kind.request)
     found = study.conclude(place.store.evidence(study.id))
-    return kind.report(place, study, found, asked), () if asked else kind.missing(stored)
+    return _with_missing(kind.report(place, study, found, asked), kind.missing(stored))
 
 
-def _unknown(kind: str) -> str:
-    return "a store keeps no formulas" if kind == "assertion" else f"{kind!r} is of a package that is not installed"
+def _with_missing(report: StudyReport, missing: tuple[str, ...]) -> StudyReport:
+    if not missing:
+        return report
+    document = report.document
+    fact = ("not stored", f"{listed(missing)}: the defaults of the command")
+    return replace(report, document=replace(document, facts=(*document.facts, fact)))
+
+
+_UNKNOWN = {"assertion": "a store keeps no formulas", "screening": "it is a screening"}
+_REMEDIES = {
+    "assertion": "give the command that made it again; it takes the stored runs",
+    "screening": "`hati report` reports screenings",
+}

@@ -1,6 +1,6 @@
 """Kinds of studies: each says what it is asked, how it is prepared, and how it is reported; one table of them.
 
-What is common to all is done once, for every kind alike: the command with its flags, resuming, rehearsing, keeping,
+What is common to all is done once, for every kind alike: the command with its flags, resuming, the dry run, keeping,
 reporting what a store holds. Packages add kinds by an entry point of the group ``hati.studies``.
 """
 
@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
 from msgspec import Struct
 
-from hati.core import InputError, replace
+from hati.core import FlagField, InputError, PositionalField, replace
+from hati.core.packages import added, load_entry
 
 if TYPE_CHECKING:
     from hati.campaign import Observer
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 GROUP = "hati.studies"
 """The entry points of other packages."""
+SECTIONS = ("Model", "Measure", "Decide", "Follow", "Share")
+"""What commands are for, in the help."""
 
 R = TypeVar("R", bound=Struct)
 S = TypeVar("S", bound="Study[Any]")
@@ -41,14 +44,16 @@ def _nothing() -> None:
 class StudyReport(Struct, frozen=True):
     """What is written of a conclusion: a document, its plain values, and the exit status of the command.
 
-    ``remarks`` are warnings that the document does not have; ``written`` is done once people have the report; ``kept``
-    names the file of a page that is kept beside it, empty: none.
+    ``remarks`` are warnings that the document does not have; ``spoken`` are sentences that people must have, besides
+    the answer, where the report cannot be written; ``written`` is done once they have it; ``kept`` names the file of a
+    page that is kept beside it, empty: none.
     """
 
     document: Document
     values: Callable[[], Plain]
     status: int = 0
     remarks: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
     written: Callable[[], None] = _nothing
     kept: str = ""
 
@@ -59,7 +64,7 @@ class StudyType(ABC, Generic[R, S, C]):
     ``request`` is a frozen Struct, whose docstring, fields, defaults and flags make its command. ``section`` is where
     the help lists the verb. ``judges`` is whether its documents have test cases. ``metrics_apart`` is whether a report
     may be of another metric than was asked for; ``unrecorded`` is what records do not have where they do not keep what
-    was asked.
+    was asked; ``afresh`` is whether a finished study is measured again by the same command.
     """
 
     name: str
@@ -68,6 +73,7 @@ class StudyType(ABC, Generic[R, S, C]):
     section: str = "Measure"
     judges: bool = False
     metrics_apart: bool = False
+    afresh: bool = False
     unrecorded: tuple[str, ...] = ()
 
     def open(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
@@ -106,9 +112,8 @@ class StudyType(ABC, Generic[R, S, C]):
         return self.report(prepared.place, prepared.study, found, request)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """What the record of a study does not have, where it does not keep what was asked."""
-        del stored
-        return self.unrecorded
+        """What a report takes from the defaults, as the record of the study does not have it."""
+        return () if stored.asked(self.request) else self.unrecorded
 
     def make(self, prepared: Campaign[S, C], request: R, announce: Announce, observe: Observer) -> C:
         """Make a campaign, or what is left of it, keep what was asked with it, and conclude.
@@ -122,7 +127,8 @@ class StudyType(ABC, Generic[R, S, C]):
 
     def title(self, study: S) -> str:
         """What its progress is called."""
-        return study.id.kind
+        del study
+        return self.name
 
     def nothing_left(self, prepared: Campaign[S, C]) -> str:
         """What is said where nothing is measured, as all runs are there."""
@@ -152,29 +158,53 @@ def own_type(kind: str) -> AnyStudyType:
     return made
 
 
+def _checked(found: object) -> AnyStudyType:
+    """A kind of another package, as far as its command can be made.
+
+    Raises:
+        InputError: where it cannot.
+    """
+    kind = found() if isinstance(found, type) else found
+    if not isinstance(kind, StudyType):
+        raise InputError(f"{kind!r} is not a StudyType")
+    if kind.section not in SECTIONS:
+        raise InputError(f"its section {kind.section!r} is not one of {', '.join(SECTIONS)}")
+    if kind.kind in _OWN or kind.kind in _COMMANDS or kind.name in {*map(verb_of, _OWN), *_COMMANDS.values()}:
+        raise InputError(f"Hati has studies called {kind.name!r} or {kind.kind!r} already")
+    if not issubclass(kind.request, Struct):
+        raise InputError(f"its request {kind.request!r} is not a msgspec Struct")
+    for name, hint in get_type_hints(kind.request, include_extras=True).items():
+        if name in _TAKEN:
+            raise InputError(f"its request has a field {name!r}, which all commands have")
+        if not any(isinstance(each, FlagField | PositionalField) for each in getattr(hint, "__metadata__", ())):
+            raise InputError(f"the field {name!r} of its request has neither a FlagField nor a PositionalField")
+    return kind
+
+
+_TAKEN = frozenset({"path", "project", "store", "fresh", "dry_run", "output", "report", "chosen", "format"})
+"""The parameters of all commands."""
+
+
 @cache
-def _load(entry: EntryPoint) -> AnyStudyType:
-    try:
-        found = entry.load()
-        made: AnyStudyType = found() if isinstance(found, type) else found
-    except Exception as error:  # of another's code, whatever it is
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"the study {entry.name!r} of {entry.value} cannot be loaded: {what}", fix="correct or remove its package"
-        ) from error
-    return made
+def _loaded(entry: EntryPoint) -> AnyStudyType:
+    return load_entry(entry, "study", _checked)
 
 
 def other_types() -> tuple[list[AnyStudyType], list[str]]:
     """Those of other packages, and why some cannot be loaded."""
-    found: list[AnyStudyType] = []
+    found: dict[str, AnyStudyType] = {}
     wrong: list[str] = []
-    for entry in entry_points(group=GROUP):
+    for entry in added(GROUP):
         try:
-            found.append(_load(entry))
+            kind = _loaded(entry)
         except InputError as error:
             wrong.append(str(error))
-    return found, wrong
+            continue
+        if kind.name in found or any(kind.kind == each.kind for each in found.values()):
+            wrong.append(f"the study {entry.name!r} of {entry.value} is left out: another package has {kind.name!r}")
+        else:
+            found[kind.name] = kind
+    return list(found.values()), wrong
 
 
 def known_types() -> tuple[AnyStudyType, ...]:

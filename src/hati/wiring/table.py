@@ -237,7 +237,7 @@ def open_subject(
         check_table_budget(budget)
     metrics = () if metric is None else (metric, *others)
     request = TableRequest(path, Path(asked.space), metrics, asked.where, asked.unit, asked.better, asked.deviation)
-    place = table_workplace(request, store)
+    place = replace(table_workplace(request, store), announce=announce)
     for line in described(place):
         announce(line)
     return place

@@ -50,6 +50,7 @@ def prepare_validation(
         MeasurementError: where the screening measured nothing.
     """
     screening, source = _to_validate(place, request)
+    place.announce(f"validation of {source}")
     if screening.revision != place.revision:
         raise InputError(
             f"the subject has changed since {screening.id.key}{_changes(place, place.store.evidence(screening.id))}: "
@@ -82,8 +83,8 @@ def prepare_validation(
     def prepared(study: StudyId) -> Campaign[AnyValidation, ValidationConclusion]:
         made = _validation(place, found, screening, study)
         engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
-        described = f"validation of {source}\n{made.described}"
-        return Campaign(place, made, Budget(runs=made.budget), (made.benchmark,), engine, lambda: described, tasks)
+        benchmarks = (made.benchmark,)
+        return Campaign(place, made, Budget(runs=made.budget), benchmarks, engine, lambda: made.described, tasks)
 
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.core import Configuration, InputError, Metric, Workload
+from hati.core import Configuration, ExitStatus, InputError, Metric, Workload
 from hati.stats import TwoSampleTest
 from hati.studies.comparison.choosing import StatisticChoice
 
@@ -217,6 +217,13 @@ class Comparisons(Struct, frozen=True):
     def count(self, verdict: ChangeVerdict) -> int:
         """How many comparisons end so."""
         return sum(row.change.verdict is verdict for row in self.rows)
+
+    def status(self, failing: frozenset[ChangeVerdict]) -> ExitStatus:
+        """How a command ends that fails by these verdicts, those of clusters included."""
+        if any(failing & row.verdicts - {ChangeVerdict.INCONCLUSIVE} for row in self.rows):
+            return ExitStatus.WORSE
+        undecided = ChangeVerdict.INCONCLUSIVE in failing and self.count(ChangeVerdict.INCONCLUSIVE)
+        return ExitStatus.UNDECIDED if undecided else ExitStatus.OK
 
     def hidden(self, verdict: ChangeVerdict) -> int:
         """How many comparisons end otherwise, but have a cluster that ends so."""

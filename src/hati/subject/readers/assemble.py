@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -29,10 +30,12 @@ from hati.subject.readers.reading import OUTPUT, MissingMetricError, Reading
 from hati.subject.readers.tools import parse_filter, read_tool
 
 
-def read(benchmark: Benchmark, output: bytes, resources: Resources, source: str = OUTPUT) -> tuple[Observations, ...]:
+def read(
+    benchmark: Benchmark, output: bytes, resources: Resources, source: str = OUTPUT, folder: Path | None = None
+) -> tuple[Observations, ...]:
     """The observations of every metric of the benchmark, in its unit, from what a run printed or wrote, and used.
 
-    ``source`` is the name of what the output is from.
+    ``source`` is the name of what the output is from, ``folder`` that of the file where it is one.
 
     Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as
     warm-up, or more where the benchmark marked more; one figure for the whole run has none. Where it is found in each
@@ -43,7 +46,7 @@ def read(benchmark: Benchmark, output: bytes, resources: Resources, source: str 
             dimension than its unit, or has nothing left after warm-up.
     """
     try:
-        readings = _readings(benchmark, output, resources, source)
+        readings = _readings(benchmark, output, resources, source, folder)
         return tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
     except MissingMetricError as error:
         raise InputError(error.message, place=error.place, fix=_correction(benchmark, error)) from None
@@ -75,7 +78,9 @@ def check_reader(benchmark: Benchmark) -> None:
             (parse_path if reader.kind == ReaderKind.JSON else parse_expression)(patterns[metric.name])
 
 
-def _readings(benchmark: Benchmark, output: bytes, resources: Resources, source: str) -> list[Reading]:
+def _readings(
+    benchmark: Benchmark, output: bytes, resources: Resources, source: str, folder: Path | None
+) -> list[Reading]:
     reader = benchmark.reader
     if reader.kind == ReaderKind.PROCESS:
         return read_process(resources)
@@ -83,7 +88,7 @@ def _readings(benchmark: Benchmark, output: bytes, resources: Resources, source:
         return read_lines(output, source)
     names = [metric.name for metric in benchmark.metrics]
     if is_tool(reader.kind):
-        return read_tool(reader, names, output, source)
+        return read_tool(reader, names, output, source, folder)
     patterns = [(metric, pattern) for metric, pattern in reader.patterns if metric in names]
     return (read_document if reader.kind == ReaderKind.JSON else read_matches)(output, patterns, source)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 
@@ -26,14 +27,18 @@ _ONE_PROCESS: dict[str, str] = {
 }
 
 
-def read_tool(reader: Reader, metrics: Sequence[str], output: bytes, name: str) -> list[Reading]:
+def read_tool(
+    reader: Reader, metrics: Sequence[str], output: bytes, name: str, folder: Path | None = None
+) -> list[Reading]:
     """One reading for each of these metrics, of the benchmark that its pattern finds; ``name`` is the output's own.
+
+    ``folder`` is the one of the file that was written, None where the output was printed.
 
     Raises:
         InputError: where the output is not as the tool writes it, or has no benchmark with that metric that the
             pattern finds, or several, or several processes' observations of it.
     """
-    samples, warnings = _samples(reader.kind, output, name)
+    samples, warnings = _samples(reader.kind, output, name, folder)
     patterns, fields = dict(reader.patterns), dict(reader.fields)
     place = Place(name)
     readings = []
@@ -55,24 +60,24 @@ def parse_filter(pattern: str) -> re.Pattern[str]:
         raise InputError(f"{pattern!r} is not a valid regular expression: {error}") from None
 
 
-def _samples(kind: str, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
+def _samples(kind: str, output: bytes, name: str, folder: Path | None) -> tuple[tuple[Sample, ...], list[str]]:
     from hati.subject.samples.building import SampleBuilder
-    from hati.subject.samples.reading import format_of, reader_of
+    from hati.subject.samples.reading import detected, reader_of
     from hati.subject.samples.source import OpenedFile
 
     if not output.strip():
         raise InputError("the output is empty", place=Place(name), fix="did the tool find any benchmark?")
     if kind in _AS_JSON and not output.lstrip().startswith((b"{", b"[")):
         raise InputError("this begins with no JSON", place=Place(name, 1), fix=_AS_JSON[kind])
-    written = format_of(output[:_HEAD])
-    if written not in {None, kind}:
+    written = detected(output[:_HEAD])
+    if kind in set(SampleFormat) and written not in {None, kind}:
         raise InputError(
             f"this is of the format {written}, and the reader is '{kind}'",
             place=Place(name),
             fix=f'write reader = "{written}"',
         )
     book = SampleBuilder()
-    reader_of(kind)(OpenedFile(name, BytesIO(output), output), book)
+    reader_of(kind)(OpenedFile(name, BytesIO(output), output, folder), book)
     return book.samples(), [warning for warning in book.warnings if _LEFT_OUT in warning]
 
 

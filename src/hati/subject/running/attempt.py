@@ -169,16 +169,17 @@ class Deployment:
     def _read(self, benchmark: Benchmark, ending: ProcessResult, written: Path | None) -> tuple[Observations, ...]:
         """What the output says; where it cannot be read, the message quotes no part of a secret."""
         used, source = resources(ending, 0.0), OUTPUT if written is None else written.name
+        folder = None if written is None else written.parent
         try:
             output = ending.stdout if written is None else read_written(written)
         except InputError as error:
             raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
         try:
-            return read(benchmark, output, used, source)
+            return read(benchmark, output, used, source, folder)
         except InputError as error:
             why = str(error)
         try:
-            read(benchmark, self.masking.mask_bytes(output), used, source)
+            read(benchmark, self.masking.mask_bytes(output), used, source, folder)
         except InputError as error:
             why = str(error)
         raise RunFailure(Outcome.UNREADABLE, why, ending)

@@ -7,14 +7,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
 from io import BytesIO
 from pathlib import Path
 
 from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
-from hati.core.wording import suggestion
+from hati.core.packages import added, called, load_added, load_entry
 from hati.subject.samples import (
     google_benchmark,
     hati,
@@ -131,8 +130,9 @@ def _whole(read: Callable[[JsonNode, SampleBuilder], None]) -> Read:
 def _asv(source: OpenedFile, book: SampleBuilder) -> None:
     """Asv writes NaN for what was not measured, which JSON has not; of benchmarks it tells in a file a folder above."""
     data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
-    whole, about = read_whole(BytesIO(data), source.file), Path(source.file).absolute().parent.parent / _ABOUT_ASV
-    if not about.is_file():
+    whole = read_whole(BytesIO(data), source.file)
+    about = None if source.folder is None else source.folder.parent / _ABOUT_ASV
+    if about is None or not about.is_file():
         read_asv(whole, None, book)
         return
     with opened(about) as beside:
@@ -165,9 +165,10 @@ def _catch2(source: OpenedFile, book: SampleBuilder) -> None:
 
 def _criterion(source: OpenedFile, book: SampleBuilder) -> None:
     """One of the files of a benchmark; the other stands beside."""
-    folder = Path(source.file).parent
-    named = read_whole(source.stream, source.file)
-    if "full_id" in named:
+    folder, named = source.folder, read_whole(source.stream, source.file)
+    if folder is None:
+        read_criterion(named, None, "", book)
+    elif "full_id" in named:
         with opened(folder / _SAMPLE) as beside:
             read_criterion(read_whole(beside.stream, beside.file), named, "", book)
     elif (folder / _BENCHMARK).is_file():
@@ -233,39 +234,34 @@ class FileFormat(Struct, frozen=True):
 def format_names() -> tuple[str, ...]:
     """The names of all formats, Hati's own first."""
     own = (each.value for each in SampleFormat)
-    return tuple(dict.fromkeys([*own, *sorted(entry.name for entry in entry_points(group=GROUP))]))
+    return tuple(dict.fromkeys([*own, *(entry.name for entry in added(GROUP))]))
 
 
 def reader_of(name: str) -> Read:
     """What reads files of a format.
 
     Raises:
-        InputError: where there is no such format, or its package cannot be loaded.
+        InputError: where there is no such format, or its package cannot be used.
     """
     if name in _READERS:
         return _READERS[name]
-    found = next((entry for entry in entry_points(group=GROUP) if entry.name == name), None)
-    if found is None:
-        raise InputError(f"there is no format {name!r}", fix=suggestion(name, format_names()))
-    return _loaded(found).read
+    found = load_added(GROUP, name, "reader", _file_format, tuple(map(str, _READERS)))
+    return lambda source, book: called(f"the reader {name!r}", found.read, source, book)
 
 
-def _loaded(entry: EntryPoint) -> FileFormat:
-    try:
-        made: FileFormat = entry.load()
-    except Exception as error:  # of another's code, whatever it is
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"the reader {entry.name!r} of {entry.value} cannot be loaded: {what}", fix="correct or remove its package"
-        ) from error
-    return made
+def _file_format(found: object) -> FileFormat:
+    if not isinstance(found, FileFormat):
+        raise InputError(f"{found!r} is not a FileFormat")
+    return found
 
 
-def format_of(head: bytes) -> str | None:
+def _format_of(head: bytes) -> str | None:
     """The format of a file that begins like this, also one that a package adds; None where none fits."""
     own = detected(head)
-    others = () if own is not None else entry_points(group=GROUP)
-    return own or next((entry.name for entry in others if _loaded(entry).fits(head)), None)
+    if own is not None:
+        return own
+    known = ((entry.name, load_entry(entry, "reader", _file_format)) for entry in added(GROUP))
+    return next((name for name, each in known if called(f"the reader {name!r}", each.fits, head)), None)
 
 
 class ImportedSamples(Struct, frozen=True):
@@ -308,7 +304,7 @@ def read_all(paths: Iterable[Path], written_as: str | None = None, watch: Watch 
 
 
 def _format(source: OpenedFile) -> str:
-    found = format_of(source.head)
+    found = _format_of(source.head)
     if found is not None:
         return found
     if not source.head.strip():

@@ -30,11 +30,15 @@ def unwatched(_read: int, _size: int) -> None:
 
 
 class OpenedFile(Struct, frozen=True):
-    """An open file: its name, its bytes without a byte order mark, and the first of these."""
+    """An open file: its name, its bytes without a byte order mark, and the first of these.
+
+    Other files of a format are looked for in its ``folder``; None where it is no file.
+    """
 
     file: str
     stream: BinaryIO
     head: bytes
+    folder: Path | None = None
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """The lines with their numbers from 1, without line ends.
@@ -71,7 +75,7 @@ def opened(path: Path, watch: Watch = unwatched) -> Iterator[OpenedFile]:
         with path.open("rb") as raw, _unpacked(raw, watch) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
-            yield OpenedFile(str(path), stream, head)
+            yield OpenedFile(str(path), stream, head, path.absolute().parent)
     except FileNotFoundError:
         raise InputError("there is no such file", place=place) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

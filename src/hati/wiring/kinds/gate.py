@@ -70,6 +70,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
 
     name, kind, section, request = "check", "gate", "Decide", GateRequest
     judges = True
+    afresh = True
 
     def prepare(self, place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
         """The campaign of both revisions.
@@ -123,7 +124,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         self, prepared: Campaign[Gate, GateConclusion], request: GateRequest, found: GateConclusion
     ) -> StudyReport:
         """The verdicts; findings are kept, and when people have the report, marked as reported."""
-        from hati.report import gate_document, gate_json, recalibration_json
+        from hati.report import gate_document, gate_json, recalibration_json, report_sentence
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.wiring.finding import mark_reported, record_findings
@@ -136,6 +137,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
             gate_document(ruling, advice, check_name(revisions.within)),
             lambda: {**gate_json(ruling), "recalibration": recalibration_json(advice)},
             _status(ruling),
+            spoken=tuple(map(report_sentence, ruling.reports)),
             written=partial(mark_reported, store, found, ruling.reports),
         )
 

@@ -33,6 +33,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     """The measurement of configurations."""
 
     name, kind, request = "run", "measurement", MeasurementRequest
+    afresh = True
 
     def open(self, path: Path, store: str | None, request: MeasurementRequest, announce: Announce) -> Workplace:
         """The project; its template chooses configurations, and does not narrow the space."""

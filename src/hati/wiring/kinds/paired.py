@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import Margin, MetricName, Pairing, Seed, StatisticName, Stopping, level
+from hati.core import (
+    ExitStatus,
+    FlagField,
+    Margin,
+    MetricName,
+    Pairing,
+    PositionalField,
+    Seed,
+    StatisticName,
+    Stopping,
+    budget,
+    level,
+)
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -17,22 +29,24 @@ if TYPE_CHECKING:
 
 
 class PairedRequest(Struct, frozen=True, kw_only=True):
-    """Compare two benchmarks, measured now in pairs; ``metric`` None: all that they share.
+    """Compare two benchmarks, measured now in pairs, of one metric or of all that they share."""
 
-    ``set_before`` and ``set_after`` are settings such as ``cache=on,size=2``.
-    """
-
-    before: str
-    after: str
-    set_before: str = ""
-    set_after: str = ""
+    before: Annotated[str, PositionalField("Benchmark to compare with.", "BEFORE")]
+    after: Annotated[str, PositionalField("Benchmark that may be slower.", "AFTER")]
+    set_before: Annotated[str, FlagField("Settings of BEFORE.", metavar="OPTION=SETTING,...")] = ""
+    set_after: Annotated[str, FlagField("Settings of AFTER.", metavar="OPTION=SETTING,...")] = ""
     metric: MetricName = None
     alpha: Annotated[float, level("over all comparisons")] = 0.01
     margin: Margin = 0.05
     statistic: StatisticName = "auto"
-    stopping: Stopping = Stopping.ANYTIME
-    pairing: Pairing = Pairing.INTERLEAVED
-    budget: str = "64"
+    fail_on: Annotated[str, FlagField("Verdicts that fail the command.", metavar="VERDICTS")] = "slower,inconclusive"
+    stopping: Annotated[Stopping, FlagField("Stop as soon as it is decided, or at the fixed number of runs.")] = (
+        Stopping.ANYTIME
+    )
+    pairing: Annotated[Pairing, FlagField("Run both of a pair one after the other, or at the same time.")] = (
+        Pairing.INTERLEAVED
+    )
+    budget: Annotated[str, budget("5m", "")] = "64"
     seed: Seed = 1
 
 
@@ -54,7 +68,8 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """Also the statistic, where none was chosen."""
-        return self.unrecorded if stored.choices().rows else (*self.unrecorded, "statistic (here the mean)")
+        missing = super().missing(stored)
+        return missing if not missing or stored.choices().rows else (*missing, "statistic (here the mean)")
 
     def restore(self, stored: StoredStudy) -> PairedComparison:
         """The comparison as its record has it."""
@@ -83,17 +98,19 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
             stored.choices(),
         )
         metrics = shared_metrics(before, after, stored.wanted or (asked.metric if asked else None))
-        budget = parameters["budget"]
-        return PairedComparison(stored.id, design, metrics, Budget.parse(budget) if budget else Budget())
+        limit = parameters["budget"]
+        return PairedComparison(stored.id, design, metrics, Budget.parse(limit) if limit else Budget())
 
     def report(
         self, place: Workplace, study: PairedComparison, found: PairedConclusion, request: PairedRequest | None
     ) -> StudyReport:
         """The verdicts."""
-        del place, study, request
+        del place, study
         from hati.report import paired_document, paired_json
+        from hati.studies.comparison import parse_failing
 
-        return StudyReport(paired_document(found), lambda: paired_json(found))
+        status = found.comparisons.status(parse_failing(request.fail_on)) if request else ExitStatus.OK
+        return StudyReport(paired_document(found), lambda: paired_json(found), status)
 
     def title(self, study: PairedComparison) -> str:
         """Its variants."""

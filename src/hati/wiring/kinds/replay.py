@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import BenchmarkName, InputError, MetricName, Seed, StatisticName, Templates, level, replace
+from hati.core import (
+    BenchmarkName,
+    FlagField,
+    InputError,
+    MetricName,
+    PositionalField,
+    Seed,
+    StatisticName,
+    Templates,
+    budget,
+    level,
+    replace,
+)
 from hati.core.wording import suggestion
 from hati.wiring.study_types import StudyReport, StudyType
 
@@ -21,20 +33,19 @@ REPETITIONS = 3
 
 
 class ReplayRequest(Struct, frozen=True, kw_only=True):
-    """Measure revisions ``FIRST..LAST``, of which every so many is taken, or the last of every ``day``.
+    """Measure a range of revisions, and find where they changed."""
 
-    ``alpha`` is the probability of a false change in a series, ``baseline`` where its trend counts from.
-    """
-
-    revisions: str
-    every: str = "1"
-    order: str = "interleaved"
-    repetitions: int = REPETITIONS
+    revisions: Annotated[str, PositionalField("Revisions to measure.", "FIRST..LAST")]
+    every: Annotated[str, FlagField("Only each Nth revision, or the last of each day.", metavar="N|day")] = "1"
+    order: Annotated[str, FlagField("Order of measuring: interleaved, newest, or refining.", metavar="ORDER")] = (
+        "interleaved"
+    )
+    repetitions: Annotated[int, FlagField("Runs of each configuration at each revision.", least=1)] = REPETITIONS
     benchmark: BenchmarkName = None
     metric: MetricName = None
     alpha: Annotated[float, level("of a false change in a series")] = 0.05
-    baseline: str | None = None
-    budget: str | None = None
+    baseline: Annotated[str | None, FlagField("Position from which the trend is reported.", metavar="POSITION")] = None
+    budget: Annotated[str | None, budget("30m", "no limit")] = None
     seed: Seed = 1
     statistic: StatisticName = "auto"
     template: Templates = ()
@@ -54,7 +65,8 @@ class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """Also the statistic, where none was chosen."""
-        return self.unrecorded if stored.choices().rows else (*self.unrecorded, "statistic (here the mean)")
+        missing = super().missing(stored)
+        return missing if not missing or stored.choices().rows else (*missing, "statistic (here the mean)")
 
     def restore(self, stored: StoredStudy) -> Replay:
         """The history as its record has it."""
@@ -90,6 +102,10 @@ class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):
         findings = findings_of(prepared.place.store.events())
         further = (Aside("Findings", (findings_table(findings),)),) if findings else ()
         return replace(_reported(found, request, further), remarks=tuple(map(skipped_text, found.skipped)))
+
+    def title(self, study: Replay) -> str:
+        """Its first and last revision."""
+        return f"{study.revisions[0]} to {study.revisions[-1]}"
 
 
 def _reported(found: Replayed, asked: ReplayRequest, further: tuple[Aside, ...] = ()) -> StudyReport:

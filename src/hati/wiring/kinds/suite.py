@@ -6,10 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hati.core import BenchmarkName, FlagField, InputError, MetricName, Seed, TableFields, Templates, parse_share
+from hati.core import (
+    BenchmarkName,
+    FlagField,
+    InputError,
+    MetricName,
+    Seed,
+    TableFields,
+    Templates,
+    parse_share,
+    write_share,
+)
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
+    from hati.core import FloatArray, Metric
     from hati.studies.suite import SuiteConclusion, SuiteStudy
     from hati.wiring.campaigns import Campaign
     from hati.wiring.stored_studies import StoredStudy
@@ -20,6 +31,10 @@ RANDOM = "random"
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _written(quantiles: tuple[float, ...]) -> str:
+    return ",".join(map(write_share, quantiles))
 
 
 def _quantiles(text: str) -> tuple[float, ...]:
@@ -59,15 +74,28 @@ class SuiteRequest(TableFields, frozen=True, kw_only=True):
             "Largest difference between means that counts as the same, such as 5%.",
             metavar="FRACTION",
             parse=parse_share,
+            write=write_share,
         ),
     ] = 0.05
     quantiles: Annotated[
         tuple[float, ...],
-        FlagField("Quantiles to estimate, as fractions or percentages.", metavar="Q,..", parse=_quantiles),
+        FlagField(
+            "Quantiles to estimate, as fractions or percentages.", metavar="Q,..", parse=_quantiles, write=_written
+        ),
     ] = (0.05, 0.25, 0.5, 0.75, 0.95)
     benchmark: BenchmarkName = None
     template: Templates = ()
     seed: Seed = 1
+
+
+def _population(asked: SuiteRequest, metric: Metric, file: Path) -> FloatArray | None:
+    """The table's values that were compared with; None where it cannot be read any more."""
+    from hati.wiring.suite import population
+
+    try:
+        return population(asked, metric, file)
+    except InputError:
+        return None
 
 
 class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
@@ -103,7 +131,6 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
         """
         from hati.studies.suite import SuitePlan, SuiteStudy
         from hati.wiring.knowing import working_space
-        from hati.wiring.suite import population
         from hati.wiring.templates import space_then
 
         parameters, project = stored.parameters, stored.place.project
@@ -127,11 +154,20 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
         metric = stored.metric(benchmark, asked.metric if asked else None)
         more: Mapping[str, Any] = {}
         if asked:
-            known = population(asked, metric, project.file)
-            more = {"levels": asked.quantiles, "margin": asked.margin, "population": known}
+            compared = _population(asked, metric, project.file)
+            more = {"levels": asked.quantiles, "margin": asked.margin, "population": compared}
         return SuiteStudy(
             stored.id, parameters["subject"], benchmark, metric, parameters["revision"], space, plan, **more
         )
+
+    def missing(self, stored: StoredStudy) -> tuple[str, ...]:
+        """Also the table to compare with, where it cannot be read any more."""
+        asked = stored.asked(SuiteRequest)
+        if asked is None or asked.against in {None, RANDOM}:
+            return super().missing(stored)
+        metric = stored.metric(stored.benchmark(stored.parameters["benchmark"]), asked.metric)
+        gone = _population(asked, metric, stored.place.project.file) is None
+        return ("data to compare with",) if gone else ()
 
     def report(
         self, place: Workplace, study: SuiteStudy, found: SuiteConclusion, request: SuiteRequest | None

@@ -1,0 +1,75 @@
+"""What other packages add to Hati, by entry points: loaded by name, and checked.
+
+Loading is importing: what a package adds is as good as a module of Hati's own once it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar
+
+from hati.core.errors import HatiError, InputError
+from hati.core.wording import suggestion
+
+T = TypeVar("T")
+
+
+def added(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, by their names."""
+    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
+
+
+def load_added(group: str, name: str, what: str, check: Callable[[object], T], own: tuple[str, ...] = ()) -> T:
+    """What a package adds to a group under a name; ``what`` it is, and ``own`` are the names that Hati has itself.
+
+    Raises:
+        InputError: where there is none of that name, or it cannot be loaded; ``check`` raises where it is of no use.
+    """
+    known = {entry.name: entry for entry in added(group)}
+    if name not in known:
+        raise InputError(f"there is no {what} {name!r}", fix=suggestion(name, [*own, *known]))
+    return load_entry(known[name], what, check)
+
+
+def load_entry(entry: EntryPoint, what: str, check: Callable[[object], T]) -> T:
+    """What an entry point names.
+
+    Raises:
+        InputError: where it cannot be loaded, or ``check`` refuses it.
+    """
+    try:
+        return check(entry.load())
+    except HatiError as error:
+        reason = error.message
+    except Exception as error:  # noqa: BLE001 - of another's code, whatever it is
+        reason = f"{type(error).__name__}: {error}"
+    raise InputError(
+        f"the {what} {entry.name!r} of {entry.value} cannot be used: {reason}", fix="correct or remove its package"
+    )
+
+
+def callable_only(found: object) -> Any:
+    """What is loaded, where it can be called.
+
+    Raises:
+        InputError: where it cannot.
+    """
+    if not callable(found):
+        raise InputError(f"{found!r} cannot be called")
+    return found
+
+
+def called(what: str, function: Callable[..., T], *arguments: Any) -> T:
+    """What a package's function gives; ``what`` names it.
+
+    Raises:
+        InputError: where it fails, other than by an error of Hati's.
+    """
+    try:
+        return function(*arguments)
+    except HatiError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{what} fails: {reason}", fix="correct or remove its package") from error

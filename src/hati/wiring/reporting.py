@@ -1,0 +1,78 @@
+"""Reports of screenings, and of any study by its key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hati.report import (
+    changes_json,
+    known_json,
+    recommendation_json,
+    screening_document,
+    screening_json,
+    validation_json,
+)
+from hati.studies.screening import RELEVANT, ScreeningConclusion
+from hati.wiring.known import known_of
+from hati.wiring.recalibrating import stored_changes
+from hati.wiring.recommending import stored_recommendation
+from hati.wiring.stored import conclude_stored, screening_key
+from hati.wiring.stored_studies import stored_report
+from hati.wiring.study_types import StudyReport
+from hati.wiring.validating import validation_of
+from hati.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from hati.report import Knowledge, Plain
+    from hati.studies.recalibration import EffectChanges
+    from hati.studies.recommendation import RecommendationConclusion
+
+
+def screening_report(
+    place: Workplace,
+    conclusion: ScreeningConclusion,
+    advice: RecommendationConclusion | None = None,
+    changes: EffectChanges | None = None,
+    known: Knowledge | None = None,
+) -> StudyReport:
+    """A screening, with what a recalibration changed, what is recommended and what is known; as JSON its validation
+    too. A page of it is kept.
+    """
+
+    def values() -> Plain:
+        validated = validation_of(place, conclusion.study, conclusion.metric.name)
+        return {
+            **screening_json(conclusion),
+            "validation": validation_json(validated) if validated else None,
+            **({"recommendation": recommendation_json(advice)} if advice else {}),
+            **({"changes": changes_json(changes)} if changes else {}),
+            **({"known": known_json(known)} if known else {}),
+        }
+
+    document = screening_document(conclusion, advice, changes, known)
+    return StudyReport(document, values, kept=conclusion.metric.name)
+
+
+def stored_screening_report(
+    place: Workplace, key: str | None, metric: str | None = None, relevant: float = RELEVANT
+) -> StudyReport:
+    """The same of what the store holds: of a key, or the last one.
+
+    Raises:
+        InputError: where there is no such study, or the project no longer fits it.
+        MeasurementError: where nothing was measured.
+    """
+    conclusion = conclude_stored(place, key, metric, relevant)
+    changes, advice = stored_changes(place, conclusion), stored_recommendation(place, conclusion)
+    return screening_report(place, conclusion, advice, changes, known_of(place, conclusion))
+
+
+def report_of(place: Workplace, key: str) -> StudyReport:
+    """The report of any study by its key, or the beginning of it; a recommendation's is that of its screening.
+
+    Raises:
+        InputError: where there is no such study, or it cannot be restored.
+        MeasurementError: where it measured too little.
+    """
+    screening = screening_key(place, key)
+    return stored_report(place, key) if screening is None else stored_screening_report(place, screening)
