@@ -139,7 +139,7 @@ def test_one_decision_is_told_in_several_formats(hati_here: Hati, tmp_path: Path
 def test_a_report_that_cannot_be_is_refused_before_anything_is_done(hati_here: Hati, report: str) -> None:
     done = hati_here("assert", "--formula", "c <= b", "--samples", SAMPLES, "--report", report)
     assert (done.status, done.out) == (2, "")
-    assert "FORMAT=FILE" in done.err or "cannot be written" in done.err
+    assert any(each in done.err for each in ("FORMAT=FILE", "there is no format")) or "cannot be written" in done.err
 
 
 @pytest.mark.usefixtures("files")
