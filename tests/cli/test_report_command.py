@@ -187,6 +187,29 @@ def test_another_statistic_leaves_the_chosen_one(repository: Path, hati_here: Ha
     assert hati_here(*words, folder=repository).json == first
 
 
+def test_means_of_settings_are_shown_on_request(repository: Path, hati_here: Hati) -> None:
+    assert hati_here(*VERBS["screening"], folder=repository).status == 0
+    plain, told = (hati_here("report", *words, folder=repository).out for words in ((), ("--means",)))
+    assert "Means of latency at each setting" not in plain
+    rows = [line.split() for line in told[told.index("Means of latency at each setting") :].splitlines()]
+    means = {row[1]: float(row[2]) for row in rows if row[:1] == ["a"]}
+    assert means["on"] > means["off"]
+    for words in (("--means",), ("--relevant", "2%")):
+        wrong = hati_here("report", "--study", "measurement", *words, folder=repository)
+        assert (wrong.status, wrong.out) == (2, "")
+
+
+def test_verdicts_are_reported_for_continuous_integration(repository: Path, hati_here: Hati) -> None:
+    assert hati_here(*VERBS["gate"], folder=repository).status == 1
+    key = stored(repository, "gate")
+    told = hati_here("report", "--study", key, "--format", "junit", folder=repository)
+    assert (told.status, "<testsuite" in told.out, "<failure" in told.out) == (0, True, True), told.err
+    assert hati_here(*VERBS["measurement"], folder=repository).status == 0
+    wrong = hati_here("report", "--study", stored(repository, "measurement"), "--format", "junit", folder=repository)
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "--format junit is for studies with verdicts" in wrong.err
+
+
 def test_a_suite_is_reported_without_the_table_that_is_gone(repository: Path, hati_here: Hati, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "s.sqlite"))
     full = tmp_path / "full.csv"

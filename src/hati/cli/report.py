@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.documents import DocumentFormat, DocumentOption, write_document
+from hati.cli.documents import VerdictFormat, VerdictOption, write_document
 from hati.cli.output import STDOUT, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
 from hati.core import InputError, parse_share
@@ -27,7 +27,13 @@ _Charts = Annotated[
 ]
 
 
+_Means = Annotated[
+    bool, typer.Option("--means", help="Screenings: add the mean of the metric at each setting of each option.")
+]
 _RELEVANT = "1%"
+
+
+_OF_VERDICTS = {VerdictFormat.JUNIT.value, VerdictFormat.GITHUB.value}
 
 
 def report(
@@ -35,13 +41,15 @@ def report(
     study: _Study = None,
     metric: ScreenedMetricName = None,
     relevant: RelevantShare = _RELEVANT,
+    means: _Means = False,
     charts: _Charts = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: DocumentOption = DocumentFormat.TEXT.value,
+    chosen: VerdictOption = VerdictFormat.TEXT.value,
 ) -> None:
     """Report a stored study without measuring."""
     from hati.render import require_charts
+    from hati.report import with_means
     from hati.wiring import existing_store, screening_key, stored_report, stored_screening_report, workplace
 
     if charts is not None:
@@ -55,14 +63,18 @@ def report(
             "there is no screening to report", fix="`hati studies` lists other studies, and `--study KEY` reports one"
         )
     if study is not None and of_screening is None:
-        if relevant != _RELEVANT:
-            raise InputError("--relevant is for screenings", fix="leave it out")
+        for option, given in (("--relevant", relevant != _RELEVANT), ("--means", means)):
+            if given:
+                raise InputError(f"{option} is for screenings", fix="leave it out")
         found = stored_report(place, study, metric)
     else:
         found = stored_screening_report(place, of_screening, metric, parse_share(relevant))
-    write_document(found.document, found.values, chosen, output)
+    document = with_means(found.document) if means else found.document
+    if chosen in _OF_VERDICTS and not document.cases:
+        raise InputError(f"--format {chosen} is for studies with verdicts", fix="write text, json, markdown or html")
+    write_document(document, found.values, chosen, output)
     if charts is not None:
-        _write_charts(found.document, charts)
+        _write_charts(document, charts)
 
 
 def _write_charts(document: Document, folder: Path) -> None:

@@ -105,6 +105,7 @@ from .samples import run_head as run_head
 from .samples import sample_head as sample_head
 from .samples import samples_json as samples_json
 from .screening_document import screening_document as screening_document
+from .screening_document import with_means as with_means
 from .screening_figures import EffectFigure as EffectFigure
 from .screening_figures import EffectPoint as EffectPoint
 from .screening_figures import Interaction as Interaction

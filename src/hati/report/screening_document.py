@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hati.core import replace
 from hati.report.document import Aside, Chart, ChartKind, Document, Facts, Section
 from hati.report.known import Knowledge, known_facts
 from hati.report.recalibration import changes_table
 from hati.report.recommendation import recommendation_part
-from hati.report.screening_figures import half_normal, interactions, main_effects, pareto, run_order
+from hati.report.screening_figures import (
+    half_normal,
+    interactions,
+    main_effects,
+    means_table,
+    pareto,
+    run_order,
+)
 from hati.report.screening_parts import conditional_table, dominating_sentence, follow_up_table, suspects_table
 from hati.report.screening_tables import screening_tables
 from hati.report.screening_words import (
@@ -68,6 +76,14 @@ def screening_charts(conclusion: ScreeningConclusion) -> tuple[Chart, ...]:
     return tuple(Chart(kind, kind.value, _CAPTIONS[kind], figure) for kind, figure in charts if figure is not None)
 
 
+def with_means(document: Document) -> Document:
+    """The document of a screening with a table of the means that its chart of main effects draws."""
+    figures = [each.figure for each in document.sections if isinstance(each, Chart) if each.kind is _MEANS]
+    tables = tuple(means_table(figure) for figure in figures)
+    return replace(document, sections=(*document.sections, *tables))
+
+
+_MEANS = ChartKind.MAIN_EFFECTS
 _CAPTIONS = {
     ChartKind.PARETO: "Effects by size. The table of effects has the same numbers.",
     ChartKind.HALF_NORMAL: "Half-normal plot: each effect's size against where it would be if all were noise.",

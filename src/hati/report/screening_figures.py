@@ -9,8 +9,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 from hati.core import Configuration, Setting, setting_text
-from hati.report.quantities import tidy
+from hati.core.wording import counted
+from hati.report.quantities import general, tidy
 from hati.report.screening_words import effect_name, main_effect, option_summary
+from hati.report.table import Align, Column, Shown, Table
 from hati.studies.screening import Effect, EffectScale, Options, OptionSummary, ScreeningConclusion, SettingEstimate
 
 
@@ -160,6 +162,30 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffectsFigure:
     return MainEffectsFigure(
         conclusion.metric.name, unit, centre * factor, tuple(rows), len(conclusion.ranking) - len(rows)
     )
+
+
+def means_table(figure: MainEffectsFigure) -> Table:
+    """A row for each setting of each option."""
+    columns = (
+        Column("option"),
+        Column("setting"),
+        Column("mean", figure.unit, Align.RIGHT),
+        Column("95 % interval", figure.unit, Align.RIGHT),
+    )
+    rows = tuple(
+        (
+            option.option,
+            at.setting,
+            Shown(general(at.mean, 4), at.mean),
+            None if at.interval is None else f"{general(at.interval[0], 4)} to {general(at.interval[1], 4)}",
+        )
+        for option in figure.options
+        for at in option.settings
+    )
+    notes = [f"The mean over all settings of the other options; {general(figure.mean, 4)} {figure.unit} in all."]
+    if figure.left_out:
+        notes.append(f"{counted(figure.left_out, 'option')} could not be estimated.")
+    return Table(f"Means of {figure.metric} at each setting", columns, rows, tuple(notes))
 
 
 def interactions(conclusion: ScreeningConclusion, most: int = 6) -> Interactions:
