@@ -11,9 +11,10 @@ from hati.cli.documents import VerdictFormat, VerdictOption
 from hati.cli.files import FileOptions, IntervalChoice, compare_files
 from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
-from hati.cli.parameters import DEFAULT_SEED, HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
+from hati.cli.parameters import DEFAULT_SEED, HERE, DryRun, Fresh, Output, StatisticName, StorePlace
 from hati.cli.sides import Words
 from hati.core import Stopping, parse_share
+from hati.core.requests import LARGEST_SEED
 
 if TYPE_CHECKING:
     pass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from hati.cli.output import STDOUT, Format, TableFormat
-from hati.core import InputError
+from hati.core import FlagField, InputError, requests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,35 +43,23 @@ StorePlace = Annotated[
         help="Store to use: a file, or postgresql://USER@HOST/DATABASE [default: .hati/store.sqlite].",
     ),
 ]
-LARGEST_SEED = 2**63 - 1
-"""What the store can hold."""
-Seed = Annotated[
-    int,
-    typer.Option("--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="Random seed, 0 to 2^63-1; recorded."),
-]
-BenchmarkName = Annotated[
-    str | None, typer.Option("--benchmark", metavar="NAME", help="Benchmark, where hati.toml has several.")
-]
-MetricName = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help="Metric to analyse, where the benchmark has several.")
-]
-ScreenedMetricName = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help="Metric to analyse [default: the one screened last].")
-]
-RelevantShare = Annotated[
-    str, typer.Option("--relevant", metavar="FRACTION", help="Smallest effect that counts, such as 1%.")
-]
+
+
+def option(name: str, asked: Any) -> Any:
+    """The option of that name for what requests ask too: its help is the same."""
+    flag = next(each for each in get_args(asked) if isinstance(each, FlagField))
+    return typer.Option(name, metavar=flag.metavar, help=flag.help, min=flag.least, max=flag.most)
+
+
+Seed = Annotated[int, option("--seed", requests.Seed)]
+BenchmarkName = Annotated[str | None, option("--benchmark", requests.BenchmarkName)]
+MetricName = Annotated[str | None, option("--metric", requests.MetricName)]
+ScreenedMetricName = Annotated[str | None, option("--metric", requests.ScreenedMetric)]
+RelevantShare = Annotated[str, option("--relevant", requests.Relevant)]
 BudgetText = Annotated[
     str, typer.Option("--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 2m.")
 ]
-Template = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="X=S|CONSTRAINT",
-        help="Narrow the space: fix X, or add a constraint such as 'x >= 4'; repeatable.",
-    ),
-]
+Template = Annotated[list[str] | None, option("--set", requests.Templates)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start a new campaign; do not resume or reuse one.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the planned runs and their estimated time; measure nothing.")
@@ -80,8 +68,4 @@ DryRun = Annotated[
 HERE = Path()
 DEFAULT_SEED = 1
 DEFAULT_OUTPUT = STDOUT
-
-StatisticName = Annotated[
-    str,
-    typer.Option("--statistic", metavar="NAME", help="Statistic of a run: auto, mean, trimmed, median, q0.99."),
-]
+StatisticName = Annotated[str, option("--statistic", requests.StatisticName)]
