@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hati.wiring.library import open_project as open  # noqa: A004 - hati.open
 
 _COMMANDS = {"open": "open_project", "compare": "compare", "history": "history"}
+# Without `open`, so that `from hati import *` leaves Python's own.
 __all__ = [
     "SELF",
     "Performance",
@@ -24,19 +25,18 @@ __all__ = [
     "history",
     "instance",
     "measured",
-    "open",
     "spl",
     "workload",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _COMMANDS:
         from hati.wiring import library
 
         return getattr(library, _COMMANDS[name])
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from hati import python  # when it is asked for: who imports hati pays for nothing else
 
     return getattr(python, name)
