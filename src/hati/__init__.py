@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hati.python import SELF, Performance, exists, for_all, instance, measured, spl, workload
-    from hati.wiring.library import compare, history
-    from hati.wiring.library import open_project as open  # noqa: A004 - hati.open
+    from hati.wiring.library import compare, history, open_project
+
+    open = open_project  # noqa: A001 - as hati.open
 
 _COMMANDS = {"open": "open_project", "compare": "compare", "history": "history"}
 # Without `open`, so that `from hati import *` leaves Python's own.
