@@ -16,7 +16,7 @@ from hati.cli.dry_run import write_planned_formulas
 from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
 from hati.cli.progress import progress
-from hati.core import ExitStatus, InputError, parse_share
+from hati.core import ExitStatus, InputError, parse_share, requests
 
 if TYPE_CHECKING:
     from hati.core import Evidence
@@ -304,13 +304,7 @@ def _parse_failing(text: str) -> frozenset[FormulaVerdict]:
     from hati.logic.interpret import FormulaVerdict
 
     able = {verdict.value.lower(): verdict for verdict in FormulaVerdict if verdict is not FormulaVerdict.HOLDS}
-    words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
-    for word in words:
-        if word not in able:
-            raise InputError(
-                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
-            )
-    return frozenset(able[word] for word in words)
+    return requests.parse_failing(text, able)
 
 
 def _status(assured: Assured, failing: frozenset[FormulaVerdict]) -> int:

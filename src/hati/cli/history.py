@@ -116,10 +116,10 @@ def replay_now(
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return
     found = make_watched(kind, prepared, request)
-    told = kind.concluded(prepared, request, found)
-    for remark in told.remarks:
+    written = kind.concluded(prepared, request, found)
+    for remark in written.remarks:
         say(f"warning: {remark}")
-    write_document(told.document, told.values, chosen, output)
+    write_document(written.document, written.values, chosen, output)
 
 
 _File = Annotated[

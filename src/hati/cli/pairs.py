@@ -112,6 +112,6 @@ def compare_now(
         write_plan(plan_campaign(prepared), of_plan(chosen), output)
         return ExitStatus.OK
     found = make_watched(kind, prepared, request)
-    told = kind.concluded(prepared, request, found)
-    write_document(told.document, told.values, chosen, output)
-    return told.status
+    written = kind.concluded(prepared, request, found)
+    write_document(written.document, written.values, chosen, output)
+    return written.status

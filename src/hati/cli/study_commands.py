@@ -129,7 +129,7 @@ def _flag_parameter(field: FieldInfo, plain: Any, how: FlagField) -> inspect.Par
     if how.parse is not None:
         plain, default = Any, None if default in (None, ()) else default if field.required else how.write(default)
     elif get_origin(plain) is tuple:
-        plain, default = list[get_args(plain)[0]] | None, None  # type: ignore[misc]  # made here
+        plain, default = list[get_args(plain)[0]] | None, None  # type: ignore[misc]  # a type of run time
     elif plain is bool:
         name = f"{name}/--no-{name.removeprefix('--')}" if default is True else name
     option = typer.Option(name, metavar=how.metavar, help=how.help, min=how.least, max=how.most, parser=how.parse)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 
 from hati.core.errors import InputError
 from hati.core.metric import Better
+
+T = TypeVar("T")
 
 
 class FlagField(Struct, frozen=True):
@@ -55,6 +57,21 @@ def parse_share(text: str) -> float:
             fix="write a percentage such as 1%, or a fraction such as 0.01",
         )
     return share
+
+
+def parse_failing(text: str, able: Mapping[str, T]) -> frozenset[T]:
+    """The verdicts that end a command with a status above 0, of those that are ``able`` to, by their names.
+
+    Raises:
+        InputError: for what is none of them.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
+    for word in words:
+        if word not in able:
+            raise InputError(
+                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
+            )
+    return frozenset(able[word] for word in words)
 
 
 _SHARE: Any = {"metavar": "FRACTION", "parse": parse_share, "write": write_share}

@@ -10,9 +10,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from hati.core import Benchmark, Engine, Machine, Pairing
-from hati.core.packages import callable_only, called, load_added
 from hati.engine.duet import DuetEngine
 from hati.engine.local import LocalEngine, say_nothing
+from hati.packages import callable_only, called, load_added
 from hati.subject import Trees, duet_cores
 
 GROUP = "hati.engines"

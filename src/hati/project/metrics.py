@@ -19,8 +19,8 @@ from hati.core import (
     is_tool,
     parse_duration,
 )
-from hati.core.packages import added
 from hati.core.wording import suggestion
+from hati.packages import added
 from hati.project.document import TomlTable, Value
 from hati.project.schema import keys_of
 

@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 from msgspec import Struct, field
 
 from hati.core import Benchmark, InputError, Place, Setting
-from hati.core.packages import added
 from hati.core.wording import suggestion
+from hati.packages import added
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
 from hati.project.document import TomlTable, Value, parse_document

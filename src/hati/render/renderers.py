@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hati.core import InputError
-from hati.core.packages import added, callable_only, called, load_added
+from hati.packages import added, callable_only, called, load_added
 from hati.render.markdown import document_markdown
 from hati.render.terminal import document_text
 from hati.render.verdicts import to_annotations, to_junit

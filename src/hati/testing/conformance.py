@@ -404,20 +404,20 @@ class StudyTypeConformance:
         """What was asked comes back as it was, and the report of the stored study has the same answer."""
         prepared = kind.prepare(place, request_, fresh=False)
         found = kind.make(prepared, request_, mute, silent)
-        told = kind.concluded(prepared, request_, found)
+        written = kind.concluded(prepared, request_, found)
         stored = StoredStudy(place, next(each for each in place.store.studies() if each.id == prepared.study.id))
         assert stored.asked(kind.request) == request_
         report = stored_report(place, prepared.study.id.key)
-        assert report.document.answer == told.document.answer
+        assert report.document.answer == written.document.answer
 
     def test_it_is_written_in_every_format(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
         """Text, Markdown, HTML and JSON; test cases where it has verdicts."""
         prepared = kind.prepare(place, request_, fresh=False)
-        told = kind.concluded(prepared, request_, kind.make(prepared, request_, mute, silent))
+        written = kind.concluded(prepared, request_, kind.make(prepared, request_, mute, silent))
         for write in (document_text, document_markdown, document_html):
-            assert write(told.document)
-        assert json.loads(to_json(told.values()))
-        assert bool(told.document.cases) is kind.judges
+            assert write(written.document)
+        assert json.loads(to_json(written.values()))
+        assert bool(written.document.cases) is kind.judges
 
 
 def _stop(*_: object) -> None:

@@ -158,8 +158,8 @@ def _keep(place: Workplace, study: StudyId, kept: str) -> None:
     """Keep with a campaign what is to be kept, beside what it keeps already."""
     if not kept:
         return
-    [stored] = [record.choice for record in place.store.latest(study) if record.id == study] or [None]
-    known = json.loads(stored) if stored else {}
+    stored = next((record.choice for record in place.store.studies() if record.id == study), None)
+    known = json.loads(stored or "{}")
     merged = {**known, **json.loads(kept)}
     if merged != known:
         place.store.keep_choice(study, json.dumps(merged))

@@ -142,16 +142,16 @@ def _compared(steady: Sequence[SteadyPair], request: FilesRequest, history: Sequ
         *comparison.session_warnings(found),
         *comparison.interference_warnings(found),
     ]
-    told = comparison.compare(found, question, cautions, earlier)
-    if history and not told.remembered:
+    compared = comparison.compare(found, question, cautions, earlier)
+    if history and not compared.remembered:
         text = "--history has no benchmark of these with several runs of one revision: it does not count"
-        told = replace(told, warnings=(*told.warnings, text))
-    told = comparison.with_warm_up(comparison.with_estimates_within_process(told, found, question), steady)
+        compared = replace(compared, warnings=(*compared.warnings, text))
+    compared = comparison.with_warm_up(comparison.with_estimates_within_process(compared, found, question), steady)
     if request.within_process:
-        told = comparison.with_verdicts_within_process(told)
+        compared = comparison.with_verdicts_within_process(compared)
     if request.interval == "bootstrap":
-        told = comparison.with_bootstrap_intervals(told, found, question, request.seed)
-    return comparison.with_median_tests(told, found) if request.tests else told
+        compared = comparison.with_bootstrap_intervals(compared, found, question, request.seed)
+    return comparison.with_median_tests(compared, found) if request.tests else compared
 
 
 def history_files(words: Sequence[str], sides: FileSides) -> tuple[Path, ...]:

@@ -99,7 +99,7 @@ class CommandResult(Struct, frozen=True):
 
 
 class OpenedProject(Struct, frozen=True):
-    """A project at ``path``, with the store that ``store`` names; ``announce`` is told what commands tell people."""
+    """A project at ``path`` and the store that ``store`` names; ``announce`` gets what is for standard error."""
 
     path: Path
     store: str | None = None
@@ -151,10 +151,10 @@ class OpenedProject(Struct, frozen=True):
         if prepared.finished and prepared.evidence().runs:
             self.announce(kind.nothing_left(prepared))
         found = kind.make(prepared, request, self.announce, silent)
-        told = kind.concluded(prepared, request, found)
-        self._say(told)
-        told.written()
-        return CommandResult(found, told.document, told.values(), told.status)
+        report = kind.concluded(prepared, request, found)
+        self._say(report)
+        report.written()
+        return CommandResult(found, report.document, report.values(), report.status)
 
     def screen(self, *, fresh: bool = False, **asked: Any) -> CommandResult:
         """As ``hati screen``: find the options that matter, by a designed experiment.
@@ -214,8 +214,9 @@ def compare(before: Files, after: Files, announce: Announce = mute, **asked: Any
     found = compare_files(sides, request, history_files(request.history, sides))
     for line in (*found.notes, *(f"warning: {text}" for text in found.warnings), *found.hints):
         announce(line)
-    told = found.comparisons
-    return CommandResult(told, comparisons_document(told), comparisons_json(told), told.status(failing))
+    verdicts = found.comparisons
+    status = verdicts.status(failing)
+    return CommandResult(verdicts, comparisons_document(verdicts), comparisons_json(verdicts), status)
 
 
 class SeriesRequest(Struct, frozen=True, kw_only=True):

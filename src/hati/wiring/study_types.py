@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 from msgspec import Struct
 
 from hati.core import FlagField, InputError, PositionalField, replace
-from hati.core.packages import added, load_entry
+from hati.packages import added, load_entry
 
 if TYPE_CHECKING:
     from hati.campaign import Observer

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.core import Configuration, ExitStatus, InputError, Metric, Workload
+from hati.core import Configuration, ExitStatus, Metric, Workload, requests
 from hati.stats import TwoSampleTest
 from hati.studies.comparison.choosing import StatisticChoice
 
@@ -29,13 +29,7 @@ def parse_failing(text: str) -> frozenset[ChangeVerdict]:
         InputError: for what is no verdict that can.
     """
     able = {verdict.value: verdict for verdict in ChangeVerdict if verdict is not ChangeVerdict.SAME}
-    words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
-    for word in words:
-        if word not in able:
-            raise InputError(
-                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
-            )
-    return frozenset(able[word] for word in words)
+    return requests.parse_failing(text, able)
 
 
 class IntervalMethod(StrEnum):

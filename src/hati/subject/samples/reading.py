@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
-from hati.core.packages import added, called, load_added, load_entry
+from hati.packages import added, called, load_added, load_entry
 from hati.subject.samples import (
     google_benchmark,
     hati,

@@ -83,8 +83,8 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         from hati.core import replace
         from hati.wiring.warming import warm_up_hints
 
-        told = super().concluded(prepared, request, found)
-        return replace(told, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))
+        known = super().concluded(prepared, request, found)
+        return replace(known, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))
 
     def title(self, study: Measurement) -> str:
         """Its benchmark."""

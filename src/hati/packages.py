@@ -1,6 +1,6 @@
 """What other packages add to Hati, by entry points: loaded by name, and checked.
 
-Loading is importing: what a package adds is as good as a module of Hati's own once it is there.
+Looking for entry points reads files, and loading is importing: so this is above the floors that do no I/O.
 """
 
 from __future__ import annotations
@@ -40,13 +40,11 @@ def load_entry(entry: EntryPoint, what: str, check: Callable[[object], T]) -> T:
     """
     try:
         return check(entry.load())
-    except HatiError as error:
-        reason = error.message
-    except Exception as error:  # noqa: BLE001 - of another's code, whatever it is
-        reason = f"{type(error).__name__}: {error}"
-    raise InputError(
-        f"the {what} {entry.name!r} of {entry.value} cannot be used: {reason}", fix="correct or remove its package"
-    )
+    except Exception as error:  # of another's code, whatever it is
+        reason = error.message if isinstance(error, HatiError) else f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"the {what} {entry.name!r} of {entry.value} cannot be used: {reason}", fix="correct or remove its package"
+        ) from error
 
 
 def callable_only(found: object) -> Any:
@@ -70,6 +68,6 @@ def called(what: str, function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
     except HatiError:
         raise
-    except Exception as error:
+    except Exception as error:  # of another's code, whatever it is
         reason = f"{type(error).__name__}: {error}"
         raise InputError(f"{what} fails: {reason}", fix="correct or remove its package") from error
