@@ -14,7 +14,7 @@ from injection_molding import INJECTION, REACTOR, REACTOR_YIELDS
 from scipy import stats
 
 from hati.core import FloatArray, InputError
-from hati.stats.effects.box_meyer import box_meyer
+from hati.stats.effects.averaging import box_meyer
 
 FRACTION = np.array([25, 2, 19, 12, 13, 22, 7, 32]) - 1
 FOLLOW_UP = np.array([4, 10, 11, 26]) - 1

@@ -23,7 +23,7 @@ from hati.stats import (
     strongest_change,
     weighted_drift,
 )
-from hati.stats.series.change_size import change_place
+from hati.stats.series.change_points import change_place
 from hati.stats.series.change_table import PROBABILITIES, SPLITS, STRETCHES
 from hati.stats.series.change_test import critical_split, split_statistics, stretch_statistics
 

@@ -10,8 +10,15 @@ import pytest
 from hati.core import InputError
 from hati.design import by_runs
 from hati.design.optimal.coding import Model
-from hati.stats.effects.effect_models import BOUND, HEREDITY, likely_models
-from hati.stats.effects.model_probability import HeredityPrior, block_columns, log_marginals, moments
+from hati.stats.effects.probable_models import (
+    BOUND,
+    HEREDITY,
+    HeredityPrior,
+    block_columns,
+    likely_models,
+    log_marginals,
+    moments,
+)
 
 
 def fraction(options: int, runs: int) -> np.ndarray[tuple[int, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.stats.effects.model_terms import ModelTerms
+from hati.stats.effects.terms import ModelTerms
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 14), st.lists(st.integers(1, 3), max_size=4), st.booleans())

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.stats.effects.model_terms import added_basis, spanned
+from hati.stats.effects.terms import added_basis, spanned
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(0, 6), st.integers(0, 6), st.integers(0, 3))

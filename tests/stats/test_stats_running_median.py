@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from hati.stats.series.outliers import running_median
+from hati.stats.series.dependence import running_median
 
 
 def test_each_is_the_median_of_those_around_it_and_the_ends_go_on() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hati.core import FloatArray
 from hati.stats import ModelTerms, stability
-from hati.stats.effects.stability import first_selected
+from hati.stats.effects.selection import first_selected
 
 
 def lasso(columns: FloatArray, values: FloatArray, penalty: float) -> FloatArray:

@@ -7,12 +7,27 @@ autocorrelation, change points, outliers, trend. An effect is always the mean at
 at the first (-); a run is the unit of every claim about noise.
 """
 
-from hati.stats.effects.averaging import AveragedModel, averaged_model, ordered_settings, unordered_settings
-from hati.stats.effects.box_meyer import FactorModels, box_meyer
-from hati.stats.effects.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts, half_normal
-from hati.stats.effects.effect_models import EffectModels, likely_models
-from hati.stats.effects.explained import explained, rank_by_explained
-from hati.stats.effects.forward import EXACT, forward_selection, significant_model
+from hati.stats.effects.averaging import (
+    AveragedModel,
+    FactorModels,
+    averaged_model,
+    box_meyer,
+    ordered_settings,
+    unordered_settings,
+)
+from hati.stats.effects.diagnostics import (
+    FEWEST_SUSPECTED,
+    NO_SUSPECTS,
+    BoxCox,
+    Suspects,
+    beside_trend,
+    box_cox,
+    confounded_with_order,
+    log_variances,
+    most_suspect,
+    normal_scores,
+    suspect_runs,
+)
 from hati.stats.effects.least_squares import (
     ALIASED,
     Anova,
@@ -21,8 +36,10 @@ from hati.stats.effects.least_squares import (
     LeastSquares,
     SumOfSquares,
     anova,
+    explained,
     least_squares,
     pure_error,
+    rank_by_explained,
     within_residuals,
     without_means,
 )
@@ -36,13 +53,19 @@ from hati.stats.effects.lenth import (
     pseudo_standard_error,
     simultaneous_margin_of_error,
 )
-from hati.stats.effects.model_probability import Moments, block_columns, moments
-from hati.stats.effects.model_terms import ModelTerms, interaction_columns
-from hati.stats.effects.order_trend import beside_trend, confounded_with_order
-from hati.stats.effects.stability import stability
+from hati.stats.effects.probable_models import EffectModels, Moments, block_columns, likely_models, moments
+from hati.stats.effects.selection import EXACT, forward_selection, significant_model, stability
 from hati.stats.effects.step_down import PERMUTATIONS, StepDown, step_down
-from hati.stats.effects.suspect_runs import FEWEST_SUSPECTED, NO_SUSPECTS, Suspects, most_suspect, suspect_runs
-from hati.stats.effects.transformations import BoxCox, box_cox, log_variances, normal_scores
+from hati.stats.effects.terms import (
+    ALIAS_ORDER,
+    Contrasts,
+    ModelTerms,
+    Signs,
+    Term,
+    contrasts,
+    half_normal,
+    interaction_columns,
+)
 from hati.stats.inference.anytime import (
     anytime_critical,
     anytime_e_value,
@@ -60,9 +83,14 @@ from hati.stats.inference.distributions import (
     normal_quantile,
     normal_quantiles,
     normal_tails,
+    skewed_t_above,
+    skewed_t_critical,
     t_cdf,
+    t_margin,
     t_quantile,
     t_two_sided,
+    two_kinds_t_above,
+    two_kinds_t_critical,
 )
 from hati.stats.inference.multiple import (
     Shares,
@@ -88,20 +116,28 @@ from hati.stats.inference.power import (
     runs_to_decide,
     step_critical,
 )
-from hati.stats.inference.skewed_t import skewed_t_above, skewed_t_critical, two_kinds_t_above, two_kinds_t_critical
-from hati.stats.inference.student import t_margin
 from hati.stats.samples.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
-from hati.stats.samples.difference import Difference, difference, rank_shift
+from hati.stats.samples.difference import (
+    Difference,
+    TwoSampleTest,
+    difference,
+    rank_shift,
+    shapiro_wilk,
+    two_sample_tests,
+)
 from hati.stats.samples.intervals import (
+    MeanEstimate,
     Proportion,
+    StratumMean,
+    assisted_mean,
     bootstrap_interval,
     clustered_proportion,
     proportion,
     quotient_interval,
     sign_test,
+    stratified_mean,
+    stratum_means,
 )
-from hati.stats.samples.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
-from hati.stats.samples.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
 from hati.stats.samples.variances import (
     NestedVariance,
     VariancePrior,
@@ -127,12 +163,19 @@ from hati.stats.samples.weighted import (
     range_covered,
     stratified_quantiles,
 )
-from hati.stats.series.alternation import REGAINED, Alternation, alternation
-from hati.stats.series.change_points import ChangePoint, appended, change_points
-from hati.stats.series.change_size import ChangeSize, change_size, detectable_step, place_interval, side_means
+from hati.stats.series.change_points import (
+    ChangePoint,
+    ChangeSize,
+    appended,
+    change_points,
+    change_size,
+    detectable_step,
+    place_interval,
+    side_means,
+)
 from hati.stats.series.change_test import FEWEST_VALUES, StrongestChange, strongest_change
-from hati.stats.series.dependence import Dependence, effective_size, lag_one
-from hati.stats.series.outliers import drawn_in
+from hati.stats.series.dependence import Dependence, drawn_in, effective_size, lag_one
+from hati.stats.series.levels import REGAINED, Alternation, Segments, alternation, segments
 from hati.stats.series.position_steps import (
     FEWEST_DIFFERENCES,
     Positions,
@@ -144,7 +187,6 @@ from hati.stats.series.position_steps import (
     spread_between,
     spread_freedom,
 )
-from hati.stats.series.segments import Segments, segments
 from hati.stats.series.trends import GradualDrift, gradual_drift, rank_trend, weighted_drift
 
 __all__ = [

@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.stats.effects.contrasts import Term
-from hati.stats.effects.model_terms import ModelTerms, added_basis
+from hati.stats.effects.terms import ModelTerms, Term, added_basis
 from hati.stats.inference.distributions import f_above
 from hati.stats.inference.multiple import Shares
 

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.stats.effects.contrasts import Term
+from hati.stats.effects.terms import Term
 
 _LAMBDA = 0.5
 """P-values above it are taken for those of true null hypotheses."""

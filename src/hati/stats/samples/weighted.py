@@ -10,7 +10,7 @@ from msgspec import Struct
 from hati.core import FloatArray, InputError
 from hati.stats.effects.least_squares import Index
 from hati.stats.inference.distributions import beta_cdf, normal_quantile, t_cdf, t_quantile
-from hati.stats.samples.stratified import MeanEstimate
+from hati.stats.samples.intervals import MeanEstimate
 
 
 class Quantile(Struct, frozen=True):

@@ -11,8 +11,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
+from hati.stats.effects.diagnostics import normal_scores
 from hati.stats.effects.least_squares import Index
-from hati.stats.effects.transformations import normal_scores
 from hati.stats.series.change_table import INDEPENDENT_SPLITS, INDEPENDENT_STRETCHES, PROBABILITIES, SPLITS, STRETCHES
 from hati.stats.series.dependence import Dependence, contrast_variance
 

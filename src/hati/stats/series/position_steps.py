@@ -14,7 +14,7 @@ from hati.stats.effects.least_squares import Index
 from hati.stats.inference.distributions import normal_quantile, t_quantile, t_two_sided
 from hati.stats.inference.power import POWER
 from hati.stats.samples.variances import spread_over_ticks
-from hati.stats.series.outliers import running_median
+from hati.stats.series.dependence import running_median
 from hati.stats.series.trends import FEWEST_OF_TREND
 
 UNCONFIRMED = 3

@@ -10,10 +10,10 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
+from hati.stats.effects.diagnostics import mid_ranks
 from hati.stats.effects.least_squares import Index, without_means
-from hati.stats.effects.transformations import mid_ranks
 from hati.stats.inference.distributions import t_quantile, t_two_sided
-from hati.stats.series.change_size import independent_values
+from hati.stats.series.change_points import independent_values
 from hati.stats.series.dependence import sum_variance
 
 _FEWEST_DF = 3

@@ -26,8 +26,8 @@ from hati.stats import (
     spread_between,
     spread_freedom,
 )
+from hati.stats.effects.diagnostics import standardised
 from hati.stats.effects.least_squares import Index
-from hati.stats.effects.transformations import standardised
 from hati.stats.series.dependence import (
     equal_persistence,
     likely_step,

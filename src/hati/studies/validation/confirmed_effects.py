@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hati.core import FloatArray, replace
 from hati.design.optimal.basis import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
-from hati.stats.effects.model_terms import added_basis, spanned
+from hati.stats.effects.terms import added_basis, spanned
 from hati.stats.inference.distributions import f_above
 from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Result

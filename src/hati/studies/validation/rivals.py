@@ -24,8 +24,7 @@ from hati.design.optimal.discrimination import (
 )
 from hati.space import Space, sample
 from hati.stats import Term
-from hati.stats.effects.effect_models import BOUND, EffectModels, Effects, likely_models
-from hati.stats.effects.model_probability import SHIFT, moments
+from hati.stats.effects.probable_models import BOUND, SHIFT, EffectModels, Effects, likely_models, moments
 from hati.studies.validation.screened import Runs
 
 _FLOOR = 4.0

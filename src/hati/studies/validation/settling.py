@@ -18,7 +18,7 @@ from hati.design.optimal.coding import Levels, Model
 from hati.design.optimal.search import Replication
 from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
-from hati.stats.effects.model_terms import spanned
+from hati.stats.effects.terms import spanned
 from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Mode, Result
 from hati.studies.validation.confirmed_effects import wald_p_value, within

@@ -24,7 +24,7 @@ from hati.design.optimal.candidates import from_levels
 from hati.design.optimal.coding import Model
 from hati.design.optimal.search import Replication
 from hati.stats import Term
-from hati.stats.effects.effect_models import BOUND, EffectModels, Effects
+from hati.stats.effects.probable_models import BOUND, EffectModels, Effects
 from hati.stats.inference.distributions import normal_tails
 from hati.studies.failures import limit_until_first_success
 from hati.studies.screening.conclusions.warnings import confounded_warning
