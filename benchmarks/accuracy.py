@@ -27,7 +27,7 @@ from benchmarks.markdown import table
 from hati.campaign import campaign
 from hati.core import Budget, FloatArray, Plan, StudyId, generator, replace
 from hati.design import Levels, levels
-from hati.design.suites.suite import leading_options, screening_suite
+from hati.design.suite import leading_options, screening_suite
 from hati.engine import TableEngine
 from hati.stats import explained, ks_distance, stratified_mean
 from hati.studies.screening import (

@@ -41,7 +41,7 @@ from hati.core import (
     StudyId,
     generator,
 )
-from hati.design.suites.suite import Suite, leading_options, screening_suite
+from hati.design.suite import Suite, leading_options, screening_suite
 from hati.engine import TableEngine
 from hati.stats import explained
 from hati.studies.comparison import Question

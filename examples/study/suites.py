@@ -9,7 +9,7 @@ from examples.study.systems import System, numbers
 
 from hati.core import FloatArray, generator
 from hati.design import levels
-from hati.design.suites.suite import Suite, screening_suite
+from hati.design.suite import Suite, screening_suite
 from hati.report import SuiteFigure, suite_figure
 from hati.stats import MeanEstimate, equivalence, ks_distance, mann_whitney, range_covered, stratified_mean
 from hati.studies.suite import MARGIN, SuiteConclusion

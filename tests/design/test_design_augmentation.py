@@ -7,8 +7,8 @@ import pytest
 
 from hati.core import InputError
 from hati.design import aliases, from_generators, letters
-from hati.design.optimal.augmentation import augment, entangled, runs_needed
 from hati.design.optimal.coding import Levels, Model
+from hati.design.optimal.optimal import augment, entangled, runs_needed
 from hati.design.optimal.search import Replication
 from hati.space import Option, Space
 

@@ -25,8 +25,7 @@ from hati.design import (
     resolution,
     word_length_pattern,
 )
-from hati.design.two_level.catalogue import catalogue
-from hati.design.two_level.factorial import from_columns
+from hati.design.two_level.fractions import catalogue, from_columns
 
 SIZES = sorted(catalogue())
 # Sizes that the published list lacks, and without which resolution IV could not be had in so few runs.
@@ -263,5 +262,5 @@ def test_by_resolution_refuses() -> None:
 
 
 def test_importing_reads_no_table() -> None:
-    code = "import hati.design, hati.design.two_level.catalogue as c; assert c.catalogue.cache_info().currsize == 0"
+    code = "import hati.design, hati.design.two_level.fractions as c; assert c.catalogue.cache_info().currsize == 0"
     assert run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hati.design.configurations import unmeasured
-from hati.design.optimal.augmentation import confounded, refine
-from hati.design.optimal.basis import identified, ties
-from hati.design.optimal.candidates import candidates
-from hati.design.optimal.coding import Model, levels
+from hati.design.optimal.coding import Model, candidates, levels
+from hati.design.optimal.information import identified, ties
+from hati.design.optimal.optimal import confounded, refine
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 
 NESTED = Space(

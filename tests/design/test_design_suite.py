@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hati.core import Configuration, InputError
 from hati.design.optimal.coding import levels
-from hati.design.suites.strata import LISTED, population
-from hati.design.suites.suite import Suite, centred_columns, leading_options, runs_for, screening_suite
+from hati.design.population import LISTED, population
+from hati.design.suite import Suite, centred_columns, leading_options, runs_for, screening_suite
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.testing.spaces import spaces
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.design.optimal.basis import basis, independent
-from hati.design.optimal.candidates import candidates
-from hati.design.optimal.coding import INACTIVE, Columns, Model
+from hati.design.optimal.coding import INACTIVE, Columns, Model, candidates
+from hati.design.optimal.information import basis, independent
 from hati.space import Option, Space, parse_formula
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.design.optimal.fit import Information
+from hati.design.optimal.information import Information
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 2))

@@ -21,7 +21,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.design.suites.suite import leading_options, screening_suite
+from hati.design.suite import leading_options, screening_suite
 from hati.space import Option, Space
 from hati.studies.recalibration import residual_shift
 from hati.studies.screening import choose_design, screening, study_id

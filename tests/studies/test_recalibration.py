@@ -17,7 +17,7 @@ from simulated_subject import BENCHMARK, LATENCY, concluded, multiplying, screen
 
 from hati.core import Configuration, InputError, Metric, Observations, Outcome, Run, StudyId, Task, Workload, replace
 from hati.design import configurations, word_length_pattern
-from hati.design.suites.suite import screening_suite
+from hati.design.suite import screening_suite
 from hati.space import Option, Space
 from hati.studies.recalibration import (
     EffectStatus,

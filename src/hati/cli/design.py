@@ -445,7 +445,7 @@ def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[
         InputError: for a file that is not a design, or whose factors are not the options.
     """
     from hati.design import letters, parse_generators
-    from hati.design.names import symbols
+    from hati.design.two_level.matrix import symbols
 
     if text is None:
         return (), ()

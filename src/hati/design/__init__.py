@@ -18,10 +18,17 @@ from hati.design.exchange import (
     write_level_csv,
     write_level_json,
 )
-from hati.design.names import letters, parse_factors
-from hati.design.optimal.augmentation import Augmentation, augment, entangled, runs_needed
-from hati.design.optimal.candidates import Candidates, Reach, candidates, from_levels
-from hati.design.optimal.coding import INACTIVE, Levels, Model, levels, setting_contrasts
+from hati.design.optimal.coding import (
+    INACTIVE,
+    Candidates,
+    Levels,
+    Model,
+    Reach,
+    candidates,
+    from_levels,
+    levels,
+    setting_contrasts,
+)
 from hati.design.optimal.discrimination import (
     DiscriminatingRuns,
     Predictions,
@@ -30,50 +37,66 @@ from hati.design.optimal.discrimination import (
     discrimination,
     predictions,
 )
-from hati.design.optimal.fit import Fit, fitted
-from hati.design.optimal.optimal import Criterion, OptimalDesign, optimal_design
+from hati.design.optimal.information import Fit, fitted
+from hati.design.optimal.optimal import (
+    Augmentation,
+    Criterion,
+    OptimalDesign,
+    augment,
+    entangled,
+    optimal_design,
+    runs_needed,
+)
 from hati.design.optimal.search import Replication
-from hati.design.orthogonal.arrays import array_runs, orthogonal_array
-from hati.design.orthogonal.level_design import (
+from hati.design.orthogonal_arrays import (
     LevelDesign,
     LevelProperties,
+    array_runs,
     check_unconstrained,
     level_configurations,
     level_properties,
+    orthogonal_array,
     strength,
 )
 from hati.design.two_level.aliasing import (
     AliasedEffect,
+    DesignProperties,
     PartialAlias,
+    Word,
     alias_sets,
     aliases,
     clear_interactions,
     partial_aliases,
+    properties,
+    resolution,
+    shortest_words,
+    word_length_pattern,
+    words,
 )
-from hati.design.two_level.balanced import balanced_design
-from hati.design.two_level.blocking import Blocks, blocked
-from hati.design.two_level.catalogue import CatalogueEntry, by_resolution, by_runs, catalogue_sizes
-from hati.design.two_level.factorial import from_generators, full_factorial, parse_generators, regular_fraction
-from hati.design.two_level.foldover import (
+from hati.design.two_level.fractions import (
+    CatalogueEntry,
+    balanced_design,
+    by_resolution,
+    by_runs,
+    catalogue_sizes,
+    from_generators,
+    full_factorial,
+    parse_generators,
+    regular_fraction,
+)
+from hati.design.two_level.hadamard import hadamard, plackett_burman, plackett_burman_sizes
+from hati.design.two_level.matrix import Design, letters, parse_factors
+from hati.design.two_level.runs import (
+    Blocks,
     Estimability,
     Separation,
+    blocked,
     estimability,
     foldover,
     replicated,
     semifoldover,
     separation,
     with_replicated_points,
-)
-from hati.design.two_level.hadamard import hadamard, plackett_burman, plackett_burman_sizes
-from hati.design.two_level.matrix import Design
-from hati.design.two_level.words import (
-    DesignProperties,
-    Word,
-    properties,
-    resolution,
-    shortest_words,
-    word_length_pattern,
-    words,
 )
 
 __all__ = [

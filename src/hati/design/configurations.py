@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, InputError, Place
 from hati.core.wording import listed, suggestion
-from hati.design.names import letters
-from hati.design.optimal.candidates import MOST_LISTED, SAMPLED, Candidates, Reach
-from hati.design.optimal.coding import Levels, levels
-from hati.design.two_level.matrix import Design
+from hati.design.optimal.coding import MOST_LISTED, SAMPLED, Candidates, Levels, Reach, levels
+from hati.design.two_level.matrix import Design, letters
 
 if TYPE_CHECKING:
     from hati.space import Option, Space

@@ -13,11 +13,18 @@ from math import comb
 import numpy as np
 
 from hati.core import InputError, Place
-from hati.design.names import effect_name, separator_of
-from hati.design.orthogonal.level_design import LevelDesign, level_properties
-from hati.design.two_level.aliasing import Indices, clear_interactions, groups, hull, partial_aliases
-from hati.design.two_level.matrix import MOST_FACTORS, Design, check_runs
-from hati.design.two_level.words import Word, shortest_words, word_length_pattern
+from hati.design.orthogonal_arrays import LevelDesign, level_properties
+from hati.design.two_level.aliasing import (
+    Indices,
+    Word,
+    clear_interactions,
+    groups,
+    hull,
+    partial_aliases,
+    shortest_words,
+    word_length_pattern,
+)
+from hati.design.two_level.matrix import MOST_FACTORS, Design, check_runs, effect_name, separator_of
 
 FORMAT = "hati-design-1"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, replace
-from hati.design.suites.suite import Suite, leading_options, runs_for, screening_suite
+from hati.design.suite import Suite, leading_options, runs_for, screening_suite
 from hati.knowledge.entry import Provenance
 from hati.knowledge.runs import SumsOfSquares, Variation, variation
 

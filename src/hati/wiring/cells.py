@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from hati.core import Assignment, Benchmark, Budget, InputError, generator, replace
-from hati.design.suites.suite import Suite, screening_suite
+from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_REPRESENTATIVES,
     REPRESENTATIVES,

@@ -20,7 +20,7 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import counted
-from hati.design.suites.suite import leading_options, runs_for
+from hati.design.suite import leading_options, runs_for
 from hati.space import Space, count
 from hati.studies.suite import SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of

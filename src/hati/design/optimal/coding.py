@@ -1,10 +1,11 @@
-"""Configurations as numbers: positions of settings, and the columns of a linear model, also for many rows quickly."""
+"""Configurations as numbers: settings' positions, columns of a linear model, and the valid ones to choose from."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import FloatArray, InputError, Setting
+from hati.core import Configuration, FloatArray, InputError, Setting
 from hati.stats import Index, Term, interaction_columns
 
 if TYPE_CHECKING:
     from hati.space import Space
+    from hati.space.arrays import ArraySpace
 
 
 Levels = NDArray[np.int16]
@@ -73,7 +75,7 @@ class Model(Struct, frozen=True, dict=True):
     @classmethod
     def of_order(cls, sizes: Sequence[int], order: int) -> Model:
         """All effects up to an order: main effects first, then pairs, and so on."""
-        terms = [term for size in range(1, order + 1) for term in combinations(range(len(sizes)), size)]
+        terms = [term for size in range(1, order + 1) for term in itertools.combinations(range(len(sizes)), size)]
         return cls(tuple(sizes), tuple(terms))
 
     @property
@@ -136,7 +138,7 @@ class Columns(Struct, frozen=True, dict=True):
         found = [(one,) * order]
         for term in self.model.terms:
             parts = [range(self.starts[o] - o, self.starts[o] - o + sizes[o] - 1) for o in term]
-            found += [(*chosen, *(one,) * (order - len(term))) for chosen in product(*parts)]
+            found += [(*chosen, *(one,) * (order - len(term))) for chosen in itertools.product(*parts)]
         return np.array(found, dtype=np.intp).T.copy()
 
     @cached_property
@@ -145,9 +147,9 @@ class Columns(Struct, frozen=True, dict=True):
         found = [0.0]
         bounds = [(c.min(0), c.max(0)) for c in (setting_contrasts(size) for size in self.model.sizes)]
         for term in self.model.terms:
-            for chosen in product(*(range(self.model.sizes[option] - 1) for option in term)):
+            for chosen in itertools.product(*(range(self.model.sizes[option] - 1) for option in term)):
                 sides = [(bounds[o][0][c], bounds[o][1][c]) for o, c in zip(term, chosen, strict=True)]
-                ends = [prod(corner) for corner in product(*sides)]
+                ends = [prod(corner) for corner in itertools.product(*sides)]
                 found.append(float(max(ends) - min(ends)))
         return np.array(found)
 
@@ -182,3 +184,111 @@ class Columns(Struct, frozen=True, dict=True):
         for factor in others:
             found *= main.take(factor, axis=-1)
         return found
+
+
+MOST_LISTED = 20_000
+SAMPLED = 4_000
+
+
+class Reach(StrEnum):
+    """How the valid configurations are known."""
+
+    FREE = "every combination of settings"
+    LISTED = "all valid configurations"
+    SAMPLED = "a uniform sample, and what differs from a run in one option"
+
+
+class Candidates(Struct, frozen=True, dict=True):
+    """What a run may be: ``levels`` are the listed or sampled configurations, none where all are valid."""
+
+    space: Space
+    reach: Reach
+    levels: Levels
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of settings of each option."""
+        return tuple(len(option.settings) for option in self.space.options)
+
+    def draw(self, number: int, rng: np.random.Generator) -> Levels:
+        """That many of the candidates, drawn independently."""
+        if self.reach is Reach.FREE:
+            return rng.integers(0, self.sizes, (number, len(self.sizes))).astype(np.int16)
+        return self.levels[rng.integers(0, len(self.levels), number)]
+
+    def neighbours(self, rows: Levels) -> list[Levels]:
+        """The valid configurations that each configuration becomes by another setting of one active option.
+
+        Options that this deactivates lose their setting, options that it activates get their default.
+
+        Args:
+            rows: shape (configurations, options).
+
+        Returns:
+            For each configuration shape (neighbours, options), all different; not to be written to.
+        """
+        keys = [row.tobytes() for row in rows]
+        missing = [place for place, key in enumerate(keys) if key not in self._neighbours]
+        if missing:
+            found = self._found(rows[missing])
+            self._neighbours.update(zip((keys[place] for place in missing), found, strict=True))
+        return [self._neighbours[key] for key in keys]
+
+    @cached_property
+    def _neighbours(self) -> dict[bytes, Levels]:
+        """Those that were found: an exchange asks for a run's again in every pass."""
+        return {}
+
+    @cached_property
+    def _arrays(self) -> ArraySpace:
+        from hati.space.arrays import ArraySpace
+
+        return ArraySpace(self.space)
+
+    def _found(self, rows: Levels) -> list[Levels]:
+        """The same, computed in one array of all moves."""
+        options = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        places = np.concatenate([np.arange(size) for size in self.sizes])
+        owners, moves = np.nonzero(rows[:, options] != INACTIVE)
+        moved = rows[owners]
+        moved[np.arange(len(moves)), options[moves]] = places[moves]
+        moved = self._arrays.canonical(moved)
+        kept = self._arrays.valid(moved) & np.any(moved != rows[owners], axis=1)
+        moved = moved[kept]
+        moved.flags.writeable = False
+        return np.split(moved, np.searchsorted(owners[kept], np.arange(1, len(rows))))
+
+
+def candidates(space: Space, rng: np.random.Generator) -> Candidates:
+    """The candidates of a space: all valid configurations up to ``MOST_LISTED``, otherwise a uniform sample.
+
+    Raises:
+        InputError: where there is no option or no valid configuration, or the constraints are too entangled to count.
+    """
+    from hati.space import count, enumerate_configurations, sample
+
+    if not space.options:
+        raise InputError("the space has no options", fix="list some under [options]")
+    if not space.constraints and all(option.active_if is None for option in space.options):
+        return Candidates(space, Reach.FREE, np.empty((0, len(space.options)), dtype=np.int16))
+    total = count(space)
+    if not total:
+        raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
+    if total <= MOST_LISTED:
+        return Candidates(space, Reach.LISTED, levels(list(enumerate_configurations(space)), space))
+    return Candidates(space, Reach.SAMPLED, np.unique(levels(sample(space, SAMPLED, rng), space), axis=0))
+
+
+def from_levels(rows: Levels, space: Space) -> tuple[Configuration, ...]:
+    """The configurations whose ``levels`` these are, shape (configurations, options)."""
+    return tuple(space.complete(_settings(row, space)) for row in rows)
+
+
+def combinations(space: Space) -> int:
+    """How many combinations of settings there are, valid or not."""
+    return prod(len(option.settings) for option in space.options)
+
+
+def _settings(row: Sequence[int] | Levels, space: Space) -> dict[str, Setting]:
+    places = zip(space.options, row, strict=True)
+    return {option.name: option.settings[place] for option, place in places if place != INACTIVE}

@@ -12,10 +12,8 @@ from msgspec import Struct
 from threadpoolctl import threadpool_limits
 
 from hati.core import FloatArray
-from hati.design.optimal.basis import Basis
-from hati.design.optimal.candidates import Candidates, Reach
-from hati.design.optimal.coding import Levels
-from hati.design.optimal.fit import Information
+from hati.design.optimal.coding import Candidates, Levels, Reach
+from hati.design.optimal.information import Basis, Information
 from hati.stats import Index
 
 

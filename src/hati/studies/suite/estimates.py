@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
-from hati.design.suites.suite import Suite
+from hati.design.suite import Suite
 from hati.stats import Index
 from hati.stats.samples.intervals import MeanEstimate, assisted_mean, stratified_mean, stratum_means
 from hati.stats.samples.weighted import (

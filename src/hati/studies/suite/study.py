@@ -24,7 +24,7 @@ from hati.core import (
     generator,
 )
 from hati.design.configurations import run_order
-from hati.design.suites.suite import Suite, centred_columns, screening_suite
+from hati.design.suite import Suite, centred_columns, screening_suite
 from hati.space import Space, count, enumerate_configurations, sample
 from hati.studies.failures import limit_until_first_success
 from hati.studies.suite.conclusion import Agreement, StratumEstimate, SuiteConclusion, SuiteScale

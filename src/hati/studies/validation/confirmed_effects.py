@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, replace
-from hati.design.optimal.basis import Identified
+from hati.design.optimal.information import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.effects.terms import added_basis, spanned
 from hati.stats.inference.distributions import f_above

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from hati.core import generator
 from hati.design.configurations import unmeasured
-from hati.design.optimal.augmentation import refine
-from hati.design.optimal.candidates import Candidates
-from hati.design.optimal.coding import Levels
+from hati.design.optimal.coding import Candidates, Levels
+from hati.design.optimal.optimal import refine
 from hati.space import Space
 from hati.stats import POWER, Term, fewest_runs, normal_quantile
 from hati.studies.screening.analysis.model import EffectContrast

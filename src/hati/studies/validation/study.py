@@ -19,9 +19,8 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import listed
-from hati.design.optimal.augmentation import confounded, runs_needed
-from hati.design.optimal.candidates import from_levels
-from hati.design.optimal.coding import Model
+from hati.design.optimal.coding import Model, from_levels
+from hati.design.optimal.optimal import confounded, runs_needed
 from hati.design.optimal.search import Replication
 from hati.stats import Term
 from hati.stats.effects.probable_models import BOUND, EffectModels, Effects

@@ -28,8 +28,7 @@ from hati.design import (
     regular_fraction,
     resolution,
 )
-from hati.design.names import symbols
-from hati.design.two_level.matrix import Matrix
+from hati.design.two_level.matrix import Matrix, symbols
 from hati.studies.screening.conclusion import DesignSummary
 
 _FULL = 1_000_000

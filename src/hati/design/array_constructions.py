@@ -12,8 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.design.optimal.coding import Levels
-from hati.design.orthogonal.galois import Table, digits_of, field, prime_power
-from hati.design.two_level.hadamard import hadamard, reachable_orders
+from hati.design.two_level.hadamard import Table, digits_of, field, hadamard, prime_power, reachable_orders
 
 _MOST_FIELD = 49
 _MOST_HADAMARD = 128

@@ -1,16 +1,24 @@
-"""Full factorials and regular fractions: from columns and from generators."""
+"""Full factorials and their fractions: regular, of minimum aberration by a table, and randomly balanced.
+
+The table (``catalogue.csv``) holds for each size the generated factors' columns and nothing that can be recomputed.
+It is package data, read once when first needed: the one thing that this room reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError
-from hati.design.names import separator_of, symbols
-from hati.design.two_level.matrix import MOST_RUNS, Design, Matrix, check_factors
+from hati.design.optimal.coding import Levels
+from hati.design.two_level.aliasing import resolution as resolution_of
+from hati.design.two_level.matrix import MOST_RUNS, Design, Matrix, check_factors, separator_of, symbols
 
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-"})
 
@@ -191,3 +199,127 @@ def _solve(base: list[str], recipes: dict[str, tuple[int, tuple[str, ...]]]) -> 
                 column = column.times(columns[word])
             columns[name] = column
     return columns
+
+
+class CatalogueEntry(Struct, frozen=True):
+    """One size that can be had: the runs, and the resolution of the best design (None: the full factorial)."""
+
+    factors: int
+    runs: int
+    resolution: int | None
+
+
+def by_runs(factors: Sequence[str], runs: int) -> Design:
+    """The design of minimum aberration in that many runs; the full factorial where these are all there are.
+
+    The first log2(runs) factors are the base.
+
+    Raises:
+        InputError: for a size that the table lacks, with the nearest that it has.
+    """
+    factors = tuple(factors)
+    check_factors(factors)
+    if runs == 2 ** len(factors):
+        return full_factorial(factors)
+    generated = catalogue().get((len(factors), runs))
+    if generated is None:
+        raise InputError(
+            f"the table has no design of {len(factors)} factors in {runs} runs", fix=_nearest(factors, runs)
+        )
+    return from_columns(factors, runs.bit_length() - 1, generated)
+
+
+def by_resolution(factors: Sequence[str], resolution: int) -> Design:
+    """The design of the table with the fewest runs that has at least that resolution.
+
+    Raises:
+        InputError: for a resolution below three, or one that no design up to 2^20 runs has.
+    """
+    factors = tuple(factors)
+    check_factors(factors)
+    if resolution < 3:
+        raise InputError(f"a resolution of {resolution} does not distinguish main effects", fix="use 3 or more")
+    for entry in catalogue_sizes(len(factors)):
+        if entry.resolution is None or entry.resolution >= resolution:
+            return by_runs(factors, entry.runs)
+    raise InputError(
+        f"the table has no design of {len(factors)} factors and resolution {resolution}",
+        fix=f"it has {_sizes(len(factors))}",
+    )
+
+
+@cache
+def catalogue_sizes(factors: int) -> tuple[CatalogueEntry, ...]:
+    """The sizes that can be had for so many factors, by runs; the full factorial last, up to 2^20 runs."""
+    names = tuple(f"x{i}" for i in range(factors))
+    fractions = [
+        CatalogueEntry(factors, runs, resolution_of(from_columns(names, runs.bit_length() - 1, generated)))
+        for (count, runs), generated in sorted(catalogue().items())
+        if count == factors
+    ]
+    full = [CatalogueEntry(factors, 2**factors, None)] if 1 <= factors <= MOST_RUNS.bit_length() - 1 else []
+    return (*fractions, *full)
+
+
+@cache
+def catalogue() -> Mapping[tuple[int, int], tuple[int, ...]]:
+    """The table: (factors, runs) to the generated factors' columns, as numbers in Yates order."""
+    text = resources.files("hati.design").joinpath("catalogue.csv").read_text(encoding="utf-8")
+    rows = [line.split(",") for line in text.splitlines() if line and not line.startswith("#")]
+    return MappingProxyType(
+        {(int(factors), int(runs)): tuple(map(int, columns.split())) for factors, runs, columns in rows[1:]}
+    )
+
+
+def _nearest(factors: tuple[str, ...], runs: int) -> str:
+    sizes = [entry.runs for entry in catalogue_sizes(len(factors))]
+    below = [size for size in sizes if size < runs][-1:]
+    above = [size for size in sizes if size > runs][:1]
+    if not sizes:
+        return "give generators"
+    return f"the nearest that it has: {' and '.join(str(size) for size in below + above)} runs; or give generators"
+
+
+def _sizes(factors: int) -> str:
+    entries = [f"{entry.runs} runs (resolution {entry.resolution})" for entry in catalogue_sizes(factors)]
+    return ", ".join(entries) or "none for this number of factors"
+
+
+_TRIES = 150
+_SWAPS = 1_000
+
+
+def balanced_design(factors: int, runs: int, rng: np.random.Generator) -> Levels:
+    """Distinct rows whose columns hold both settings equally often, shape (runs, factors).
+
+    Columns are random permutations; of 150 such designs the one whose main effects are least correlated is taken
+    (sum of squared correlations). In a regular fraction an omitted interaction biases an effect by its full size; here
+    it is spread over all effects and seen in the residuals (random balance: Satterthwaite 1959).
+
+    Raises:
+        InputError: for no factors, fewer than two runs, or more runs than half of all combinations.
+    """
+    if factors < 1 or runs < 2 or 2 * runs > 2**factors:  # two settings
+        raise InputError(f"no balanced design has {factors} factors and {runs} runs", fix="run the full factorial")
+    column = np.arange(runs, dtype=np.int16) % 2
+    chosen, least = None, np.inf
+    for _ in range(_TRIES):
+        levels = _distinct(rng.permuted(np.tile(column, (factors, 1)), axis=1).T, rng)
+        signs = 2.0 * levels - 1.0
+        correlated = float(np.sum(np.square(signs.T @ signs)))
+        if correlated < least:
+            chosen, least = levels, correlated
+    assert chosen is not None
+    return chosen
+
+
+def _distinct(levels: Levels, rng: np.random.Generator) -> Levels:
+    """The same columns' settings with equal rows made different, by exchanges within a column."""
+    for _ in range(_SWAPS):
+        _, first = np.unique(levels, axis=0, return_index=True)
+        if len(first) == len(levels):
+            break
+        twice = np.setdiff1d(np.arange(len(levels)), first)
+        factor, other = int(rng.integers(levels.shape[1])), int(rng.integers(len(levels)))
+        levels[[twice[0], other], factor] = levels[[other, twice[0]], factor]
+    return levels

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, InputError
 from hati.design.optimal.coding import INACTIVE, Levels, Model, levels
-from hati.design.suites.balance import Pool, balanced, discrepancy, reference_levels
-from hati.design.suites.strata import LISTED, Population, population
+from hati.design.population import LISTED, Pool, Population, balanced, discrepancy, population, reference_levels
 from hati.space import Space, count
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Orthogonal arrays of factors with any numbers of settings."""

@@ -1,1 +1,0 @@
-"""Few configurations that stand for a whole space."""
