@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from hati.render.drawing import chart_script
+from hati.render.charts import chart_script
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from hati.core.wording import visible
 from hati.render import print_document, print_table, table_csv, table_json, table_markdown, table_text, to_json
-from hati.render.visible import visible
 from hati.report import Align, Column, Shown, Table, screening_document, screening_json
 
 TABLE = Table(

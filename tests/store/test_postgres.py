@@ -11,7 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-import hati.store.postgresql as postgresql
+import hati.store.databases as postgresql
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, open_store, read_store
 from hati.store.opening import database, upgrade

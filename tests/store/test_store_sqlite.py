@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from hati.store.sqlite import Sqlite
+from hati.store.databases import Sqlite
 
 
 class Contended:

@@ -224,6 +224,6 @@ def say(message: str) -> None:
 
     What programs and files are quoted with may hold anything: it is shown, and does nothing else.
     """
-    from hati.render.visible import visible
+    from hati.core.wording import visible
 
     print("\n".join(map(visible, message.split("\n"))), file=sys.stderr, flush=True)  # noqa: T201  # plain, so that it is quick and nothing can go wrong

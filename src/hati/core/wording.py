@@ -1,9 +1,10 @@
 """Words for people: numbers and names in sentences, the name that a wrong one was meant to be, cells of
-spreadsheets.
+spreadsheets. Names and settings come from users: what they hold must show, and do nothing else (`visible`).
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -91,3 +92,18 @@ def unguarded(text: str) -> str:
 def _is_formula(text: str) -> bool:
     text = text.lstrip(_QUOTE)
     return text.startswith(_ALWAYS) or (text.startswith(_SIGNS) and not _OF_FORMULAS.isdisjoint(text))
+
+
+def visible(text: str) -> str:
+    r"""The text as one line that only shows: control and direction characters are written as escapes.
+
+    >>> visible("line\nbreak")
+    'line\\nbreak'
+    """
+    return "".join(c if c == " " or c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    if unicodedata.category(character) == "Zs":
+        return " "
+    return character.encode("unicode_escape").decode("ascii")

@@ -11,19 +11,17 @@ from hati.harness.runs import (
     Allocation,
     Costs,
     QuantilePrecision,
+    RunPlan,
+    SteadyRun,
     Sufficiency,
+    SufficientRun,
     allocation,
     best_observations,
     costs_of,
-    runs_for,
-    sufficiency,
-)
-from hati.harness.samples import (
-    RunPlan,
-    SteadyRun,
-    SufficientRun,
     run_plan,
+    runs_for,
     steady_runs,
+    sufficiency,
     sufficient_runs,
 )
 from hati.harness.steady import TOLERANCE, State, Steadiness, leading, steadiness, warmup

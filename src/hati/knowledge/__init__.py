@@ -4,13 +4,15 @@ Concluded values come in as plain types, entries come out: each with the study t
 preferred to others. Nothing here reads a store or a clock.
 """
 
-from hati.knowledge.entry import Entry, Provenance, age_text
 from hati.knowledge.runs import (
     FEWEST_LEFT,
+    Entry,
     KnownWarmUp,
+    Provenance,
     SumsOfSquares,
     TimedRuns,
     Variation,
+    age_text,
     by_cost,
     variation,
     warm_up_of,

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, replace
 from hati.design.suite import Suite, leading_options, runs_for, screening_suite
-from hati.knowledge.entry import Provenance
-from hati.knowledge.runs import SumsOfSquares, Variation, variation
+from hati.knowledge.runs import Provenance, SumsOfSquares, Variation, variation
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -1,4 +1,8 @@
-"""What all charts share: sizes, type, labels and axes. Imports Altair: see `charts` for when that is."""
+"""What all charts share: colours, sizes, type, labels and axes. Imports Altair: see `charts` for when that is.
+
+Colour-blind readers can tell the colours apart, and they stand out on white and on dark grey (Okabe and Ito 2008).
+Colour is never the only sign: what is important also differs in shape or is labelled.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,16 @@ from typing import Any
 
 import altair as alt
 
-from hati.render import palette
+IMPORTANT = "#d55e00"
+ALIASED = "#cc79a7"
+NOT_SHOWN = "#8b95a1"
+FIRST = "#0072b2"
+SECOND = "#e69f00"
+RULE = "#009e73"
+REPETITIONS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8b95a1", "#f0e442")
+INK = "#24292f"
+GRID = "#e3e7ec"
+
 
 Chart = alt.LayerChart | alt.FacetChart | alt.ConcatChart
 
@@ -38,22 +51,20 @@ def looks(title: str, *reading: str) -> dict[str, Any]:
     config = alt.Config(
         font=_FONT,
         aria=False,  # the page describes each chart as a whole
-        title=alt.TitleConfig(
-            fontSize=15, fontWeight=600, color=palette.INK, subtitleFontSize=12, subtitleColor=palette.INK
-        ),
+        title=alt.TitleConfig(fontSize=15, fontWeight=600, color=INK, subtitleFontSize=12, subtitleColor=INK),
         axis=alt.AxisConfig(
             labelFontSize=11,
             titleFontSize=12,
             titleFontWeight="normal",
-            labelColor=palette.INK,
-            titleColor=palette.INK,
-            gridColor=palette.GRID,
-            domainColor=palette.NOT_SHOWN,
-            tickColor=palette.NOT_SHOWN,
+            labelColor=INK,
+            titleColor=INK,
+            gridColor=GRID,
+            domainColor=NOT_SHOWN,
+            tickColor=NOT_SHOWN,
             labelLimit=260,
         ),
-        legend=alt.LegendConfig(labelFontSize=12, titleFontSize=12, labelColor=palette.INK, titleColor=palette.INK),
-        text=alt.MarkConfig(fontSize=11, color=palette.INK),
+        legend=alt.LegendConfig(labelFontSize=12, titleFontSize=12, labelColor=INK, titleColor=INK),
+        text=alt.MarkConfig(fontSize=11, color=INK),
         view=alt.ViewConfig(stroke=None),
     )
     return {"title": heading, "background": "white", "padding": 12, "config": config}

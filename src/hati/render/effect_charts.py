@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from hati.render import palette
+from hati.render import chart_style as style
 from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, looks, plain, rows, titled
 from hati.report import (
     ALIASED,
@@ -100,9 +100,7 @@ def _points(figure: EffectFigure) -> list[dict[str, Any]]:
 
 
 def _threshold(size: float) -> alt.Chart:
-    line: alt.Chart = alt.Chart(data([{"size": size}])).mark_rule(
-        color=palette.RULE, strokeDash=[6, 4], strokeWidth=1.5
-    )
+    line: alt.Chart = alt.Chart(data([{"size": size}])).mark_rule(color=style.RULE, strokeDash=[6, 4], strokeWidth=1.5)
     return line
 
 
@@ -140,9 +138,7 @@ def _size_axis(figure: EffectFigure) -> dict[str, Any]:
 
 
 def _colour() -> alt.Color:
-    scale = alt.Scale(
-        domain=[IMPORTANT, ALIASED, NOT_SHOWN], range=[palette.IMPORTANT, palette.ALIASED, palette.NOT_SHOWN]
-    )
+    scale = alt.Scale(domain=[IMPORTANT, ALIASED, NOT_SHOWN], range=[style.IMPORTANT, style.ALIASED, style.NOT_SHOWN])
     return alt.Color("verdict:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
 
 
@@ -165,7 +161,7 @@ _PANEL = 170
 _COLUMNS = 3
 _SETTINGS = ["first setting", "second setting", "further settings"]
 _SHAPES = ["circle", "square", "diamond"]
-_COLOURS = [palette.FIRST, palette.SECOND, palette.NOT_SHOWN]
+_COLOURS = [style.FIRST, style.SECOND, style.NOT_SHOWN]
 
 
 def main_effects_chart(figure: MainEffectsFigure) -> Chart:
@@ -174,7 +170,7 @@ def main_effects_chart(figure: MainEffectsFigure) -> Chart:
     title = titled(f"mean {figure.metric}", figure.unit)
     base = alt.Chart(data(_settings(figure, names))).encode(y=rows(names))
     x = alt.X("mean:Q", title=title, scale=alt.Scale(domain=_domain(figure), nice=False), axis=alt.Axis(tickCount=8))
-    link = base.mark_rule(color=palette.NOT_SHOWN, strokeWidth=2).encode(x=alt.X("min(mean):Q"), x2="max(mean):Q")
+    link = base.mark_rule(color=style.NOT_SHOWN, strokeWidth=2).encode(x=alt.X("min(mean):Q"), x2="max(mean):Q")
     intervals = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=5, opacity=0.35)
@@ -198,9 +194,7 @@ def main_effects_chart(figure: MainEffectsFigure) -> Chart:
         named.transform_filter(alt.datum.side == "high").mark_text(align="left", dx=8, limit=110),
     ]
     centre = (
-        alt.Chart(data([{"mean": figure.mean}]))
-        .mark_rule(strokeDash=[3, 3], color=palette.NOT_SHOWN)
-        .encode(x="mean:Q")
+        alt.Chart(data([{"mean": figure.mean}])).mark_rule(strokeDash=[3, 3], color=style.NOT_SHOWN).encode(x="mean:Q")
     )
     return alt.layer(
         centre,
@@ -255,7 +249,7 @@ def run_order_chart(figure: RunOrder) -> Chart:
         scale = alt.Scale(zero=False, padding=12)
     colour = alt.Color(
         "repetition:N",
-        scale=alt.Scale(range=list(palette.REPETITIONS)),
+        scale=alt.Scale(range=list(style.REPETITIONS)),
         sort=[str(i + 1) for i in range(repeated)],
         legend=alt.Legend(orient="top", title="repetition", titleOrient="left") if repeated > 1 else None,
     )

@@ -13,10 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hati.render.chart_library import missing_charts
-from hati.render.charts import charts_of, specification
-from hati.render.drawing import Drawing, ImageKind, chart_script, draw
-from hati.render.visible import visible
+from hati.core.wording import visible
+from hati.render.charts import Drawing, ImageKind, chart_script, charts_of, draw, missing_charts, specification
 from hati.report import Align, Chart, cell_text
 
 if TYPE_CHECKING:

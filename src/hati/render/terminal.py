@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from hati.render.visible import visible
+from hati.core.wording import visible
 from hati.report import (
     ALIASED,
     IMPORTANT,

@@ -4,9 +4,9 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 ``record`` returns. Tables are made and upgraded by the migrations when a store is opened.
 """
 
-from hati.store.events import Span
 from hati.store.merging import Count, Merged, count_merge, merge, source_store
 from hati.store.opening import find_store, open_store, read_store
+from hati.store.rows import Span
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
 __all__ = [

@@ -14,11 +14,10 @@ from msgspec import Struct
 from sqlalchemy import Engine
 
 from hati.core import InputError, Run, digest
-from hati.store.database import Database, damaged
+from hati.store.databases import Database, Sqlite, damaged
 from hati.store.opening import database, kept_if_usable, migrate, revision_of
 from hati.store.schema import HEAD
 from hati.store.sql import SqlStore, StudyRecord
-from hati.store.sqlite import Sqlite
 
 _BUSY_SECONDS = 10
 _READ = "SELECT count(*) FROM sqlite_master"

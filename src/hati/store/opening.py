@@ -12,11 +12,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
-from hati.store.database import Database, explained
-from hati.store.postgresql import Postgresql
+from hati.store.databases import Database, Postgresql, Sqlite, explained
 from hati.store.schema import HEAD, metadata
 from hati.store.sql import SqlStore
-from hati.store.sqlite import Sqlite
 
 _REVISION = re.compile(r"[0-9]{4}")
 _URLS = "write a file's path, sqlite:///FILE or postgresql://USER@HOST/DATABASE"

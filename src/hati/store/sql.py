@@ -26,9 +26,8 @@ from hati.core import (
     sampled,
 )
 from hati.store import schema
-from hati.store.database import UNREADABLE, Database, Insertion, damaged, explained
-from hati.store.events import Span, add_events, read_events, read_spans
-from hati.store.rows import checksum, read_run, run_rows, verify
+from hati.store.databases import UNREADABLE, Database, Insertion, damaged, explained
+from hati.store.rows import Span, add_events, checksum, read_events, read_run, read_spans, run_rows, verify
 
 _TASK = re.compile(r"[0-9a-f]{16,}")
 

@@ -1,0 +1,410 @@
+"""Kinds of databases: what differs between SQLite's file and PostgreSQL, and what either complains of."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sqlite3
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
+from sqlalchemy.engine import URL, Dialect
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
+
+
+class Insertion(Struct, frozen=True):
+    """An insertion that is compiled once: for every row SQLAlchemy would take as long again as the database."""
+
+    statement: str
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, engine: Engine, statement: Insert, table: Table, *given: str) -> Insertion:
+        """That of a table's rows, whose ``given`` columns the database fills in."""
+        keys = [column.name for column in table.columns if column.name not in given]
+        compiled = statement.compile(engine, column_keys=keys)
+        return cls(str(compiled), tuple(compiled.positiontup or ()))
+
+    def values(self, row: Mapping[str, object]) -> tuple[object, ...]:
+        """A row's values in the order of the statement."""
+        return tuple(row[name] for name in self.columns)
+
+    def all(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert rows."""
+        connection.exec_driver_sql(self.statement, list(map(self.values, rows)))
+
+
+class Database(ABC):
+    """Where a store is, by the ``name`` that people are told: no name holds a password."""
+
+    name: str
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that it writes on this machine."""
+        return ()
+
+    @abstractmethod
+    def missing(self) -> bool:
+        """Whether there is nothing to connect to."""
+
+    @abstractmethod
+    def engine(self) -> Engine:
+        """What makes connections."""
+
+    @abstractmethod
+    def prepare(self, connection: Connection) -> None:
+        """See that no other process changes tables until this connection's transaction ends."""
+
+    @abstractmethod
+    def settle(self, connection: Connection) -> None:
+        """Undo what ``prepare`` changed of the connection, after the transaction."""
+
+    @abstractmethod
+    def insert_missing(self, table: Table) -> Insert:
+        """An insertion that leaves alone what is there already."""
+
+    @abstractmethod
+    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+        """Insert a run unless there is one of its task; its number, or None where there is."""
+
+    def rescued(self, engine: Engine) -> HatiError | None:  # noqa: ARG002 - only files can be lost
+        """Keep elsewhere what is open, where the name leads to something else by now, and say where; else None."""
+        return None
+
+    @abstractmethod
+    def told(self, error: DBAPIError) -> HatiError:
+        """What the user can mend, of what the database complains of."""
+
+
+@contextmanager
+def explained(database: Database) -> Iterator[None]:
+    """Turn a database's errors into errors with a fix.
+
+    Raises:
+        MeasurementError: where nothing can be kept for now: the disk is full, the database locked, the server away.
+        InputError: where the store cannot be opened, read or written.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        raise database.told(error) from error
+
+
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, HatiError)
+"""What reading a row raises that was written otherwise, or by nobody."""
+
+
+def damaged(name: str, row: str, reason: object, remedy: str = "") -> MeasurementError:
+    """That a row of a store cannot be what was written."""
+    fix = f"restore the store from a copy{remedy and f', or {remedy}'}"
+    return MeasurementError(f"the store {name} is damaged: {row} is not as it was written ({reason})", fix=fix)
+
+
+_BUSY_SECONDS = 30
+_BETWEEN_TRIES = 0.01
+"""Seconds."""
+
+
+class Sqlite(Database):
+    """A file, or memory where the URL names none."""
+
+    def __init__(self, url: URL, name: str) -> None:
+        self._url = url
+        self.file = Path(url.database) if url.database else None
+        self.name = name
+        self._opened: tuple[int, int] | None = None
+
+    @classmethod
+    def at(cls, file: Path, name: str | None = None) -> Sqlite:
+        """The file at a path, by another name where one is given."""
+        return cls(URL.create("sqlite", database=str(file)), name or str(file))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its own, and those that SQLite has beside it meanwhile."""
+        if self.file is None:
+            return ()
+        return tuple(self.file.with_name(f"{self.file.name}{end}") for end in ("", "-wal", "-shm", "-journal"))
+
+    def missing(self) -> bool:
+        """Whether there is no file."""
+        return self.file is not None and not self.file.exists()
+
+    def engine(self) -> Engine:
+        """What makes connections."""
+        engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS})
+        event.listen(engine, "connect", _set_pragmas)
+        event.listen(engine, "connect", self._note)
+        return engine
+
+    def prepare(self, connection: Connection) -> None:
+        """Begin to write: others wait, or have written already.
+
+        A table's constraints are changed by making it anew, during which others refer to none.
+        """
+        _write_ahead(connection)
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # nor can this
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def settle(self, connection: Connection) -> None:
+        """What refers to nothing is refused again."""
+        connection.exec_driver_sql("PRAGMA foreign_keys=ON")
+
+    def insert_missing(self, table: Table) -> Insert:
+        """An insertion that leaves alone what is there already."""
+        from sqlalchemy.dialects.sqlite import insert
+
+        return insert(table).on_conflict_do_nothing()
+
+    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+        """Insert a run unless there is one of its task; RETURNING needs a newer SQLite than some systems have."""
+        done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
+        return int(done.lastrowid) if done.rowcount else None
+
+    def rescued(self, engine: Engine) -> HatiError | None:
+        """Write what the open file holds into a new one beside it, where it was deleted or replaced."""
+        if self.file is None or self._opened is None or _identity(self.file) == self._opened:
+            return None
+        with engine.connect() as connection:
+            return self._copied(self.file, connection.connection.driver_connection)
+
+    def _copied(self, file: Path, source: object) -> HatiError:
+        assert isinstance(source, sqlite3.Connection)
+        lost = f"the store {self.name} was deleted or replaced while it was measured into"
+        place = None
+        try:
+            place = _free(file)
+            with closing(sqlite3.connect(place)) as target:
+                source.backup(target)
+        except (OSError, sqlite3.Error) as error:
+            if place is not None:
+                place.unlink(missing_ok=True)
+            return MeasurementError(f"{lost}, and what it held cannot be kept: {error}", fix="start again")
+        return MeasurementError(
+            f"{lost}; what it held is in {place}", fix=f"put it into a store by `hati import {place}`"
+        )
+
+    def _note(self, _connection: object, _record: object) -> None:
+        """Which file was opened first."""
+        if self.file is not None and self._opened is None:
+            self._opened = _identity(self.file)
+
+    def told(self, error: DBAPIError) -> HatiError:
+        """What the user can mend."""
+        return self.refused(str(error.orig))
+
+    def refused(self, reason: str) -> HatiError:
+        """What the user can mend, by what SQLite says."""
+        if "full" in reason or "disk I/O error" in reason:
+            return MeasurementError(
+                f"the store {self.name} cannot be written: {reason}",
+                fix="free some space there and start again: what was recorded is kept",
+            )
+        if "malformed" in reason or "Could not decode" in reason:
+            return damaged(self.name, "a row or a table", reason)
+        if "locked" in reason:
+            return MeasurementError(
+                f"the store {self.name} stays locked by another program",
+                fix="end that program, or give another --store",
+            )
+        if self.file is not None and not self.file.parent.is_dir():
+            return InputError(
+                f"the store {self.name} cannot be made: there is no folder {self.file.parent}",
+                fix="make it, or name another place by --store",
+            )
+        if "readonly" in reason or "unable to open" in reason:
+            return InputError(
+                f"the store {self.name} cannot be written: {reason}",
+                fix="give yourself the right to write there, or name another place by --store",
+            )
+        return InputError(
+            f"the store {self.name} cannot be used: {reason}",
+            fix="is it a store of Hati's? another can be named by --store",
+        )
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _free(lost: Path) -> Path:
+    """A file that is not there yet, beside one that is lost; not its own name, beside which SQLite's files may be left.
+
+    Raises:
+        OSError: where none can be made.
+    """
+    folder = lost.parent
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="hati-"))
+    for number in itertools.count(1):
+        place = folder / f"{lost.stem}-rescued{f'-{number}' if number > 1 else ''}{lost.suffix}"
+        with suppress(FileExistsError):
+            place.touch(exist_ok=False)
+            return place
+    raise AssertionError
+
+
+def _write_ahead(connection: Connection) -> None:
+    """Set the journal's mode, which is kept in the file, and cannot be set in a transaction.
+
+    Where others do so at the same time SQLite tells at once that the file is locked, whatever the timeout.
+    """
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() >= until:
+                raise
+            time.sleep(_BETWEEN_TRIES)  # nothing tells when the other one is done
+        else:
+            return
+
+
+def _set_pragmas(connection: object, _record: object) -> None:
+    # With WAL, synchronous=NORMAL keeps commits through the death of any process, and costs no fsync between two runs.
+    cursor = connection.cursor()  # type: ignore[attr-defined]  # a DBAPI connection
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+_PATIENCE_SECONDS = 10
+_RESTART_SECONDS = 30
+_PAUSE_SECONDS = 0.2
+_MIGRATING = 0x68617469
+"""The advisory lock that processes of Hati take before they change tables: "hati" in ASCII."""
+_ELSEWHERE = "or name another store by --store"
+_GOES_ON = "what was recorded is kept, and the same command goes on from there"
+_OUT_OF_ROOM = {"53100", "53200", "53300", "53400"}
+"""disk_full, out_of_memory, too_many_connections, configuration_limit_exceeded: appendix A of PostgreSQL's manual."""
+_LOCKED = {"55P03", "40P01", "57014"}
+"""lock_not_available, deadlock_detected, query_canceled."""
+_FORBIDDEN = {"42501", "25006"}
+"""insufficient_privilege, read_only_sql_transaction."""
+_SIGN_IN = "give the right password in PGPASSWORD or ~/.pgpass"
+_FIXES = {
+    "password": _SIGN_IN,
+    "authentication": _SIGN_IN,
+    "pg_hba.conf": f"let this user and machine in there, {_ELSEWHERE}",
+    "does not exist": f"make it, as by createuser or createdb, {_ELSEWHERE}",
+    "connection option": "what stands behind ? in a URL are options of libpq",
+}
+"""What to do, by a word of what is said where a connection is refused for good: there is no SQLSTATE then."""
+_NOISE = re.compile(r"^connection (failed|is bad): (.* FATAL: )?| Is the server running .*$")
+
+
+class Postgresql(Database):
+    """A database of a server, or a schema in it where the URL's options name one."""
+
+    def __init__(self, url: URL) -> None:
+        self._url = url.set(drivername="postgresql+psycopg")
+        shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
+        self.name = shown.render_as_string()
+
+    def missing(self) -> bool:
+        """Never: what is wrong with the server is told when it is connected to."""
+        return False
+
+    def engine(self) -> Engine:
+        """What makes connections; one that died between two runs is made anew."""
+        try:
+            import psycopg  # noqa: F401  # tells whether it is there
+        except ImportError as error:
+            raise NotInstalledError(
+                "a store in PostgreSQL needs psycopg, which is not installed",
+                fix="install it: pip install 'hati[postgres]'",
+            ) from error
+        defaults: dict[str, object] = {"connect_timeout": _PATIENCE_SECONDS, "fallback_application_name": "hati"}
+        arguments = {name: value for name, value in defaults.items() if name not in self._url.query}
+        engine = create_engine(self._url, connect_args=arguments, pool_pre_ping=True, paramstyle="format")
+        event.listen(engine, "do_connect", _Reconnection())
+        return engine
+
+    def prepare(self, connection: Connection) -> None:
+        """Wait for other processes that make or upgrade tables."""
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
+
+    def settle(self, _: Connection) -> None:
+        """The lock ended with the transaction."""
+
+    def insert_missing(self, table: Table) -> Insert:
+        """An insertion that leaves alone what is there already."""
+        from sqlalchemy.dialects.postgresql import insert
+
+        statement = insert(table).on_conflict_do_nothing()
+        return statement.returning(table.c.number) if "number" in table.c else statement
+
+    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+        """Insert a run unless there is one of its task."""
+        number: int | None = connection.exec_driver_sql(insertion.statement, insertion.values(row)).scalar()
+        return number
+
+    def told(self, error: DBAPIError) -> HatiError:
+        """What the user can mend."""
+        state = getattr(error.orig, "sqlstate", None) or ""
+        if not state and not error.connection_invalidated:
+            return self._unopened(_NOISE.sub("", " ".join(str(error.orig).split())))
+        said = getattr(getattr(error.orig, "diag", None), "message_primary", None) or str(error.orig)
+        reason = " ".join(said.split())
+        if state in _OUT_OF_ROOM:
+            return MeasurementError(
+                f"the store {self.name} cannot be written: {reason}", fix=f"make room there: {_GOES_ON}"
+            )
+        if state in _LOCKED:
+            return MeasurementError(f"the store {self.name} is held by another program: {reason}", fix=_GOES_ON)
+        if error.connection_invalidated or state.startswith(("57P", "08")):
+            return MeasurementError(
+                f"the connection to the store {self.name} was lost: {reason}", fix=f"see to the server: {_GOES_ON}"
+            )
+        if state in _FORBIDDEN:
+            fix = f"have that right granted, {_ELSEWHERE}"
+            return InputError(f"the store {self.name} cannot be used: {reason}", fix=fix)
+        return InputError(f"the store {self.name} cannot be used: {reason}", fix="name another store by --store")
+
+    def _unopened(self, reason: str) -> HatiError:
+        message = f"the store {self.name} cannot be opened: {reason}"
+        for word, fix in _FIXES.items():
+            if word in reason:
+                return InputError(message, fix=fix)
+        fix = f"see that the server runs and lets you in, {_ELSEWHERE}"
+        return MeasurementError(message, fix=fix)
+
+
+class _Reconnection:
+    """Connects; a server that it was connected to before is given the time to start again."""
+
+    def __init__(self) -> None:
+        self._connected = False
+
+    def __call__(self, dialect: Dialect, _: object, words: Sequence[Any], named: Mapping[str, Any]) -> DBAPIConnection:
+        from psycopg import OperationalError
+
+        deadline = time.monotonic() + (_RESTART_SECONDS if self._connected else 0)
+        while True:
+            try:
+                made = dialect.connect(*words, **named)
+            except OperationalError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                self._connected = True
+                return made
