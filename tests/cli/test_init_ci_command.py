@@ -15,7 +15,7 @@ import yaml
 from ci_services import GitHub, Machine, Strict, gitlab_job, groovy_text, jenkins_steps, parsed
 from gate_projects import Evolving, evolving, git
 
-from hati.project.pipelines import requirement
+from hati.project import pipelines
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -75,7 +75,7 @@ class Release:
 
 @pytest.fixture
 def released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requirement, "distribution", lambda _: Release())
+    monkeypatch.setattr(pipelines, "distribution", lambda _: Release())
 
 
 def workflows(made: Evolving, hati_here: Hati) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,7 +5,7 @@ its benchmarks. Everything is checked when it is read: names, types, formulas, p
 and templates, each error with file, line, column and the fix.
 """
 
-from hati.project.files import read_feature_model
+from hati.project.files import read_feature_model, skeleton, write_project
 from hati.project.pipelines import (
     CheckedProject,
     InstalledHati,
@@ -17,7 +17,6 @@ from hati.project.pipelines import (
 from hati.project.project import FILE, Project, parse_project, read_project
 from hati.project.python import Past, PythonTable
 from hati.project.schema import SCHEMA_FILE, json_schema
-from hati.project.writing import skeleton, write_project
 
 __all__ = [
     "FILE",
