@@ -6,7 +6,8 @@ asv pools the samples of its rounds, which are processes, and does not tell them
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from io import BytesIO
 from itertools import product
 
 from hati.core import Configuration, Metric, SampledRun, Workload
@@ -18,21 +19,38 @@ from hati.subject.samples.building import (
     optional_text,
     single,
     summary_only,
+    unix_moment,
 )
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_whole
+from hati.subject.samples.source import OpenedFile, opened
 
 _VERSION = 2
+_BENCHMARKS_FILE = "benchmarks.json"
+_STRINGS_AND_NANS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)')
 _UNITS = {"time": ("time", "s"), "mem": ("memory", "B"), "peakmem": ("memory", "B"), "timeraw": ("time", "s")}
 _WORDS = {"unit": "", "seconds": "s", "bytes": "B"}
 _POOLED = "asv pools what its processes measured: a file is one run; give several files for several runs"
 
 
-def read_asv(whole: JsonNode, about: JsonNode | None, book: SampleBuilder) -> None:
-    """Take in the results of a document, with what is known of the benchmarks.
+def read_asv(source: OpenedFile, book: SampleBuilder) -> None:
+    """Take in the results of a document, with what a file a folder above says of the benchmarks.
+
+    Asv writes NaN for what was not measured, which JSON has not.
 
     Raises:
         InputError: for anything that is not as asv writes it, with its path.
     """
+    data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
+    whole = read_whole(BytesIO(data), source.file)
+    beside = None if source.folder is None else source.folder.parent / _BENCHMARKS_FILE
+    if beside is None or not beside.is_file():
+        _results(whole, None, book)
+        return
+    with opened(beside) as file:
+        _results(whole, read_whole(file.stream, file.file), book)
+
+
+def _results(whole: JsonNode, about: JsonNode | None, book: SampleBuilder) -> None:
     if whole["version"].count() != _VERSION:
         raise whole["version"].error(f"only version {_VERSION} of asv's results is read", "run `asv update`")
     columns = [column.text() for column in whole["result_columns"].items()]
@@ -79,7 +97,7 @@ def _cell(cells: dict[str, JsonNode], number: int, label: Label, book: SampleBui
         return
     samples = _item(cells["samples"], number) if "samples" in cells and cells["samples"].value is not None else None
     started = cells.get("started_at")
-    moment = None if started is None or started.value is None else _moment(started)
+    moment = None if started is None or started.value is None else unix_moment(started)
     if samples is None:
         book.warn(summary_only("one value for each benchmark without --record-samples", "asv"))
         book.add(label, single(result.number(), label.metric, result.error), result.error)
@@ -94,10 +112,3 @@ def _item(node: JsonNode, number: int) -> JsonNode | None:
     if number >= len(items):
         raise node.error(f"there are {len(items)} values, fewer than combinations of parameters")
     return None if items[number].value is None else items[number]
-
-
-def _moment(node: JsonNode) -> datetime:
-    try:
-        return datetime.fromtimestamp(node.number() / 1000.0, UTC)
-    except (ValueError, OverflowError, OSError):
-        raise node.error("this is not a time in milliseconds") from None

@@ -6,7 +6,8 @@ import re
 
 from hati.core import Better, Metric
 from hati.subject.samples.building import Label, SampleBuilder, direction, single, summary_only
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import read_whole
+from hati.subject.samples.source import OpenedFile
 
 _MEASURES = {  # Bencher's built-in measures
     "latency": ("ns", Better.LOWER),
@@ -26,13 +27,13 @@ def _metric(measure: str) -> Metric:
     return Metric(named[1], named[2], direction(named[2])) if named else Metric(measure, "", Better.LOWER)
 
 
-def read_bencher(whole: JsonNode, book: SampleBuilder) -> None:
+def read_bencher(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the measures of a document.
 
     Raises:
         InputError: for anything that is not as the format has it, with its path.
     """
-    for name, measures in whole.members():
+    for name, measures in read_whole(source.stream, source.file).members():
         if not name.strip():
             raise measures.error("the benchmark has an empty name")
         for measure, found in measures.members():

@@ -163,6 +163,18 @@ def moment(node: JsonNode) -> datetime:
         raise node.error(f"{node.text()!r} is not a time", fix="write it as 2026-11-20T10:00:00Z") from None
 
 
+def unix_moment(node: JsonNode) -> datetime:
+    """A moment in milliseconds since 1970.
+
+    Raises:
+        InputError: where it is none.
+    """
+    try:
+        return datetime.fromtimestamp(node.number() / 1000.0, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise node.error("this is not a time in milliseconds") from None
+
+
 def observed(node: JsonNode, metric: Metric, warmup: int = 0) -> Observations:
     """A list of numbers as observations.
 

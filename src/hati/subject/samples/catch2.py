@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hati.core import Better, InputError, Metric
+from hati.core import InputError, Metric, Place
 from hati.space.feature_model.xml import Element, parse_xml
 from hati.subject.samples.building import Complain, Label, SampleBuilder, single, summary_only
+from hati.subject.samples.source import OpenedFile
 
-_TIME = Metric("time", "ns", Better.LOWER)
+_TIME = Metric("time", "ns")
 _CASE, _RESULTS = "TestCase", "BenchmarkResults"
 
 
-def read_catch2(text: str, file: str, book: SampleBuilder) -> None:
+def read_catch2(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmarks of a report.
 
     Raises:
         InputError: for malformed XML, or none of Catch2's, with its place.
     """
-    root = parse_xml(text, file)
+    data = source.stream.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(source.file, line)) from None
+    root = parse_xml(text, source.file)
     found = False
     for case, result in _results(root, ""):
         found = True

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 
 import numpy as np
 
 from hati.core import Metric, SampledRun, Workload
 from hati.subject.samples.building import Label, SampleBuilder, observations, optional_text, values_run
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_document
+from hati.subject.samples.source import OpenedFile
 
-STREAMED = ("Benchmarks",)
 _TIME = Metric("time", "ns")
 _WORKLOAD = "Workload"
 _RESULT, _ACTUAL = "Result", "Actual"
 
 
-def read_dotnet(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_dotnet(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmarks of a document.
 
     The full exporter's measurements are taken, with the overhead subtracted where it is; of the brief one the values,
@@ -26,7 +25,7 @@ def read_dotnet(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     Raises:
         InputError: for anything that is not as BenchmarkDotNet writes it, with its path.
     """
-    for node in document:
+    for node in read_document(source.stream, source.file, ("Benchmarks",)):
         if not node.path:
             continue
         label = Label(_named(node), _TIME, workload=_parameters(optional_text(node, "Parameters")))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
 
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, is_unit
 from hati.subject.samples.building import Complain, Label, SampleBuilder, direction, values_run
+from hati.subject.samples.source import OpenedFile
 
 _NAMES = {"ns/op": "time", "MB/s": "throughput", "B/op": "memory", "allocs/op": "allocations"}
 _BENCHMARK = re.compile(r"Benchmark\S*\s+\d")
@@ -21,7 +21,7 @@ _END = re.compile(r"(PASS|FAIL|ok\s|---\s)")
 _Key = tuple[str, str]  # a benchmark's name and a unit
 
 
-def read_go(lines: Iterator[tuple[int, str]], file: str, book: SampleBuilder) -> None:
+def read_go(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmark lines of a text.
 
     Raises:
@@ -31,7 +31,7 @@ def read_go(lines: Iterator[tuple[int, str]], file: str, book: SampleBuilder) ->
     process: dict[_Key, tuple[array[float], Complain]] = {}
     told: dict[str, Better] = {}
     found = False
-    for number, line in lines:
+    for number, line in source.lines():
         setting = _SETTING.fullmatch(line)
         if (setting or _END.match(line)) and process:
             _finish(process, settings, told, book)
@@ -42,10 +42,10 @@ def read_go(lines: Iterator[tuple[int, str]], file: str, book: SampleBuilder) ->
             settings[setting[1]] = (setting[2] or "").strip()
         elif _BENCHMARK.match(line):
             found = True
-            _result(line, _at(file, number, line), process)
+            _result(line, _at(source.file, number, line), process)
     _finish(process, settings, told, book)
     if not found:
-        raise InputError("there is no line of a benchmark's result", place=Place(file))
+        raise InputError("there is no line of a benchmark's result", place=Place(source.file))
 
 
 def _at(file: str, number: int, line: str) -> Complain:

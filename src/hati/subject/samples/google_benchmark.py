@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,9 +18,9 @@ from hati.subject.samples.building import (
     optional_text,
     summary_only,
 )
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_document
+from hati.subject.samples.source import OpenedFile
 
-STREAMED = ("benchmarks",)
 _TIMES = ("real_time", "cpu_time")
 _COUNTERS = {"items_per_second": "1/s", "bytes_per_second": "B/s"}
 _MEAN = "mean"
@@ -36,7 +35,7 @@ class _Series:
     values: array[float] = field(default_factory=lambda: array("d"))
 
 
-def read_google_benchmark(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_google_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmarks of a document: times and rates; where it has aggregates alone, their means.
 
     Raises:
@@ -44,7 +43,7 @@ def read_google_benchmark(document: Iterator[JsonNode], book: SampleBuilder) -> 
     """
     repeated: dict[tuple[str, str], _Series] = {}
     means: dict[tuple[str, str], _Series] = {}
-    for node in document:
+    for node in read_document(source.stream, source.file, ("benchmarks",)):
         if node.path:
             _result(node, repeated, means, book)
             continue

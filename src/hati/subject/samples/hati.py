@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hati.core import Better, Configuration, Metric, Origin, SampledRun, Usage, Workload
 from hati.subject.samples.building import Label, SampleBuilder, moment, observed, optional, optional_text, settings
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_document
+from hati.subject.samples.source import OpenedFile
 
 FORMAT = "hati-samples-1"
-STREAMED = ("samples",)
 
 
-def read_hati(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_hati(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the samples of a document.
 
     Raises:
         InputError: for anything that is not as the format has it, with its path.
     """
-    for node in document:
+    for node in read_document(source.stream, source.file, ("samples",)):
         if node.path:
             _sample(node, book)
             continue

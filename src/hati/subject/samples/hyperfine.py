@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from hati.core import Metric, SampledRun, Usage, Workload
 from hati.subject.samples.building import Label, SampleBuilder, observations, settings, single, summary_only
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_document
+from hati.subject.samples.source import OpenedFile
 
-STREAMED = ("results",)
 _TIME = Metric("time", "s")
 
 
-def read_hyperfine(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_hyperfine(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the results of a document.
 
     Raises:
         InputError: for anything that is not as hyperfine writes it, with its path.
     """
-    for node in document:
+    for node in read_document(source.stream, source.file, ("results",)):
         if node.path:
             _result(node, book)
 

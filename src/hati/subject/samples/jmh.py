@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,19 +17,19 @@ from hati.subject.samples.building import (
     summary_only,
     values_run,
 )
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_document
+from hati.subject.samples.source import OpenedFile
 
-STREAMED = ()
 _ALLOCATION = " gc."
 
 
-def read_jmh(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_jmh(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the results of a document: the score of every mode, and secondary metrics such as those of profilers.
 
     Raises:
         InputError: for anything that is not as JMH writes it, with its path.
     """
-    for node in document:
+    for node in read_document(source.stream, source.file, ()):
         if not node.path:
             node.items()
             continue

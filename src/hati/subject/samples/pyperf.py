@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
 from hati.subject.samples.building import MOST_RUNS, Label, SampleBuilder, observations, optional, optional_text
-from hati.subject.samples.document import JsonNode, Path
+from hati.subject.samples.document import JsonNode, Path, read_document
+from hati.subject.samples.source import OpenedFile
 
-STREAMED = ("benchmarks",)
 _UNITS = {"second": "s", "byte": "B", "integer": ""}
 _NAMES = {"second": "time", "byte": "memory", "integer": "value"}
 
@@ -25,7 +25,7 @@ class _Values(Struct, frozen=True):
     path: Path
 
 
-def read_pyperf(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_pyperf(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmarks of a document; warm-up values come first in a run.
 
     Raises:
@@ -33,7 +33,7 @@ def read_pyperf(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """
     found: list[tuple[JsonNode, list[_Values]]] = []
     held = 0
-    for node in document:
+    for node in read_document(source.stream, source.file, ("benchmarks",)):
         if node.path:
             own = node.get("metadata")
             runs = list(_runs(node["runs"], book))

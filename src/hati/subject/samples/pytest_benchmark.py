@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 
 from hati.core import Metric, SampledRun
 from hati.subject.samples.building import (
@@ -16,21 +15,21 @@ from hati.subject.samples.building import (
     single,
     summary_only,
 )
-from hati.subject.samples.document import JsonNode
+from hati.subject.samples.document import JsonNode, read_document
+from hati.subject.samples.source import OpenedFile
 
-STREAMED = ("benchmarks",)
 _TIME = Metric("time", "s")
 _UNVERSIONED = "unversioned"
 
 
-def read_pytest_benchmark(document: Iterator[JsonNode], book: SampleBuilder) -> None:
+def read_pytest_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmarks of a document.
 
     Raises:
         InputError: for anything that is not as pytest-benchmark writes it, with its path.
     """
     found: list[tuple[JsonNode, JsonNode]] = []
-    for node in document:
+    for node in read_document(source.stream, source.file, ("benchmarks",)):
         if node.path:
             stats = node["stats"]
             found.append((node["fullname"], stats["data"] if "data" in stats else stats["mean"]))

@@ -5,8 +5,7 @@ format.
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -14,24 +13,21 @@ from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
 from hati.packages import added, called, load_added, load_entry
-from hati.subject.samples import (
-    google_benchmark,
-    hati,
-    hyperfine,
-    jmh,
-    pyperf,
-    pytest_benchmark,
-)
-from hati.subject.samples.action import PREFIX, read_action_custom, read_action_data
+from hati.subject.samples.action import PREFIX, read_action
 from hati.subject.samples.asv import read_asv
 from hati.subject.samples.bencher import read_bencher
 from hati.subject.samples.building import SampleBuilder
 from hati.subject.samples.catch2 import read_catch2
-from hati.subject.samples.criterion import read_criterion
-from hati.subject.samples.document import JsonNode, read_document, read_whole
-from hati.subject.samples.dotnet import STREAMED as DOTNET_STREAMED
+from hati.subject.samples.criterion import SAMPLE_FILE, read_criterion
+from hati.subject.samples.document import read_whole
 from hati.subject.samples.dotnet import read_dotnet
 from hati.subject.samples.go import read_go
+from hati.subject.samples.google_benchmark import read_google_benchmark
+from hati.subject.samples.hati import read_hati
+from hati.subject.samples.hyperfine import read_hyperfine
+from hati.subject.samples.jmh import read_jmh
+from hati.subject.samples.pyperf import read_pyperf
+from hati.subject.samples.pytest_benchmark import read_pytest_benchmark
 from hati.subject.samples.source import OpenedFile, Watch, opened, unwatched
 from hati.subject.samples.table import NEEDED, read_table
 
@@ -114,69 +110,6 @@ def detected(head: bytes) -> SampleFormat | None:
 
 Read = Callable[[OpenedFile, SampleBuilder], None]
 
-_STRINGS_AND_NANS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)')
-_ABOUT_ASV = "benchmarks.json"
-_SAMPLE, _BENCHMARK = "sample.json", "benchmark.json"
-
-
-def _streamed(read: Callable[[Iterator[JsonNode], SampleBuilder], None], keys: tuple[str, ...]) -> Read:
-    return lambda source, book: read(read_document(source.stream, source.file, keys), book)
-
-
-def _whole(read: Callable[[JsonNode, SampleBuilder], None]) -> Read:
-    return lambda source, book: read(read_whole(source.stream, source.file), book)
-
-
-def _asv(source: OpenedFile, book: SampleBuilder) -> None:
-    """Asv writes NaN for what was not measured, which JSON has not; of benchmarks it tells in a file a folder above."""
-    data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
-    whole = read_whole(BytesIO(data), source.file)
-    about = None if source.folder is None else source.folder.parent / _ABOUT_ASV
-    if about is None or not about.is_file():
-        read_asv(whole, None, book)
-        return
-    with opened(about) as beside:
-        read_asv(whole, read_whole(beside.stream, beside.file), book)
-
-
-def _action(source: OpenedFile, book: SampleBuilder) -> None:
-    """A script that sets a variable to a document, or a list: the script's own words are made blanks."""
-    if not source.head.lstrip().startswith(PREFIX):
-        whole = read_whole(source.stream, source.file)
-        (read_action_custom if isinstance(whole.value, list | array) else read_action_data)(whole, book)
-        return
-    data = source.stream.read()
-    start = data.find(b"{")
-    if start < 0:
-        raise InputError("there is no data in this script", place=Place(source.file, 1))
-    blank = re.sub(rb"[^\n]", b" ", data[:start])
-    read_action_data(read_whole(BytesIO(blank + data[start:].rstrip().removesuffix(b";")), source.file), book)
-
-
-def _catch2(source: OpenedFile, book: SampleBuilder) -> None:
-    data = source.stream.read()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(source.file, line)) from None
-    read_catch2(text, source.file, book)
-
-
-def _criterion(source: OpenedFile, book: SampleBuilder) -> None:
-    """One of the files of a benchmark; the other stands beside."""
-    folder, named = source.folder, read_whole(source.stream, source.file)
-    if folder is None:
-        read_criterion(named, None, "", book)
-    elif "full_id" in named:
-        with opened(folder / _SAMPLE) as beside:
-            read_criterion(read_whole(beside.stream, beside.file), named, "", book)
-    elif (folder / _BENCHMARK).is_file():
-        with opened(folder / _BENCHMARK) as beside:
-            read_criterion(named, read_whole(beside.stream, beside.file), "", book)
-    else:
-        read_criterion(named, None, folder.name, book)
-
 
 def measured_files(path: Path) -> tuple[Path, ...]:
     """A file; or of a folder of criterion.rs the ``sample.json`` of each benchmark, of another one its files.
@@ -188,7 +121,7 @@ def measured_files(path: Path) -> tuple[Path, ...]:
     """
     if not path.is_dir():
         return (path,)
-    found = sorted(path.glob(f"**/new/{_SAMPLE}")) or sorted(path.glob(f"**/{_SAMPLE}"))
+    found = sorted(path.glob(f"**/new/{SAMPLE_FILE}")) or sorted(path.glob(f"**/{SAMPLE_FILE}"))
     found = found or sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     if not found:
         raise InputError(
@@ -200,20 +133,20 @@ def measured_files(path: Path) -> tuple[Path, ...]:
 
 
 _READERS: Mapping[str, Read] = {
-    SampleFormat.HATI: _streamed(hati.read_hati, hati.STREAMED),
-    SampleFormat.HYPERFINE: _streamed(hyperfine.read_hyperfine, hyperfine.STREAMED),
-    SampleFormat.JMH: _streamed(jmh.read_jmh, jmh.STREAMED),
-    SampleFormat.PYPERF: _streamed(pyperf.read_pyperf, pyperf.STREAMED),
-    SampleFormat.PYTEST_BENCHMARK: _streamed(pytest_benchmark.read_pytest_benchmark, pytest_benchmark.STREAMED),
-    SampleFormat.GOOGLE_BENCHMARK: _streamed(google_benchmark.read_google_benchmark, google_benchmark.STREAMED),
-    SampleFormat.GO: lambda source, book: read_go(source.lines(), source.file, book),
-    SampleFormat.CSV: lambda source, book: read_table(source.lines(), source.file, book),
-    SampleFormat.CRITERION: _criterion,
-    SampleFormat.ASV: _asv,
-    SampleFormat.GITHUB_ACTION: _action,
-    SampleFormat.BENCHER: _whole(read_bencher),
-    SampleFormat.BENCHMARK_DOTNET: _streamed(read_dotnet, DOTNET_STREAMED),
-    SampleFormat.CATCH2: _catch2,
+    SampleFormat.HATI: read_hati,
+    SampleFormat.HYPERFINE: read_hyperfine,
+    SampleFormat.JMH: read_jmh,
+    SampleFormat.PYPERF: read_pyperf,
+    SampleFormat.PYTEST_BENCHMARK: read_pytest_benchmark,
+    SampleFormat.GOOGLE_BENCHMARK: read_google_benchmark,
+    SampleFormat.GO: read_go,
+    SampleFormat.CSV: read_table,
+    SampleFormat.CRITERION: read_criterion,
+    SampleFormat.ASV: read_asv,
+    SampleFormat.GITHUB_ACTION: read_action,
+    SampleFormat.BENCHER: read_bencher,
+    SampleFormat.BENCHMARK_DOTNET: read_dotnet,
+    SampleFormat.CATCH2: read_catch2,
 }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, unguarded
 from hati.subject.samples.building import MOST_RUNS, Complain, Label, SampleBuilder, direction, values_run
+from hati.subject.samples.source import OpenedFile
 
 NEEDED = ("benchmark", "value")
 COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload")
@@ -48,15 +49,15 @@ class _Series:
             book.add(self.label, values_run(np.array(values), self.label.metric, complain), complain)
 
 
-def read_table(lines: Iterator[tuple[int, str]], file: str, book: SampleBuilder) -> None:
+def read_table(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the rows of a table whose first line names the columns.
 
     Raises:
         InputError: for a missing or an unknown column, or a row that has other cells than the header, or a value that
             is no number, with its line.
     """
-    position = _Line()
-    rows = csv.reader(position.counted(lines), strict=True)
+    file, position = source.file, _Line()
+    rows = csv.reader(position.counted(source.lines()), strict=True)
     try:
         columns = _columns(next(rows, []), file)
         series: dict[tuple[str, ...], _Series] = {}
