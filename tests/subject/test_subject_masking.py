@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.subject.files.outputs import Masking
+from hati.subject.running.programs import Masking
 
 ENVIRONMENT = {"TOKEN": "s3cret-token", "LONGER": "s3cret-token-2", "SHORT": "abc", "EMPTY": ""}
 MASKING = Masking.of(["TOKEN", "LONGER", "SHORT", "EMPTY", "MISSING"], ENVIRONMENT)

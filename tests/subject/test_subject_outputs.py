@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hati.subject import Revisions, remember_output
-from hati.subject.files.outputs import outputs
+from hati.subject.files.folders import outputs
 
 
 @pytest.fixture

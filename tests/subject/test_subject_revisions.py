@@ -15,10 +15,9 @@ from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionK
 from hati.subject import Revisions, Sources
 from hati.subject.files.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
-from hati.subject.revisions.directory import Folder
-from hati.subject.revisions.package import PACKAGES, Package
+from hati.subject.revisions.directory import PACKAGES, Folder, Package
 from hati.subject.revisions.trees import TreeOrigin
-from hati.subject.running.run_failure import RunFailure
+from hati.subject.running.programs import RunFailure
 
 Git = Callable[..., str]
 

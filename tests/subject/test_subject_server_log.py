@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hati.subject.files.outputs import Masking
 from hati.subject.running import servers
+from hati.subject.running.programs import Masking
 from hati.subject.running.servers import ServerLog
 
 

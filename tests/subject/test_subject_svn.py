@@ -14,11 +14,12 @@ import pytest
 
 from hati.core import InputError, Outcome, RevisionKind
 from hati.subject import Revisions
-from hati.subject.revisions import History, SvnHistory, svn_answers
-from hati.subject.revisions.commands import CommandError, asked
+from hati.subject.revisions import History, SvnHistory
+from hati.subject.revisions import svn as svn_revisions
 from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.history import CommandError, asked
 from hati.subject.revisions.svn import number_of
-from hati.subject.running.run_failure import RunFailure
+from hati.subject.running.programs import RunFailure
 
 Svn = Callable[..., str]
 PROJECT = "the prüject @1"
@@ -312,4 +313,4 @@ def test_messages_of_any_kind_are_read(project: Path, svn: Svn) -> None:
     found = history(project).find("HEAD")
     assert found is not None
     assert found.title == "]]> &amp; „ünï“"
-    assert svn_answers.log(".", project, 5, 5)[0].title == found.title
+    assert svn_revisions.log(".", project, 5, 5)[0].title == found.title

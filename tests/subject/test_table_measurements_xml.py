@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.subject.table import is_table, metric_column, read_sheet
-from hati.subject.table.measurements_xml import parse_measurements
 from hati.subject.table.metrics import numbers
+from hati.subject.table.reading import parse_measurements
 
 WHOLE = """<?xml version="1.0" encoding="UTF-8"?>
 <results>

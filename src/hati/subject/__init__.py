@@ -5,8 +5,7 @@ and watches over: every process that a run starts ends with it, and with hati. W
 read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
 """
 
-from hati.subject.files.folders import make_own, remedy
-from hati.subject.files.outputs import remember_output, remember_redirected
+from hati.subject.files.folders import make_own, remedy, remember_output, remember_redirected
 from hati.subject.files.sources import Sources, list_sources
 from hati.subject.machine import duet_cores, machine, pinned_cores
 from hati.subject.revisions import InPlace, Revisions, Trees

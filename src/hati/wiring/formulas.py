@@ -51,7 +51,7 @@ from hati.python import (
 )
 from hati.studies.assertion import MeasuredMethod, Requirement, asks_single_calls
 from hati.subject import Revisions
-from hati.subject.running.run_failure import RunFailure
+from hati.subject.running.programs import RunFailure
 from hati.wiring.workplace import Workplace
 
 Environments = Callable[[Revision], Environment | None]

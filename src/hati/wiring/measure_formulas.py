@@ -29,7 +29,7 @@ from hati.studies.assertion import (
     expected_runs,
 )
 from hati.subject import Revisions
-from hati.subject.running.run_failure import RunFailure
+from hati.subject.running.programs import RunFailure
 from hati.wiring.campaigns import Expected, PlannedCampaign, campaign_of, run_cost
 from hati.wiring.formulas import (
     AskedMetrics,

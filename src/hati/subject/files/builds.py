@@ -16,9 +16,8 @@ from hati.core.placeholders import fill, names
 from hati.core.wording import listed
 from hati.subject.files.folders import build_root, remove
 from hati.subject.revisions.trees import Tree, Trees
-from hati.subject.running.programs import Program, Supervisor
+from hati.subject.running.programs import Program, RunFailure, Supervisor, SupervisorLost, failure
 from hati.subject.running.recipe import arguments, variables
-from hati.subject.running.run_failure import RunFailure, SupervisorLost, failure
 
 MOST_BYTES = 8 * 2**30
 _MARK = ".built"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from hati.core import InputError
-from hati.subject.files.outputs import outputs
+from hati.subject.files.folders import outputs
 
 _PASSED_OVER = {".hati", ".git", ".svn", "__pycache__"}
 _PROJECT_FILE = "hati.toml"
@@ -167,7 +167,7 @@ def _svn_files(root: Path) -> _Tracked:
     """What svn lists below the folder; nothing where svn or its working copy is not there."""
     if not any((place / ".svn").is_dir() for place in (root.resolve(), *root.resolve().parents)):
         return _Tracked([], [])
-    from hati.subject.revisions.svn_answers import statuses
+    from hati.subject.revisions.svn import statuses
 
     files, untracked = list[Path](), list[Path]()
     try:

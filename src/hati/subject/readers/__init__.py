@@ -5,6 +5,6 @@ into the observations of the benchmark's metrics, in their units, with their war
 """
 
 from hati.subject.readers.assemble import check_reader, read, unsettled
-from hati.subject.readers.reading import OUTPUT, Reading
+from hati.subject.readers.patterns import OUTPUT, Reading
 
 __all__ = ["OUTPUT", "Reading", "check_reader", "read", "unsettled"]

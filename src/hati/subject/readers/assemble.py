@@ -1,8 +1,10 @@
-"""From readings to the observations of a benchmark's metrics."""
+"""From readings to the observations of a benchmark's metrics; a tool's format of files is a reader too."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -15,19 +17,142 @@ from hati.core import (
     Metric,
     Observations,
     Place,
+    Reader,
     ReaderKind,
     Resources,
+    Sample,
+    SampleFormat,
     Warmup,
     conversion,
     is_tool,
     parse_unit,
 )
 from hati.core.run import WARM_UP
+from hati.core.wording import listed, suggestion
 from hati.harness import State, leading, steadiness, warmup
-from hati.subject.readers.lines import read_lines
-from hati.subject.readers.patterns import UNITS, parse_expression, parse_path, read_document, read_matches, read_process
-from hati.subject.readers.reading import OUTPUT, MissingMetricError, Reading
-from hati.subject.readers.tools import parse_filter, read_tool
+from hati.subject.readers.patterns import (
+    OUTPUT,
+    UNITS,
+    MissingMetricError,
+    Reading,
+    parse_expression,
+    parse_path,
+    read_document,
+    read_lines,
+    read_matches,
+    read_process,
+)
+
+_HEAD = 1 << 16
+_LEFT_OUT = "is left out"
+_AS_JSON: dict[str, str] = {
+    SampleFormat.GOOGLE_BENCHMARK: "add --benchmark_format=json to the command, which prints nothing else",
+    SampleFormat.JMH: 'add "-rf", "json", "-rff", "{work}/jmh.json" to the command, and output = "{work}/jmh.json"',
+}
+_ONE_PROCESS: dict[str, str] = {
+    SampleFormat.JMH: "let JMH fork once: -f 1",
+    SampleFormat.GO: "let the command start one test program; -count repeats within it",
+    SampleFormat.HYPERFINE: "let hyperfine start the program once: --runs 1 --warmup 0",
+    SampleFormat.PYPERF: "let pyperf start one process: -p 1",
+}
+
+
+def read_tool(
+    reader: Reader, metrics: Sequence[str], output: bytes, name: str, folder: Path | None = None
+) -> list[Reading]:
+    """One reading for each of these metrics, of the benchmark that its pattern finds; ``name`` is the output's own.
+
+    ``folder`` is the one of the file that was written, None where the output was printed.
+
+    Raises:
+        InputError: where the output is not as the tool writes it, or has no benchmark with that metric that the
+            pattern finds, or several, or several processes' observations of it.
+    """
+    samples, warnings = _samples(reader.kind, output, name, folder)
+    patterns, fields = dict(reader.patterns), dict(reader.fields)
+    place = Place(name)
+    readings = []
+    for metric in metrics:
+        sample = _only(samples, warnings, metric, fields.get(metric, metric), patterns.get(metric), place)
+        readings.append(_reading(metric, sample, reader.kind, place))
+    return readings
+
+
+def parse_filter(pattern: str) -> re.Pattern[str]:
+    """Compile a regular expression that picks a benchmark by its name.
+
+    Raises:
+        InputError: where it is none.
+    """
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InputError(f"{pattern!r} is not a valid regular expression: {error}") from None
+
+
+def _samples(kind: str, output: bytes, name: str, folder: Path | None) -> tuple[tuple[Sample, ...], list[str]]:
+    from hati.subject.samples.building import SampleBuilder
+    from hati.subject.samples.reading import detected, reader_of
+    from hati.subject.samples.source import OpenedFile
+
+    if not output.strip():
+        raise InputError("the output is empty", place=Place(name), fix="did the tool find any benchmark?")
+    if kind in _AS_JSON and not output.lstrip().startswith((b"{", b"[")):
+        raise InputError("this begins with no JSON", place=Place(name, 1), fix=_AS_JSON[kind])
+    written = detected(output[:_HEAD])
+    if kind in set(SampleFormat) and written not in {None, kind}:
+        raise InputError(
+            f"this is of the format {written}, and the reader is '{kind}'",
+            place=Place(name),
+            fix=f'write reader = "{written}"',
+        )
+    book = SampleBuilder()
+    reader_of(kind)(OpenedFile(name, BytesIO(output), output, folder), book)
+    return book.samples(), [warning for warning in book.warnings if _LEFT_OUT in warning]
+
+
+def _only(
+    samples: Sequence[Sample], warnings: list[str], metric: str, field: str, pattern: str | None, place: Place
+) -> Sample:
+    """The one sample of what the tool calls ``field``, for a metric, whose benchmark the pattern finds."""
+    if not samples:
+        raise InputError("; ".join(["there is nothing measured in it", *warnings]), place=place)
+    expression = parse_filter(pattern or "")
+    found = [s for s in samples if expression.search(s.benchmark) or expression.search(_title(s))]
+    if not found:
+        told = "; ".join([f"no benchmark is found by {pattern!r}", *warnings])
+        raise InputError(told, place=place, fix=f"there are: {_named(samples)}")
+    fitting = [sample for sample in found if sample.metric.name == field]
+    if not fitting:
+        names = list(dict.fromkeys(sample.metric.name for sample in found))
+        message = f"{_named(found)} has no {field!r}"
+        raise MissingMetricError(metric, message, place=place, fix=suggestion(field, names))
+    if len(fitting) > 1:
+        which = "there are several benchmarks" if pattern is None else f"{pattern!r} finds several benchmarks"
+        fix = "give the metric a pattern that finds one" if pattern is None else "end it with $, or name one in full"
+        raise InputError(f"{which}: {_named(fitting)}", place=place, fix=fix)
+    return fitting[0]
+
+
+def _reading(metric: str, sample: Sample, kind: str, place: Place) -> Reading:
+    if len(sample.runs) > 1:
+        raise InputError(
+            f"{_title(sample)} was measured in {len(sample.runs)} processes: a run is one process",
+            place=place,
+            fix=_ONE_PROCESS.get(kind),
+        )
+    values = sample.runs[0].observations.values
+    return Reading(metric, np.asarray(values), place, sample.metric.unit, per_run=values.size == 1)
+
+
+def _title(sample: Sample) -> str:
+    """A benchmark's name, and its parameters where it has any, as in ``sort (n=10)``."""
+    parameters = {**sample.workload, **sample.configuration}
+    return sample.benchmark + (f" ({', '.join(f'{n}={s}' for n, s in parameters.items())})" if parameters else "")
+
+
+def _named(samples: Sequence[Sample]) -> str:
+    return listed(dict.fromkeys(map(_title, samples)))
 
 
 def read(

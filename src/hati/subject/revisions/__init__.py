@@ -7,8 +7,7 @@ repository.
 
 from hati.subject.revisions.git import GitHistory
 from hati.subject.revisions.history import History
-from hati.subject.revisions.naming import Revisions
 from hati.subject.revisions.svn import SvnHistory
-from hati.subject.revisions.trees import InPlace, Tree, Trees
+from hati.subject.revisions.trees import InPlace, Revisions, Tree, Trees
 
 __all__ = ["GitHistory", "History", "InPlace", "Revisions", "SvnHistory", "Tree", "Trees"]

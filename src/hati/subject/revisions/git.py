@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hati.core import InputError, Revision, RevisionKind, replace
 from hati.core.wording import suggestion
-from hati.subject.revisions.commands import CommandError, asked, texts
+from hati.subject.revisions.history import CommandError, asked, texts
 
 
 class Submodule(NamedTuple):

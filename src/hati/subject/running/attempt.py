@@ -13,11 +13,9 @@ from msgspec import Struct
 from hati.core import Benchmark, Command, Configuration, InputError, Observations, Outcome, Resources, replace
 from hati.core.run import REMARKS_APART
 from hati.subject.files.folders import remove
-from hati.subject.files.outputs import Masking
 from hati.subject.readers import OUTPUT, read, unsettled
-from hati.subject.running.programs import ProcessResult, Program, Supervisor, give, home
+from hati.subject.running.programs import Masking, ProcessResult, Program, RunFailure, Supervisor, failure, give, home
 from hati.subject.running.recipe import Recipe, read_written
-from hati.subject.running.run_failure import RunFailure, failure
 from hati.subject.running.servers import ServerLog, start_server
 
 

@@ -1,4 +1,4 @@
-"""Making one run of a subject on this machine, from the task to what came of it."""
+"""Making one run of a subject on this machine, from the task and resetting the system to what came of it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,80 @@ from pwd import struct_passwd
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, InputError, Machine, Outcome, Run, Task, digest, replace
+from hati.core import (
+    Benchmark,
+    Configuration,
+    InputError,
+    Machine,
+    Outcome,
+    ResetBefore,
+    Run,
+    Task,
+    digest,
+    replace,
+    setting_text,
+)
+from hati.core.placeholders import fill
 from hati.core.run import REMARKS_APART
 from hati.subject.files.builds import Builds
 from hati.subject.files.folders import clear, lock_file, log_root, make_shared, shared_work_root, tidy, work_root
-from hati.subject.files.outputs import Masking
 from hati.subject.revisions.trees import Tree, Trees
 from hati.subject.running.attempt import AttemptResult, Deployment, resources
-from hati.subject.running.checks import check_benchmark, needs_port, needs_work
-from hati.subject.running.programs import ProcessResult, Supervisor, reaches, switched_user
-from hati.subject.running.recipe import Recipe
-from hati.subject.running.resets import Resets
-from hati.subject.running.run_failure import RunFailure
+from hati.subject.running.programs import (
+    Masking,
+    ProcessResult,
+    Program,
+    RunFailure,
+    Supervisor,
+    failure,
+    reaches,
+    switched_user,
+)
+from hati.subject.running.recipe import Recipe, check_benchmark, needs_port, needs_work
 from hati.subject.running.servers import free_port
+
+_LONGEST_SECONDS = 3600.0
+
+
+class Resets:
+    """Runs the commands of `reset` where they are due."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._last: tuple[str, str, str, int] | None = None
+
+    def due(self, benchmark: Benchmark, task: Task) -> bool:
+        """Whether the system is to be reset before this run."""
+        if benchmark.reset is None:
+            return False
+        return benchmark.reset.before is ResetBefore.RUN or self._last != _repetition(task)
+
+    def reset(self, benchmark: Benchmark, task: Task, tree: Tree, supervisor: Supervisor) -> float:
+        """Run the commands one after the other; the time that they took, in seconds.
+
+        Raises:
+            RunFailure: where one fails; the next run tries again.
+        """
+        assert benchmark.reset is not None
+        values = {name: setting_text(setting) for name, setting in task.workload.items()}
+        values |= {"revision": task.revision, "repetition": str(task.repetition)}
+        self._last, began = None, time.perf_counter()
+        for command in benchmark.reset.commands:
+            argv = tuple(fill(argument, values) for argument in command)
+            program = Program(argv, tree.folder, {**self._environment, **tree.environment}, _LONGEST_SECONDS)
+            try:
+                result = supervisor.run_aside(program)
+                supervisor.clear()
+            except InputError as error:
+                raise RunFailure(Outcome.NOT_STARTED, f"`reset`: {error}") from None
+            if why := failure("`reset`", program, result):
+                raise RunFailure(Outcome.NOT_STARTED, why, result)
+        self._last = _repetition(task)
+        return time.perf_counter() - began
+
+
+def _repetition(task: Task) -> tuple[str, str, str, int]:
+    return task.study, task.stage, task.benchmark, task.repetition
 
 
 def utc_now() -> datetime:

@@ -1,17 +1,18 @@
-"""Starts programs through a supervisor, a process of its own that ends them all, as the user that they run as."""
+"""Starts programs through a supervisor, a process of its own that ends them all; why a run has no observations."""
 
 from __future__ import annotations
 
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +21,89 @@ from typing import Any
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, Outcome
-from hati.subject.files.outputs import Masking
-from hati.subject.running.run_failure import SupervisorLost
 from hati.subject.running.supervisor.process_tree import kill, session
+
+_MASK = "***"
+_SHORTEST = 4
+"""Fewer characters are no secret, and masking them would garble all that is printed."""
+
+
+class Masking(Struct, frozen=True):
+    """The values that are masked, longest first."""
+
+    values: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: Collection[str], environment: Mapping[str, str]) -> Masking:
+        """That of the values of variables of the environment."""
+        values = {environment[name] for name in names if len(environment.get(name, "")) >= _SHORTEST}
+        return cls(tuple(sorted(values, key=lambda value: (-len(value), value))))
+
+    def mask(self, text: str) -> str:
+        """The text with `***` for each value, and for the part of one where the text is cut in the middle of it."""
+        for value in self.values:
+            text = text.replace(value, _MASK)
+        for value in self.values:
+            for length in range(len(value) - 1, _SHORTEST - 1, -1):
+                if text.startswith(value[-length:]):
+                    text = _MASK + text[length:]
+                if text.endswith(value[:length]):
+                    text = text[:-length] + _MASK
+        return text
+
+    def mask_bytes(self, data: bytes) -> bytes:
+        """The data with `***` for each value."""
+        for value in self.values:
+            data = data.replace(value.encode("utf-8", "surrogateescape"), _MASK.encode())
+        return data
+
+
+_ENOUGH = 200
+_HINT = re.compile(r"^usage:|--help\b|for more information", re.IGNORECASE)
+
+
+class RunFailure(Exception):  # noqa: N818 - it ends a run, not the program: the run is recorded with it
+    """A run that came to nothing: how it ended, why, and what is known of the program that did it."""
+
+    def __init__(self, outcome: Outcome, detail: str, ending: ProcessResult | None = None) -> None:
+        super().__init__(detail)
+        self.outcome = outcome
+        self.detail = detail
+        self.ending = ending
+
+
+class SupervisorLost(RunFailure):
+    """One whose supervisor was lost: the same may go well when it is tried again."""
+
+
+def failure(what: str, program: Program, ending: ProcessResult, why: str = "") -> str:
+    """Why a program that has ended did not end well, in a line; empty where it did.
+
+    ``why`` is the line that says it, the last one of its output where none is known.
+    """
+    if ending.problem == "timeout":
+        return f"{what} did not end within {program.timeout:g} s and was killed; raise `timeout` or give it less to do"
+    if ending.problem == "output":
+        return f"{what} printed more than 16 MiB and was killed; let it print less"
+    if ending.exit == 0:
+        return ""
+    return f"{what} ended with {_status(ending.exit)}{f': {why}' if why else last_line(ending)}"
+
+
+def last_line(ending: ProcessResult) -> str:
+    """The last line that a program printed, other than hints at its usage, to be put behind a message."""
+    lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
+    said = [line for line in lines if not _HINT.search(line)] or lines
+    return f": {said[-1][:_ENOUGH]}" if said else ""
+
+
+def _status(status: int | None) -> str:
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"signal {-status}"
 
 
 def switched_user(name: str | None) -> pwd.struct_passwd | None:

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hati.core import Outcome, Ready
-from hati.subject.files.outputs import Masking
-from hati.subject.running.programs import Program, Supervisor
-from hati.subject.running.run_failure import RunFailure, failure, last_line
+from hati.subject.running.programs import Masking, Program, RunFailure, Supervisor, failure, last_line
 
 _KEPT = 100
 _LONGEST = 1 << 20

@@ -13,23 +13,20 @@ from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
 from hati.packages import added, called, load_added, load_entry
-from hati.subject.samples.action import PREFIX, read_action
-from hati.subject.samples.asv import read_asv
-from hati.subject.samples.bencher import read_bencher
 from hati.subject.samples.building import SampleBuilder
-from hati.subject.samples.catch2 import read_catch2
-from hati.subject.samples.criterion import SAMPLE_FILE, read_criterion
 from hati.subject.samples.document import read_whole
-from hati.subject.samples.dotnet import read_dotnet
-from hati.subject.samples.go import read_go
-from hati.subject.samples.google_benchmark import read_google_benchmark
-from hati.subject.samples.hati import read_hati
-from hati.subject.samples.hyperfine import read_hyperfine
-from hati.subject.samples.jmh import read_jmh
-from hati.subject.samples.pyperf import read_pyperf
-from hati.subject.samples.pytest_benchmark import read_pytest_benchmark
+from hati.subject.samples.exchange import NEEDED, PREFIX, read_action, read_bencher, read_hati, read_table
+from hati.subject.samples.managed_tools import read_dotnet, read_jmh
+from hati.subject.samples.native_tools import (
+    SAMPLE_FILE,
+    read_catch2,
+    read_criterion,
+    read_go,
+    read_google_benchmark,
+    read_hyperfine,
+)
+from hati.subject.samples.python_tools import read_asv, read_pyperf, read_pytest_benchmark
 from hati.subject.samples.source import OpenedFile, Watch, opened, unwatched
-from hati.subject.samples.table import NEEDED, read_table
 
 _DEEPEST = 4
 

@@ -6,10 +6,9 @@ configuration. ``infer_space`` goes the other way: from the columns of a table t
 """
 
 from hati.subject.table.history import read_series
-from hati.subject.table.inference import Inferred, infer_space
 from hati.subject.table.measured import MeasuredTable, RowCondition, assembled, selected
 from hati.subject.table.metrics import MetricColumn, RunDeviations, metric_column, read_deviations, same_everywhere
-from hati.subject.table.options import space_columns
+from hati.subject.table.options import Inferred, infer_space, space_columns
 from hati.subject.table.reading import ENDINGS, is_table, read_sheet
 from hati.subject.table.sheet import Sheet
 

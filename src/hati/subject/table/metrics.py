@@ -14,11 +14,8 @@ from msgspec import Struct
 from hati.core import LARGEST, Better, InputError, Metric, generator
 from hati.core.wording import listed
 from hati.space import Space
-from hati.subject.table.options import encoded
+from hati.subject.table.options import ORIGIN, encoded
 from hati.subject.table.sheet import Sheet
-
-ORIGIN = ("revision", "workload", "benchmark", "machine", "study", "stage", "run", "repetition")
-"""Columns that say where a row comes from."""
 
 SEPARATOR = "@"
 """Between several values in one cell: repetitions, each a run of its own."""

@@ -8,7 +8,8 @@ import sys
 import time
 from typing import Any
 
-from .channel import Message
+Message = dict[str, Any]
+"""What hati asks and what it is told."""
 
 _CHUNK = 1 << 16
 _TAIL = 1 << 12

@@ -1,19 +1,133 @@
-"""Serving hati: one request after the other, with an eye on every process meanwhile."""
+"""Serving hati: one request after the other, with an eye on every process; another process watches over this one."""
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import fcntl
+import json
 import os
 import select
 import signal
 import sys
 import time
+from typing import NoReturn
 
-from .channel import Channel, HangUp, Message, keep_from_children
-from .contention import Contention
-from .process_tree import ProcessTree, ask_to_end, group, kill, memory
-from .program import StartedProgram
-from .watchdog import GIVE_UP_SECONDS, watch_over
+from .process_tree import Contention, ProcessTree, ask_to_end, group, kill, memory
+from .program import Message, StartedProgram
+
+
+class HangUp(Exception):  # noqa: N818 - no error: hati has gone
+    """The other end of the socket is closed."""
+
+
+def keep_from_children(fd: int) -> None:
+    """No program that is started gets this descriptor."""
+    fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+
+
+class Channel:
+    """Receives requests and sends replies over the socket ``fd``, which no child inherits."""
+
+    def __init__(self, fd: int) -> None:
+        keep_from_children(fd)
+        self.fd = fd
+
+    def receive(self) -> Message:
+        """The next request.
+
+        Raises:
+            HangUp: where hati has gone.
+        """
+        message: Message = json.loads(self._exactly(int.from_bytes(self._exactly(4), "big")))
+        return message
+
+    def send(self, reply: Message) -> None:
+        """Answer a request."""
+        text = json.dumps(reply).encode()
+        data = len(text).to_bytes(4, "big") + text
+        try:
+            while data:
+                data = data[os.write(self.fd, data) :]
+        except OSError as error:
+            raise HangUp from error
+
+    def _exactly(self, size: int) -> bytes:
+        parts = []
+        while size:
+            try:
+                part = os.read(self.fd, size)
+            except OSError as error:
+                raise HangUp from error
+            if not part:
+                raise HangUp
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+GIVE_UP_SECONDS = 10.0
+"""On a process that the kernel does not let die."""
+_ASKING = (signal.SIGTERM, signal.SIGINT)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def watch_over(*closed: int) -> None:
+    """Go on in a new process, over which the one until now watches, without the descriptors ``closed``.
+
+    The one watched over is killed where it is stopped: nothing would be measured or ended any more. When it ends, all
+    that it leaves is killed. When the watchdog ends first, the other is asked to end.
+    """
+    _control(_PR_SET_CHILD_SUBREAPER, 1)
+    me = os.getpid()
+    watched = os.fork()
+    if watched:
+        for fd in closed:
+            os.close(fd)
+        _watch(watched)
+    os.setpgid(0, 0)  # so that no signal to a group is for both
+    _control(_PR_SET_CHILD_SUBREAPER, 1)
+    _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != me:
+        sys.exit()
+
+
+def _watch(watched: int) -> NoReturn:
+    for number in _ASKING:
+        signal.signal(number, lambda *_: _pass_on(watched))
+    while (ended := os.waitid(os.P_PID, watched, os.WEXITED | os.WSTOPPED)) and ended.si_code == os.CLD_STOPPED:
+        os.kill(watched, signal.SIGKILL)
+    for number in _ASKING:
+        signal.signal(number, signal.SIG_IGN)
+    _end_all()
+    os._exit(0)
+
+
+def _pass_on(watched: int) -> None:
+    try:  # noqa: SIM105 - contextlib would make the process larger
+        os.kill(watched, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+
+
+def _end_all() -> None:
+    """Kill and reap all descendants."""
+    tree, deadline = ProcessTree(), time.perf_counter() + GIVE_UP_SECONDS
+    while time.perf_counter() < deadline:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        for pid in tree.below():
+            kill(pid)
+        time.sleep(0.0005)  # what was killed takes a moment to end
+
+
+def _control(option: int, value: int) -> None:
+    if ctypes.CDLL(None).prctl(option, value, 0, 0, 0) != 0:
+        sys.exit("hati needs a kernel with PR_SET_CHILD_SUBREAPER")
+
 
 _SAMPLE_SECONDS = 0.02
 _SAMPLE_SHARE = 0.02  # of the time, at most, goes into looking at the tree's memory
