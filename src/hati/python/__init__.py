@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hati.python.benchmark import of_any_interpreter, python_benchmark
-    from hati.python.giving import GeneratorError
+    from hati.python.benchmark import CallKind, Collector, Recording, of_any_interpreter, python_benchmark
     from hati.python.injected.controller import Once
     from hati.python.injected.marks import (
         Statement,
@@ -28,14 +27,10 @@ if TYPE_CHECKING:
         workload,
     )
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
-    from hati.python.injection import recorder
-    from hati.python.interpreter import Environment, Interpreter, Network
-    from hati.python.method import PythonGenerator, PythonMethod
+    from hati.python.interpreter import Environment, Interpreter, Network, recorder
     from hati.python.needs import declared, validate_installable
-    from hati.python.recording import CallKind, Collector, Recording
-    from hati.python.resolving import names_of, unresolved
-    from hati.python.sources import WorkingTree
-    from hati.python.stating import StatedFunction, has_statements, read_statements
+    from hati.python.sources import GeneratorError, PythonGenerator, PythonMethod, WorkingTree
+    from hati.python.stating import StatedFunction, has_statements, names_of, read_statements, unresolved
 
 __all__ = [
     "SELF",
@@ -78,22 +73,17 @@ __all__ = [
 ]
 
 _MODULES = {
-    "benchmark": ("of_any_interpreter", "python_benchmark"),
-    "giving": ("GeneratorError",),
-    "needs": ("declared", "validate_installable"),
+    "benchmark": ("CallKind", "Collector", "Recording", "of_any_interpreter", "python_benchmark"),
     "injected.controller": ("Once",),
     "injected.marks": (
         *("Statement", "freshness", "instance", "kind", "measured"),
         *("reference", "resolve", "spl", "stated", "statements", "workload"),
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
-    "injection": ("recorder",),
-    "interpreter": ("Environment", "Interpreter", "Network"),
-    "method": ("PythonGenerator", "PythonMethod"),
-    "resolving": ("names_of", "unresolved"),
-    "recording": ("CallKind", "Collector", "Recording"),
-    "sources": ("WorkingTree",),
-    "stating": ("StatedFunction", "has_statements", "read_statements"),
+    "interpreter": ("Environment", "Interpreter", "Network", "recorder"),
+    "needs": ("declared", "validate_installable"),
+    "sources": ("GeneratorError", "PythonGenerator", "PythonMethod", "WorkingTree"),
+    "stating": ("StatedFunction", "has_statements", "names_of", "read_statements", "unresolved"),
 }
 
 

@@ -22,8 +22,7 @@ from hati.python.installing import (
     packages,
     part,
 )
-from hati.python.local_content import normal, walked
-from hati.python.requirements import Named, PathKind, contents, named, tabled, texts
+from hati.python.requirements import Named, PathKind, contents, named, normal, tabled, texts, walked
 
 Shape = tuple[str, type, type | None]
 """A part by its keys, with a dot between, what it is, and what is in it where that is one kind."""

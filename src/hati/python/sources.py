@@ -1,20 +1,97 @@
-"""The working tree's Python files, read without running them: what they import and what their functions take."""
+"""References to functions, the working tree's Python files, read without running them, and what functions are given."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from hati.core import InputError, Place
+from hati.core import InputError, Place, Setting
 from hati.core.wording import suggestion
+from hati.python.injected.parameters import RNG, Parameters
 from hati.python.injected.signature import Signature
-from hati.python.method import PythonMethod
+from hati.python.injected.trouble import Trouble
+
+_NAME = r"[^\W\d]\w*"
+_CALL = re.compile(r"([^(]+)\((.*)\)", re.DOTALL)
+_REFERENCE = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME}(?:\.{_NAME})*)")
+
+
+class PythonMethod(Struct, frozen=True):
+    """A function ``path`` of ``module``; the path of a method starts with its class."""
+
+    module: str
+    path: str
+
+    @classmethod
+    def parse(cls, text: str) -> PythonMethod:
+        """Read ``module:function`` or ``module:Class.method``.
+
+        Raises:
+            InputError: for another text.
+
+        >>> PythonMethod.parse("pkg.lists:ArrayList.contains")
+        PythonMethod(module='pkg.lists', path='ArrayList.contains')
+        """
+        match = _REFERENCE.fullmatch(text)
+        if match is None:
+            raise InputError(
+                f"{text!r} names no Python function",
+                fix="write module:function or module:Class.method, as pkg.lists:sort",
+            )
+        return cls(match[1], match[2])
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.path}"
+
+
+class PythonGenerator(Struct, frozen=True):
+    """A workload or an instance, with the ``arguments`` that it is given before a formula's parameters."""
+
+    method: PythonMethod
+    arguments: tuple[Setting, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> PythonGenerator:
+        """Read a reference, or one with numbers and texts in brackets.
+
+        Raises:
+            InputError: for another text.
+
+        >>> PythonGenerator.parse("bench:rand('uniform', 3)").arguments
+        ('uniform', 3)
+        """
+        match = _CALL.fullmatch(text)
+        if match is None:
+            return cls(PythonMethod.parse(text))
+        try:
+            arguments = ast.literal_eval(f"[{match[2]}]")
+        except (SyntaxError, ValueError):
+            arguments = [None]
+        if any(type(each) not in (bool, int, float, str) for each in arguments):
+            raise InputError(
+                f"{text!r} has arguments that are not numbers and texts", fix="write as rand('uniform', 3)"
+            )
+        return cls(PythonMethod.parse(match[1]), tuple(arguments))
+
+    @property
+    def name(self) -> str:
+        """What it is called in the names of benchmarks: without its module."""
+        return f"{self.method.path}{self._told}"
+
+    @property
+    def _told(self) -> str:
+        return f"({', '.join(map(repr, self.arguments))})" if self.arguments else ""
+
+    def __str__(self) -> str:
+        return f"{self.method}{self._told}"
+
 
 INITIAL: Final = "__init__.py"
 """The source of a package itself."""
@@ -202,12 +279,12 @@ def _imported(tree: WorkingTree, module: str, file: Path) -> Iterator[str]:
     except InputError:  # who loads it is told
         return
     for node in ast.walk(parsed):
-        for name in _named(node, module, file):
+        for name in _named_modules(node, module, file):
             if all(part.isidentifier() for part in name.split(".")):
                 yield from _with_packages(name)
 
 
-def _named(node: ast.AST, module: str, file: Path) -> Iterator[str]:
+def _named_modules(node: ast.AST, module: str, file: Path) -> Iterator[str]:
     """The modules that a statement names; of ``from a import b`` also ``a.b``, which may be one."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
@@ -228,3 +305,109 @@ def _called(function: ast.expr) -> str:
 def _with_packages(module: str) -> list[str]:
     parts = module.split(".")
     return [".".join(parts[: depth + 1]) for depth in range(len(parts))]
+
+
+GivenParameters = Mapping[str, Setting] | Sequence[Setting]
+"""Parameters by their names, or by their places."""
+
+_KNOWN: Final[Mapping[str, object]] = {RNG: None}
+
+
+class GeneratorError(InputError):
+    """That a workload or an instance, as ``kind`` says, cannot be given what is in its brackets."""
+
+    def __init__(self, kind: str, message: str, *, fix: str) -> None:
+        super().__init__(message, fix=fix)
+        self.kind = kind
+
+
+class ParameterizedFunction(Struct, frozen=True):
+    """A function that parameters are for, after arguments of its own; the first ``skipped`` are Hati's to give.
+
+    ``kind`` is ``workload``, ``instance``, or empty for the measured function itself.
+    """
+
+    kind: str
+    method: PythonMethod
+    own: tuple[Setting, ...] = ()
+    skipped: int = 0
+
+    @property
+    def known(self) -> Mapping[str, object]:
+        """What Hati gives by its name: nothing where a function is called as it is."""
+        return _KNOWN if self.kind or self.skipped else {}
+
+    def taken(self, tree: WorkingTree) -> TakenArguments | None:
+        """What it takes of parameters and arguments; None where that is not known.
+
+        Raises:
+            InputError: where its module has no such function.
+        """
+        found = tree.taken(self.method)
+        return None if found is None else found._replace(signature=found.signature.without(self.skipped))
+
+
+def functions_with_parameters(
+    tree: WorkingTree, target: PythonMethod, generators: Mapping[str, PythonGenerator]
+) -> tuple[ParameterizedFunction, ...]:
+    """Who takes parameters: the generators, else the method itself."""
+    if generators:
+        return tuple(ParameterizedFunction(kind, each.method, each.arguments) for kind, each in generators.items())
+    return (ParameterizedFunction("", target, skipped=int(tree.measures(target))),)
+
+
+def named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]) -> dict[str, Setting]:
+    """Parameters by their names; those that are given by place have the names of the first taker that has some left.
+
+    What an old revision's function takes may be something else: it is a name for people.
+    """
+    if isinstance(parameters, Mapping):
+        return dict(parameters)
+    known = next((names for taker in every if (names := _left(taker, tree))), ())
+    names = (*known[: len(parameters)], *(f"p{i + 1}" for i in range(len(known), len(parameters))))
+    return dict(zip(names, parameters, strict=True))
+
+
+def validate_parameters(
+    method: str, parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]
+) -> None:
+    """See that each function has what it needs, and a use for what it is given, where the working tree tells.
+
+    What a method takes itself is another thing in each revision: the recorder sees to it.
+
+    Raises:
+        GeneratorError: for more arguments of its own than a generator takes.
+        InputError: for a parameter that none takes, or that one needs and has not.
+    """
+    asked = Parameters(list(_pairs(parameters)))
+    exact = True
+    for taker in every:
+        taken = taker.taken(tree) if taker.kind or taker.skipped else None
+        if taken is None or not taken.exact:
+            exact = False
+            continue
+        try:
+            asked.taken(taker.method.path, taken.signature, taker.own, taker.known)
+        except Trouble as trouble:
+            raise GeneratorError(taker.kind, str(trouble), fix="leave some out") from None
+    if not exact:
+        return
+    if useless := asked.useless(method):
+        raise InputError(useless, fix="leave it out, or rename it")
+    for message, fix in asked.missing:
+        raise InputError(message, fix=fix)
+
+
+def _pairs(parameters: GivenParameters) -> Sequence[tuple[str, Setting]]:
+    if isinstance(parameters, Mapping):
+        return list(parameters.items())
+    return [("", value) for value in parameters]
+
+
+def _left(taker: ParameterizedFunction, tree: WorkingTree) -> tuple[str, ...]:
+    """The names of a function's places, as far as the working tree has it: an old revision may have another."""
+    try:
+        found = taker.taken(tree)
+    except InputError:
+        return ()
+    return () if found is None else found.signature.free(taker.known, len(taker.own))

@@ -1,6 +1,4 @@
-"""What Python files state of their functions: found by reading them, told by a fresh interpreter that imports
-them.
-"""
+"""What a fresh interpreter says of Python files: the formulas that they state, and whether names can be found."""
 
 from __future__ import annotations
 
@@ -10,18 +8,63 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from hati.core import InputError
-from hati.python.injection import recorder
-from hati.python.interpreter import Interpreter, located
+from hati.core import Benchmark, InputError
+from hati.python.interpreter import Interpreter, located, recorder
 from hati.python.sources import parsed_file
 
+_RECORDER = "recorder.py"
+_KINDS = ("method", "workload", "instance")
 _PATIENCE = 60.0
+
+
+def names_of(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
+    """The kinds and references of what the benchmark of a Python function names; none of another benchmark."""
+    recorded = any(file.path == _RECORDER for file in benchmark.files)
+    return tuple(_references(benchmark.command)) if recorded else ()
+
+
+def _references(command: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for word in command:
+        kind, equals, text = word.partition("=")
+        if equals and kind in _KINDS:
+            yield kind, text
+
+
+def unresolved(names: Iterable[tuple[str, str]], root: Path, tree: Path, interpreter: Interpreter) -> dict[str, str]:
+    """Return why references cannot be measured in the revision whose files are in ``tree``, by reference.
+
+    Workloads and instances are those of the project ``root``.
+
+    They are looked up by the interpreter that would measure them. Where its process ends early, nothing is known, and
+    nothing is returned: the first run shows why.
+    """
+    wanted = [f"named.{kind}={text}" for kind, text in sorted(set(names))]
+    if not wanted:
+        return {}
+    with TemporaryDirectory(prefix="hati-") as folder:
+        script = Path(folder, _RECORDER)
+        script.write_text(recorder(), encoding="utf-8")
+        words = [interpreter.file(root), "-S", "-E", str(script), f"working={root.resolve()}"]
+        try:
+            done = subprocess.run(
+                [*words, *interpreter.arguments, *wanted],
+                cwd=tree,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+            return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return {}
+
+
 _HATI = "hati"
 _SPL = "spl"
 _LOOKS_STATED = re.compile(rb"^[ \t]*@(?:\w+\.)*spl\(", re.MULTILINE)
