@@ -93,7 +93,7 @@ def population(space: Space, options: Sequence[str]) -> Population:
 
 
 def _listed(space: Space, names: tuple[str, ...], chosen: Sequence[Option]) -> Population:
-    table = all_levels(space)
+    table = _all_levels(space)
     columns = [space.names.index(name) for name in names]
     parts = table[:, columns].astype(np.intp)
     for place, option in enumerate(chosen):
@@ -107,7 +107,7 @@ def _listed(space: Space, names: tuple[str, ...], chosen: Sequence[Option]) -> P
 
 
 @lru_cache(maxsize=4)
-def all_levels(space: Space) -> Levels:
+def _all_levels(space: Space) -> Levels:
     """The levels of all valid configurations, not to be written to."""
     table = levels(list(enumerate_configurations(space)), space)
     table.flags.writeable = False
@@ -233,7 +233,7 @@ def reference_levels(space: Space, rng: Generator) -> tuple[tuple[int, ...], Lev
     if not tied:
         return tied, np.empty((0, len(space.options)), dtype=np.int16)
     if count(space) <= LISTED:
-        return tied, all_levels(space)
+        return tied, _all_levels(space)
     return tied, levels(sample(space, _REFERENCE, rng), space)
 
 

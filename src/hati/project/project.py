@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hati.studies.recalibration import Policy
 
 
-def read_policy(check: TomlTable) -> Policy | None:
+def _read_policy(check: TomlTable) -> Policy | None:
     """Read ``recalibrate`` of ``[check]``; None where there is none.
 
     Raises:
@@ -77,7 +77,7 @@ class Check:
     reference_place: Place | None = dataclasses.field(default=None, compare=False)
 
 
-def read_check(document: TomlTable, space: Space) -> Check:
+def _read_check(document: TomlTable, space: Space) -> Check:
     """Read ``[check]``; without one all is as it is where nothing is said.
 
     Raises:
@@ -93,7 +93,7 @@ def read_check(document: TomlTable, space: Space) -> Check:
         None if reference is None else reference.line(),
         () if listed is None else tuple(_configuration(item, space) for item in listed.items()),
         None if budget is None else _budget(budget),
-        read_policy(table),
+        _read_policy(table),
         None if reference is None else reference.place,
     )
 
@@ -200,7 +200,7 @@ def parse_project(text: str, file: Path) -> Project:
         _text(subject, "name") or root.resolve().name or "subject",
         space,
         read_benchmarks(benchmarks.tables() if benchmarks else [], around),
-        read_check(document, space),
+        _read_check(document, space),
         read_python(document),
         read_recommendable(document, space),
         _secrets(subject),

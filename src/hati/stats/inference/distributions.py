@@ -122,14 +122,14 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
     return float(special.betaincinv(a, b, probability))
 
 
-def beta_quantiles(probabilities: FloatArray, a: float, b: float) -> FloatArray:
+def _beta_quantiles(probabilities: FloatArray, a: float, b: float) -> FloatArray:
     """The quantiles of probabilities in (0, 1) of a beta distribution with parameters a, b > 0."""
     from scipy import special
 
     return np.asarray(special.betaincinv(a, b, probabilities), dtype=np.float64)
 
 
-def binomial_cdfs(counts: FloatArray, trials: int, probability: float) -> FloatArray:
+def _binomial_cdfs(counts: FloatArray, trials: int, probability: float) -> FloatArray:
     """P(X <= count) of the binomial distribution."""
     from scipy import special
 
@@ -143,7 +143,7 @@ def kolmogorov_above(size: float) -> float:
     return float(special.kolmogorov(size))
 
 
-def gamma_cdf(values: FloatArray, shape: float) -> FloatArray:
+def _gamma_cdf(values: FloatArray, shape: float) -> FloatArray:
     """P(X <= value) of the gamma distribution of scale 1, for values of at least 0."""
     from scipy import special
 
@@ -287,7 +287,7 @@ def skewed_t_above(statistic: float, size: int) -> float:
     if statistic <= 0.0:
         return normal
     variations, weights = _variations(size)
-    below = gamma_cdf(size / (1.0 + statistic * variations / math.sqrt(size)), float(size))
+    below = _gamma_cdf(size / (1.0 + statistic * variations / math.sqrt(size)), float(size))
     return max(normal, float(weights @ below))
 
 
@@ -317,7 +317,7 @@ def _variations(size: int) -> tuple[FloatArray, FloatArray]:
     variance = (square - (2.0 / (size + 1.0)) ** 2) * (size / (size - 1.0)) ** 2
     precision = mean * (1.0 - mean) / variance - 1.0
     places = (np.arange(_NODES) + 0.5) / _NODES
-    shares = beta_quantiles(places**2, mean * precision, (1.0 - mean) * precision)
+    shares = _beta_quantiles(places**2, mean * precision, (1.0 - mean) * precision)
     return np.sqrt(size * shares), places / places.sum()
 
 
@@ -355,4 +355,4 @@ def _possible(size: int, share: float) -> tuple[FloatArray, FloatArray]:
     shares = counts / size
     with np.errstate(divide="ignore"):
         statistics = math.sqrt(size - 1.0) * (share - shares) / np.sqrt(shares * (1.0 - shares))
-    return statistics, binomial_cdfs(counts, size, share)
+    return statistics, _binomial_cdfs(counts, size, share)

@@ -65,8 +65,8 @@ def place_interval(values: FloatArray, groups: Index, place: int, phi: float, le
         return place, place
     squares = np.square(splits.statistics)
     best = float(squares.max())
-    clipped = clipped_around(values, renumbered(groups), place)
-    residuals = clipped - side_means(clipped, renumbered(groups), place)
+    clipped = clipped_around(values, _renumbered(groups), place)
+    residuals = clipped - side_means(clipped, _renumbered(groups), place)
     variance = float(residuals @ residuals) / max(len(values) - 2, 1)
     if variance <= 0.0:
         return place, place
@@ -82,7 +82,7 @@ def side_means(values: FloatArray, groups: Index, place: int) -> FloatArray:
     return np.asarray((np.bincount(sides, values) / counts)[sides])
 
 
-def renumbered(groups: Index) -> Index:
+def _renumbered(groups: Index) -> Index:
     """The groups that are there, counted from 0."""
     return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
@@ -113,7 +113,7 @@ def clipped_around(values: FloatArray, groups: Index, place: int) -> FloatArray:
 
 
 def _splits(values: FloatArray, groups: Index, place: int) -> LevelDifferences:
-    own = renumbered(groups)
+    own = _renumbered(groups)
     clipped = clipped_around(values, own, place)
     counts = np.bincount(own)
     centred = clipped - (np.bincount(own, clipped) / counts)[own]
@@ -152,7 +152,7 @@ def change_size(values: FloatArray, groups: Index, place: int, phi: float, level
         phi: the autocorrelation of the noise.
         level: the interval's.
     """
-    own = renumbered(groups)
+    own = _renumbered(groups)
     after = np.arange(len(values)) >= place
     behind = np.bincount(own, ~after)
     ahead = np.bincount(own, after)
@@ -330,7 +330,7 @@ class _Search(Struct, frozen=True, eq=False):
         return self.known[start, stop]
 
     def _part(self, start: int, stop: int, test: Callable[[FloatArray, Index, Dependence], _Found]) -> _Found:
-        return test(self.values[start:stop], renumbered(self.groups[start:stop]), self.dependence)
+        return test(self.values[start:stop], _renumbered(self.groups[start:stop]), self.dependence)
 
 
 LONGEST = 1000

@@ -57,7 +57,7 @@ _ONE_PROCESS: dict[str, str] = {
 }
 
 
-def read_tool(
+def _read_tool(
     reader: Reader, metrics: Sequence[str], output: bytes, name: str, folder: Path | None = None
 ) -> list[Reading]:
     """One reading for each of these metrics, of the benchmark that its pattern finds; ``name`` is the output's own.
@@ -78,7 +78,7 @@ def read_tool(
     return readings
 
 
-def parse_filter(pattern: str) -> re.Pattern[str]:
+def _parse_filter(pattern: str) -> re.Pattern[str]:
     """Compile a regular expression that picks a benchmark by its name.
 
     Raises:
@@ -117,7 +117,7 @@ def _only(
     """The one sample of what the tool calls ``field``, for a metric, whose benchmark the pattern finds."""
     if not samples:
         raise InputError("; ".join(["there is nothing measured in it", *warnings]), place=place)
-    expression = parse_filter(pattern or "")
+    expression = _parse_filter(pattern or "")
     found = [s for s in samples if expression.search(s.benchmark) or expression.search(_title(s))]
     if not found:
         told = "; ".join([f"no benchmark is found by {pattern!r}", *warnings])
@@ -193,7 +193,7 @@ def check_reader(benchmark: Benchmark) -> None:
                 )
             conversion(UNITS[metric.name], metric.unit)
         elif is_tool(reader.kind):
-            parse_filter(patterns.get(metric.name, ""))
+            _parse_filter(patterns.get(metric.name, ""))
         elif reader.kind != ReaderKind.HATI:
             if metric.name not in patterns:
                 raise InputError(
@@ -213,7 +213,7 @@ def _readings(
         return read_lines(output, source)
     names = [metric.name for metric in benchmark.metrics]
     if is_tool(reader.kind):
-        return read_tool(reader, names, output, source, folder)
+        return _read_tool(reader, names, output, source, folder)
     patterns = [(metric, pattern) for metric, pattern in reader.patterns if metric in names]
     return (read_document if reader.kind == ReaderKind.JSON else read_matches)(output, patterns, source)
 

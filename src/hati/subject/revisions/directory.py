@@ -50,7 +50,7 @@ def contents(root: Path, files: Iterable[Path]) -> Contents:
     return found
 
 
-def revision_of(found: Contents) -> str:
+def _revision_of(found: Contents) -> str:
     """Twelve hexadecimal digits of a hash over paths, modes and contents, in the order of their paths."""
     whole = hashlib.sha256()
     for path, content in found.items():
@@ -85,10 +85,10 @@ class Baseline(Struct, frozen=True):
             return None
         paths = set(map(Path, listed))
         kept = {path: content for path, content in found.items() if path in paths}
-        return kept if kept.keys() == paths and revision_of(kept) == revision else None
+        return kept if kept.keys() == paths and _revision_of(kept) == revision else None
 
     def _keep(self, found: Contents) -> None:
-        text = "\0".join((revision_of(found), *map(os.fspath, found)))
+        text = "\0".join((_revision_of(found), *map(os.fspath, found)))
         with suppress(
             OSError
         ):  # of a folder in which nothing was measured yet, or that is read-only, every file counts
@@ -141,7 +141,7 @@ class Folder:
         found = contents(self.top, listed.files)
         self._found = self._baseline.settled(found) if listed.open and self._baseline else found
         self.left_out = (*(path for path in found if path not in self._found), *listed.untracked)
-        return Revision(revision_of(self._found), RevisionKind.DIRECTORY, name)
+        return Revision(_revision_of(self._found), RevisionKind.DIRECTORY, name)
 
     def modified_since(self, moment: datetime) -> tuple[str, ...]:
         """The files of the revision that were written to after a moment, as paths relative to the folder."""
@@ -178,7 +178,7 @@ class Folder:
             raise self._edited(Path(error.filename).name) from None
         _cut(folder, self._found)
         now = contents(folder, self._found)
-        if revision_of(now) != revision:
+        if _revision_of(now) != revision:
             paths = sorted(path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
             raise self._edited(listed(map(str, paths), _NAMED))
 

@@ -54,7 +54,7 @@ class Status(NamedTuple):
     item: str
 
 
-def is_absent(error: CommandError) -> bool:
+def _is_absent(error: CommandError) -> bool:
     """Whether svn says that there is no such thing, and not that it cannot tell."""
     return _ABSENT.search(error.message) is not None
 
@@ -192,7 +192,7 @@ class SvnHistory:
         try:
             known = info(".", folder)
         except CommandError as error:
-            if is_absent(error):
+            if _is_absent(error):
                 return None
             raise
         assert known.working_copy is not None
@@ -215,7 +215,7 @@ class SvnHistory:
         try:
             return self._found(text)
         except CommandError as error:
-            if is_absent(error):
+            if _is_absent(error):
                 return None
             raise
 
@@ -327,7 +327,7 @@ class SvnHistory:
         try:
             return _Line(self._path, info(self._url(_Line(self._path, 0)), self.top).number)
         except CommandError as error:
-            if not is_absent(error):
+            if not _is_absent(error):
                 raise
             return _Line(self._path, info(".", self.top).number)
 
@@ -364,7 +364,7 @@ class SvnHistory:
         try:
             there, own = (info(self._url(each), self.top, number).path for each in (line, self._own))
         except CommandError as error:
-            if is_absent(error):
+            if _is_absent(error):
                 return False
             raise
         return there == own

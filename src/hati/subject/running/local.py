@@ -48,7 +48,7 @@ from hati.subject.running.servers import free_port
 _LONGEST_SECONDS = 3600.0
 
 
-class Resets:
+class _Resets:
     """Runs the commands of `reset` where they are due."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -127,7 +127,7 @@ class LocalSubject:
         self._builds = Builds(self._root, self._environment, self._trees)
         self.masking = Masking.of(secrets, self._environment)
         self._kept: _Kept | None = None
-        self._resets = Resets(self._environment)
+        self._resets = _Resets(self._environment)
 
     def lock_file(self) -> Path:
         """The file whose lock lets one campaign at a time work in the project's folder.

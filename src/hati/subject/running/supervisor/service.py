@@ -21,7 +21,7 @@ class HangUp(Exception):  # noqa: N818 - no error: hati has gone
     """The other end of the socket is closed."""
 
 
-def keep_from_children(fd: int) -> None:
+def _keep_from_children(fd: int) -> None:
     """No program that is started gets this descriptor."""
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
 
@@ -30,7 +30,7 @@ class Channel:
     """Receives requests and sends replies over the socket ``fd``, which no child inherits."""
 
     def __init__(self, fd: int) -> None:
-        keep_from_children(fd)
+        _keep_from_children(fd)
         self.fd = fd
 
     def receive(self) -> Message:
@@ -66,13 +66,13 @@ class Channel:
         return b"".join(parts)
 
 
-GIVE_UP_SECONDS = 10.0
+_GIVE_UP_SECONDS = 10.0
 """On a process that the kernel does not let die."""
 _ASKING = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def watch_over(*closed: int) -> None:
+def _watch_over(*closed: int) -> None:
     """Go on in a new process, over which the one until now watches, without the descriptors ``closed``.
 
     The one watched over is killed where it is stopped: nothing would be measured or ended any more. When it ends, all
@@ -112,7 +112,7 @@ def _pass_on(watched: int) -> None:
 
 def _end_all() -> None:
     """Kill and reap all descendants."""
-    tree, deadline = ProcessTree(), time.perf_counter() + GIVE_UP_SECONDS
+    tree, deadline = ProcessTree(), time.perf_counter() + _GIVE_UP_SECONDS
     while time.perf_counter() < deadline:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -244,7 +244,7 @@ class Service:
             now = time.perf_counter()
             if not problem and (now >= deadline or program.printed > program.limit):
                 problem = "timeout" if now >= deadline else "output"
-                deadline = now + GIVE_UP_SECONDS
+                deadline = now + _GIVE_UP_SECONDS
                 kill(program.pid)
             elif now >= deadline:
                 break
@@ -319,7 +319,7 @@ class Service:
 
     def end_others(self) -> set[int]:
         """Kill and bury all but the bystanders; those that do not die."""
-        deadline = time.perf_counter() + GIVE_UP_SECONDS
+        deadline = time.perf_counter() + _GIVE_UP_SECONDS
         while self.reap():
             left = self.others()
             if not left or time.perf_counter() > deadline:
@@ -337,8 +337,8 @@ def main() -> None:
     """
     channel, spool, *kept = map(int, sys.argv[1:])
     for fd in (spool, *kept):
-        keep_from_children(fd)
-    watch_over(channel, spool)
+        _keep_from_children(fd)
+    _watch_over(channel, spool)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit())
     Service(Channel(channel), spool).serve()
