@@ -1,3 +1,5 @@
+"""The kept script: bundled once, believed only where it is whole, and not needed."""
+
 from __future__ import annotations
 
 import itertools
@@ -5,9 +7,12 @@ import math
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import vl_convert
 from example_screenings import empty_screening, hostile_screening, raw_screening, sqlite_screening
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +20,7 @@ from hypothesis import strategies as st
 from hati.core import replace
 from hati.render import ImageKind, chart_images, charts, charts_of, document_html
 from hati.render.chart_style import factor_axis, labels, plain
-from hati.render.charts import chart_in_altair, specification
+from hati.render.charts import chart_in_altair, chart_script, specification
 from hati.report import Chart, screening_document
 from hati.studies.screening import ScreeningConclusion
 
@@ -141,3 +146,46 @@ def test_a_page_without_a_drawing_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(charts, "_DRAWING", "raise SystemExit(1)")
     page = document_html(screening_document(sqlite_screening()))
     assert "This chart is not drawn: the process that draws it ended with exit status 1." in page
+
+
+@pytest.fixture
+def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The bundles made, with a bundler that takes no time and a cache of the test's own."""
+    made: list[str] = []
+
+    def bundle(*_: object, **__: object) -> str:
+        made.append(f"script {len(made)};\n\u00d7")
+        return made[-1]
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
+    chart_script.cache_clear()
+    yield made
+    chart_script.cache_clear()
+
+
+def in_another_process() -> str:
+    chart_script.cache_clear()
+    return chart_script()
+
+
+def test_a_machine_bundles_once(bundled: list[str], tmp_path: Path) -> None:
+    assert in_another_process() == in_another_process() == bundled[0]
+    assert len(bundled) == 1
+    assert len(list((tmp_path / "cache" / "hati").iterdir())) == 1
+
+
+@pytest.mark.parametrize("damage", [lambda kept: kept[:-1], lambda kept: b"", lambda kept: kept + b"alert(1)"])
+def test_what_is_damaged_is_bundled_again(bundled: list[str], tmp_path: Path, damage: object) -> None:
+    in_another_process()
+    (file,) = (tmp_path / "cache" / "hati").iterdir()
+    assert callable(damage)
+    file.write_bytes(damage(file.read_bytes()))
+    assert in_another_process() == bundled[1]
+    assert in_another_process() == bundled[1]
+
+
+def test_a_cache_that_cannot_be_made_costs_only_time(bundled: list[str], tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    assert in_another_process() == bundled[0]
+    assert in_another_process() == bundled[1]

@@ -1,18 +1,39 @@
-"""Effects by least squares, against their definitions and against statsmodels."""
+"""Effects by least squares, against their definitions and against statsmodels.
+
+The analysis of variance, beside that of statsmodels with sum coding.
+
+How much of the variation a few options explain together, beside statsmodels' model with all interactions.
+"""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.multitest import multipletests
 
 from hati.core import FloatArray, generator
-from hati.stats import Signs, contrasts, holm, least_squares, pure_error, t_two_sided
+from hati.design import Levels, Model
+from hati.stats import (
+    ModelTerms,
+    Signs,
+    SumOfSquares,
+    anova,
+    contrasts,
+    explained,
+    holm,
+    least_squares,
+    pure_error,
+    rank_by_explained,
+    t_two_sided,
+)
 
 # The RES paper, Table 1: the design 2^(4-1) of resolution IV with D = ABC, - first setting, + second.
 TABLE_1 = np.array(
@@ -164,3 +185,114 @@ def test_the_variances_are_those_of_the_operator() -> None:
     assert simulated.std(axis=1) == pytest.approx(np.sqrt(fit.variances), rel=0.03)
     assert fit.correlation is not None
     assert np.corrcoef(simulated) == pytest.approx(fit.correlation, abs=0.04)
+
+
+SIZES = (2, 3, 4)
+NAMES = "abc"
+
+
+def unbalanced(seed: int, runs: int = 240) -> tuple[Levels, FloatArray]:
+    rng = np.random.default_rng(seed)
+    levels = np.column_stack([rng.choice(size, runs, p=_uneven(size)) for size in SIZES]).astype(np.int16)
+    values = levels[:, 0] + 0.5 * levels[:, 1] * levels[:, 2] + rng.standard_normal(runs)
+    return levels, values
+
+
+def _uneven(size: int) -> FloatArray:
+    weights = np.arange(1, size + 1, dtype=np.float64)
+    return weights / weights.sum()
+
+
+def terms_of(model: Model, levels: Levels) -> ModelTerms:
+    matrix = model.matrix(levels)
+    return ModelTerms(matrix[:, :1], {term: matrix[:, model.owners == i] for i, term in enumerate(model.terms)})
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", list(SumOfSquares))
+def test_unbalanced_data_agree_with_statsmodels(kind: SumOfSquares, seed: int) -> None:
+    levels, values = unbalanced(seed)
+    model = Model.of_order(SIZES, 2)
+    found = anova(terms_of(model, levels), model.terms, values, kind)
+    frame = pd.DataFrame(levels, columns=list(NAMES)).assign(y=values)
+    formula = "y ~ (" + " + ".join(f"C({name}, Sum)" for name in NAMES) + ") ** 2"
+    expected = anova_lm(ols(formula, frame).fit(), typ=kind.value)
+    for row in found.rows:
+        other = expected.loc[":".join(f"C({NAMES[option]}, Sum)" for option in row.term)]
+        assert row.sum_of_squares == pytest.approx(other["sum_sq"], rel=1e-8)
+        assert row.df == other["df"]
+        assert row.f == pytest.approx(other["F"], rel=1e-8)
+        assert row.p_value == pytest.approx(other["PR(>F)"], rel=1e-7)
+    assert found.residual == pytest.approx(expected.loc["Residual", "sum_sq"], rel=1e-8)
+    assert found.df == expected.loc["Residual", "df"]
+
+
+def test_the_types_differ_where_an_interaction_is_unbalanced_and_agree_on_the_interaction() -> None:
+    levels, values = unbalanced(9)
+    model = Model.of_order(SIZES, 2)
+    second, third = (anova(terms_of(model, levels), model.terms, values, kind).rows for kind in SumOfSquares)
+    assert second[0].sum_of_squares != pytest.approx(third[0].sum_of_squares, rel=1e-3)
+    assert second[-1].sum_of_squares == pytest.approx(third[-1].sum_of_squares)
+
+
+def test_combinations_that_are_missing_cost_degrees_of_freedom() -> None:
+    levels, values = unbalanced(5)
+    kept = ~((levels[:, 0] == 1) & (levels[:, 1] == 2))
+    model = Model((2, 3, 4), ((0,), (1,), (0, 1)))
+    terms = terms_of(model, levels[kept])
+    second, third = (anova(terms, model.terms, values[kept], kind) for kind in SumOfSquares)
+    assert [row.df for row in second.rows] == [1, 2, 1]
+    assert [row.df for row in third.rows] == [0, 1, 1]  # an average over combinations one of which is missing
+    assert second.df == third.df == int(kept.sum()) - 5
+
+
+def test_without_residuals_nothing_is_tested() -> None:
+    levels = np.array([[0], [1]], dtype=np.int16)
+    model = Model((2,), ((0,),))
+    found = anova(terms_of(model, levels), model.terms, np.array([1.0, 3.0]), SumOfSquares.TYPE_2)
+    assert (found.df, found.rows[0].f, found.rows[0].p_value) == (0, None, None)
+    assert found.rows[0].sum_of_squares == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("options", [(0,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+def test_it_is_r_squared_of_the_model_with_all_interactions(options: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    levels = np.column_stack([rng.integers(0, size, 90) for size in (2, 3, 4)]).astype(np.int16)
+    values = levels[:, 0] * levels[:, 2] + rng.standard_normal(90)
+    frame = pd.DataFrame(levels, columns=list("abc")).assign(y=values)
+    expected = ols("y ~ " + " * ".join(f"C({'abc'[option]})" for option in options), frame).fit().rsquared
+    assert explained(levels, values, options) == pytest.approx(expected, abs=1e-10)
+
+
+def test_an_inactive_option_has_one_more_setting() -> None:
+    levels = np.array([[0, -1], [0, -1], [1, 0], [1, 1]], dtype=np.int16)
+    assert explained(levels, np.array([0.0, 0.0, 3.0, 5.0]), [1]) == pytest.approx(1.0)
+    assert explained(levels, np.array([0.0, 0.0, 3.0, 5.0]), [0]) == pytest.approx(1.0 - 2.0 / 18.0)
+
+
+def test_nothing_is_explained_of_nothing_or_by_nothing() -> None:
+    levels = np.zeros((3, 2), dtype=np.int16)
+    assert explained(levels, np.ones(3), [0]) == 0.0
+    assert explained(levels, np.arange(3.0), []) == 0.0
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(2, 40))
+def test_the_ranking_has_every_option_once_and_begins_in_the_best_pair(seed: int, options: int, runs: int) -> None:
+    rng = np.random.default_rng(seed)
+    levels = rng.integers(-1, 3, (runs, options)).astype(np.int16)
+    values = rng.standard_normal(runs)
+    ranked = rank_by_explained(levels, values)
+    assert sorted(ranked) == list(range(options))
+    pairs = [explained(levels, values, pair) for pair in combinations_with_replacement(range(options), 2)]
+    with_first = [explained(levels, values, [ranked[0], option]) for option in range(options)]
+    assert max(with_first) == pytest.approx(max(pairs))
+    shares = [explained(levels, values, ranked[:k]) for k in range(options + 1)]
+    assert all(less <= more + 1e-9 for less, more in pairwise(shares))
+
+
+def test_options_that_act_only_together_come_after_one_of_them_that_acts() -> None:
+    rng = np.random.default_rng(1)
+    levels = rng.integers(0, 2, (400, 4)).astype(np.int16)
+    signs = 2.0 * levels - 1.0
+    values = 2.0 * signs[:, 3] + 1.5 * signs[:, 3] * signs[:, 1] + 0.5 * signs[:, 0]
+    assert rank_by_explained(levels, values) == (3, 1, 0, 2)

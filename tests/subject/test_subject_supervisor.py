@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from hati.subject import Program, Supervisor
 from hati.subject.running import programs
 from hati.subject.running.programs import LARGEST_OUTPUT, Masking, RunFailure
 from hati.subject.running.supervisor import process_tree
+from hati.subject.running.supervisor.process_tree import kill
 
 Make = Callable[..., Program]
 
@@ -353,3 +355,29 @@ def test_elsewhere_than_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(MeasurementError, match="needs Linux"):
         Supervisor()
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or is a zombie that nobody has waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_process_is_killed_with_its_group() -> None:
+    command = ["sh", "-c", "sleep 60 & echo $!; wait"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as leader:
+        assert leader.stdout is not None
+        child = int(leader.stdout.readline())
+        kill(leader.pid)
+    deadline = time.monotonic() + 5.0
+    while not ended(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert ended(child)
+
+
+def test_the_own_group_is_spared() -> None:
+    with subprocess.Popen(["sleep", "60"]) as alone:
+        kill(alone.pid)
+    assert alone.returncode == -9

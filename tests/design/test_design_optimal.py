@@ -1,4 +1,9 @@
-"""Optimal designs: optima by brute force, floors of efficiency, validity, augmentation, errors."""
+"""Optimal designs: optima by brute force, floors of efficiency, validity, augmentation, errors.
+
+Runs made already, read from a table.
+
+Augmenting the corrected Scr128 of the RES paper, whose important effects are B, J, C, F and I.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,17 @@ from hati.design import (
     OptimalDesign,
     Reach,
     Replication,
+    aliases,
     by_runs,
     candidates,
     from_generators,
     from_levels,
     letters,
     optimal_design,
+    read_runs,
 )
 from hati.design.optimal.coding import Levels, Model, levels
+from hati.design.optimal.optimal import augment, entangled, runs_needed
 from hati.project import read_feature_model
 from hati.space import Option, Space, parse_formula
 
@@ -264,3 +272,102 @@ def test_a_real_space_of_thousands(shared_data: Path) -> None:
     bayes = found(space, 120, starts=1, criterion=Criterion.BAYES, order=2)
     assert bayes.fit.d_efficiency >= 0.84
     assert all(space.valid(configuration) for configuration in from_levels(bayes.levels, space))
+
+
+SPACE = Space(
+    (
+        Option("a", (False, True), False),
+        Option("b", (1.0, 2.5), 1.0, active_if=parse_formula("a")),
+        Option("c", ("x", "y"), "x"),
+    ),
+    (parse_formula("not b == 2.5 or c == 'x'"),),
+)
+
+
+def test_rows_in_any_order_of_columns_with_others_between() -> None:
+    rows = read_runs("\ufefflatency,c,a,b\n3.5,y,false,\n1,x,1,2.50\n1,x,1,2.5\n", SPACE)
+    assert rows.tolist() == [[0, -1, 1], [1, 1, 0], [1, 1, 0]]
+    assert read_runs("a,b,c\n", SPACE).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "r.csv:1: there is no column for option 'a'"),
+        ("a,b\n0,1\n", "r.csv:1: there is no column for option 'c'"),
+        ("a,a,b,c\n", "r.csv:1: there are two columns for option 'a'"),
+        ("a,b,c\n0,,x\n0,,z\n", "r.csv:3: 'z' is not a setting of option 'c'"),
+        ("a,b,c\n1,,x\n", "r.csv:2: option 'b' is active here"),
+        ("a,b,c\n1,2.5,y\n", "r.csv:2: this configuration is not valid"),
+        ("a,b,c\n1,1\n", "r.csv:2: this row ends before column 'c'"),
+        ('a,b,c\n"1,1,x\n', "this is not CSV"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_runs(text, SPACE, "r.csv")
+    assert message in str(error.value)
+
+
+NAMES = letters(14)
+SIZES = (2,) * 14
+SCR_128_AUGMENTATION = from_generators(NAMES, ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG"])
+LEVELS: Levels = ((SCR_128_AUGMENTATION.matrix + 1) // 2).astype(np.int16)
+IMPORTANT = tuple((NAMES.index(letter),) for letter in "BJCFI")
+SPACE_AUGMENTATION = Space(tuple(Option(name, (False, True), default=False) for name in NAMES))
+
+
+def test_complete_de_aliasing_needs_635_runs() -> None:
+    terms = entangled(LEVELS, SIZES, IMPORTANT, 14)
+    assert len(terms) == 640
+    assert runs_needed(LEVELS, SIZES, terms) == 635
+
+
+def test_entangled_effects_are_the_aliases() -> None:
+    terms = entangled(LEVELS, SIZES, IMPORTANT, 4)
+    words = {
+        tuple(NAMES.index(f) for f in a.factors) for letter in "BJCFI" for a in aliases(SCR_128_AUGMENTATION, letter, 4)
+    }
+    assert set(terms) == words | set(IMPORTANT)
+    assert terms[:5] == IMPORTANT
+
+
+@pytest.mark.parametrize(("runs", "error"), [(32, 0.099), (64, 0.077)])
+def test_to_third_order_the_published_standard_errors_are_reached(runs: int, error: float) -> None:
+    terms = entangled(LEVELS, SIZES, IMPORTANT, 3)
+    assert len(terms) == 10
+    assert runs_needed(LEVELS, SIZES, terms) == 5
+    found = augment(SPACE_AUGMENTATION, LEVELS, terms, runs, np.random.default_rng(1))
+    assert found.fit.largest_standard_error == pytest.approx(error, abs=6e-4)
+    assert np.array_equal(found.levels[:128], LEVELS)
+    assert len(found.levels) == 128 + runs
+
+
+def test_too_few_runs_are_an_error_that_names_terms() -> None:
+    terms = entangled(LEVELS, SIZES, IMPORTANT, 3)
+    with pytest.raises(InputError, match=":"):
+        augment(SPACE_AUGMENTATION, LEVELS, terms, 4, np.random.default_rng(1))
+    with pytest.raises(InputError, match="too many"):
+        entangled(np.zeros((4, 30), dtype=np.int16), (2,) * 30, ((0,),), 5)
+
+
+def test_the_shift_between_the_runs_made_and_those_added_takes_a_run() -> None:
+    terms = entangled(LEVELS, SIZES, IMPORTANT, 3)
+    with pytest.raises(InputError):
+        augment(SPACE_AUGMENTATION, LEVELS, terms, 5, np.random.default_rng(1))
+    found = augment(SPACE_AUGMENTATION, LEVELS, terms, 6, np.random.default_rng(1))
+    columns = Model(SIZES, terms).matrix(found.levels)
+    later = np.repeat([0.0, 1.0], [128, 6])[:, None]
+    assert np.linalg.matrix_rank(np.hstack([columns, later])) == len(terms) + 2
+
+
+def test_without_replication_no_configuration_is_run_twice() -> None:
+    found = augment(
+        SPACE_AUGMENTATION,
+        LEVELS,
+        entangled(LEVELS, SIZES, IMPORTANT, 3),
+        32,
+        np.random.default_rng(1),
+        Replication.NONE,
+    )
+    assert len(np.unique(found.levels, axis=0)) == 160

@@ -1,4 +1,9 @@
-"""Tests of one mean where values may be skewed."""
+"""Student's t against scipy's.
+
+Tests of one mean where values may be skewed.
+
+Student's t of values of two kinds.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,16 @@ from hati.stats import (
     skewed_e_values,
     skewed_t_above,
     skewed_t_critical,
+    t_margin,
+    two_kinds_t_above,
+    two_kinds_t_critical,
 )
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99, 0.999])
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 9, 10, 31, 64, 199, 200, 201, 499, 5000])
+def test_it_is_scipys(confidence: float, df: int) -> None:
+    assert t_margin(confidence, df) == pytest.approx(stats.t.ppf(0.5 + confidence / 2, df), rel=1e-9)
 
 
 @pytest.mark.parametrize("size", [5, 10, 40])
@@ -113,3 +127,30 @@ def test_it_is_more_careful_than_where_values_are_symmetric() -> None:
 def test_so_many_are_all_of_a_share_that_improbably(alpha: float, share: float) -> None:
     number = fewest_of_a_share(alpha, share)
     assert share**number <= alpha < share ** (number - 1)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.1])
+@pytest.mark.parametrize("size", [2, 5, 13, 40])
+def test_it_is_the_share_of_samples(size: int, share: float) -> None:
+    """Of all counts of the rarer kind, each with scipy's statistic and its binomial probability."""
+    statistics = [math.inf]
+    for count in range(1, size):
+        values = np.repeat([1.0, 0.0], [count, size - count])
+        statistics.append(-float(stats.ttest_1samp(values, share).statistic))
+    chances = stats.binom.pmf(np.arange(size), size, share)
+    for statistic in (0.1, 0.7, 1.9, 3.3, 8.0):
+        wanted = sum(chance for each, chance in zip(statistics, chances, strict=True) if each >= statistic)
+        assert two_kinds_t_above(statistic, size, share) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [13, 18, 100, 10_000])
+@pytest.mark.parametrize("alpha", [0.2, 0.01])
+def test_beyond_the_critical_value_it_is_at_most_alpha(size: int, alpha: float) -> None:
+    critical = two_kinds_t_critical(size, alpha, 0.3)
+    assert two_kinds_t_above(critical * (1.0 + 1e-8), size, 0.3) <= alpha
+    assert two_kinds_t_above(critical * (1.0 - 1e-8), size, 0.3) > alpha
+
+
+def test_too_few_values_have_none() -> None:
+    assert two_kinds_t_critical(12, 0.01, 0.3) == math.inf
+    assert two_kinds_t_above(1e300, 12, 0.3) == pytest.approx(0.7**12)
