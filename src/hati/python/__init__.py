@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         workload,
     )
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
-    from hati.python.interpreter import Environment, Interpreter, Network, recorder
+    from hati.python.injection import StatedFunction, has_statements, names_of, read_statements, recorder, unresolved
+    from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.needs import declared, validate_installable
     from hati.python.sources import GeneratorError, PythonGenerator, PythonMethod, WorkingTree
-    from hati.python.stating import StatedFunction, has_statements, names_of, read_statements, unresolved
 
 __all__ = [
     "SELF",
@@ -80,10 +80,10 @@ _MODULES = {
         *("reference", "resolve", "spl", "stated", "statements", "workload"),
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
-    "interpreter": ("Environment", "Interpreter", "Network", "recorder"),
+    "injection": ("StatedFunction", "has_statements", "names_of", "read_statements", "recorder", "unresolved"),
+    "interpreter": ("Environment", "Interpreter", "Network"),
     "needs": ("declared", "validate_installable"),
     "sources": ("GeneratorError", "PythonGenerator", "PythonMethod", "WorkingTree"),
-    "stating": ("StatedFunction", "has_statements", "names_of", "read_statements", "unresolved"),
 }
 
 

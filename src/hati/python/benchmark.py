@@ -24,7 +24,8 @@ from hati.core import (
     setting_text,
 )
 from hati.python.injected.calls import MOST
-from hati.python.interpreter import Interpreter, recorder
+from hati.python.injection import recorder
+from hati.python.interpreter import Interpreter
 from hati.python.sources import (
     GivenParameters,
     ParameterizedFunction,
