@@ -82,18 +82,18 @@ def _benchmark(table: TomlTable, name: str, around: Surroundings) -> Benchmark:
         cleanup=read_commands(table, "cleanup", known),
         server=server,
         files=files,
-        timeout=_duration(table.get("timeout"), 60.0),
-        warmup=_warmup(table.get("warmup")),
-        cpus=_cpus(table),
+        timeout=table.read("timeout", duration, 60.0),
+        warmup=table.read("warmup", _warmup, 0),
+        cpus=table.read("cpus", _cpus, ()),
         workload=workload,
         bindings=around.bindings,
         output=_output(table, reader, known),
         setup=read_commands(table, "setup", known),
         env=_env(table, known),
-        user=user.line() if (user := table.get("user")) else None,
+        user=table.read("user", Value.line, None),
         reset=_reset(table, workload),
         metric_places=metric_places(table, reader),
-        warmup_place=warmup.place if (warmup := table.get("warmup")) else None,
+        warmup_place=table.read("warmup", lambda value: value.place, None),
     )
 
 
@@ -117,11 +117,9 @@ def _reset(table: TomlTable, workload: Workload) -> Reset | None:
 
 def _env(table: TomlTable, known: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Variables of the environment; their values may name the run's placeholders, and ``{env:NAME}`` of Hati's own."""
-    value = table.get("env")
     found: list[tuple[str, str]] = []
-    variables = value.table() if value else None
-    for name in variables or ():
-        assert variables is not None
+    variables = table.table("env")
+    for name in variables:
         if not VARIABLE.fullmatch(name):
             raise variables.error(
                 f"{name!r} cannot name an environment variable", key=name, fix="use letters, digits and _"
@@ -185,10 +183,7 @@ def _check_arguments(table: TomlTable, around: Surroundings, known: Collection[s
 
 
 def _workload(table: TomlTable, space: Space) -> Workload:
-    value = table.get("workload")
-    if value is None:
-        return Workload()
-    parameters = value.table()
+    parameters = table.table("workload")
     for name in parameters:
         if name in space.names or name in RESERVED or any(c in name for c in "{}:") or not name:
             raise parameters.error(f"{name!r} cannot name a parameter: it is taken", key=name, fix="rename it")
@@ -201,7 +196,7 @@ def _workload(table: TomlTable, space: Space) -> Workload:
     try:
         return Workload(settings)
     except InputError as error:
-        raise value.error(error.message) from None
+        raise table.need("workload", "").error(error.message) from None
 
 
 def _server(table: TomlTable, known: Collection[str], *, may_name_port: bool) -> Server | None:
@@ -222,7 +217,13 @@ def _server(table: TomlTable, known: Collection[str], *, may_name_port: bool) ->
     log = server.get("log")
     if log is not None:
         check_template(log, known)
-    return Server(command, ready, _cpus(server), read_commands(server, "reload", known), log.line() if log else None)
+    return Server(
+        command,
+        ready,
+        server.read("cpus", _cpus, ()),
+        read_commands(server, "reload", known),
+        log.line() if log else None,
+    )
 
 
 def _check_reload(table: TomlTable, around: Surroundings, server: Server | None) -> None:
@@ -245,22 +246,18 @@ def _ready(server: TomlTable, *, names_port: bool) -> Ready:
         raise server.error(
             "ready is missing", fix='say when the server is up, as in ready = { line = "listening", timeout = "10s" }'
         )
-    table = value.table()
-    table.only(*keys_of("ready"))
-    port, line = table.get("port"), table.get("line")
-    ready = Ready(port.truth() if port else False, line.line() if line else None, _duration(table.get("timeout"), 10.0))
+    table = server.part("ready", keys_of("ready"))
+    ready = Ready(
+        table.read("port", Value.truth, default=False),
+        table.read("line", Value.line, None),
+        table.read("timeout", duration, 10.0),
+    )
     if not ready.port and ready.line is None:
         raise value.error("ready waits for nothing", fix='add port = true or line = "listening"')
     return ready
 
 
-def _duration(value: Value | None, default: float) -> float:
-    return default if value is None else duration(value)
-
-
-def _warmup(value: Value | None) -> Warmup:
-    if value is None:
-        return 0
+def _warmup(value: Value) -> Warmup:
     if isinstance(value.data, str):
         if value.data == AUTO:
             return AUTO
@@ -270,10 +267,7 @@ def _warmup(value: Value | None) -> Warmup:
     return value.natural()
 
 
-def _cpus(table: TomlTable) -> tuple[int, ...]:
-    value = table.get("cpus")
-    if value is None:
-        return ()
+def _cpus(value: Value) -> tuple[int, ...]:
     cpus = value.items()
     if not cpus:
         raise value.error("cpus is empty", fix="as in cpus = [1]")

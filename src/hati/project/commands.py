@@ -21,8 +21,7 @@ def read_command(table: TomlTable, key: str, known: Collection[str]) -> Command 
     Raises:
         InputError: for what is wrong, with its place.
     """
-    value = table.get(key)
-    return None if value is None else _command(value, key, known)
+    return table.read(key, lambda value: _command(value, key, known), None)
 
 
 def read_commands(table: TomlTable, key: str, known: Collection[str] | None) -> Commands:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -270,6 +271,10 @@ _PLAIN = {
 }
 
 
+_Read = TypeVar("_Read")
+_Default = TypeVar("_Default")
+
+
 class Value(Struct, frozen=True):
     """A value of a document: what ``tomllib`` made of it, and its path."""
 
@@ -321,6 +326,10 @@ class Value(Struct, frozen=True):
             raise self._unexpected("an array [...]")
         return [Value(self.document, (*self.path, index), item) for index, item in enumerate(self.data)]
 
+    def lines(self) -> tuple[str, ...]:
+        """The value as an array of texts that are not empty."""
+        return tuple(item.line() for item in self.items())
+
     def table(self) -> TomlTable:
         """The value as a table."""
         if not isinstance(self.data, dict):
@@ -353,6 +362,22 @@ class TomlTable(Struct, frozen=True):
     def get(self, key: str) -> Value | None:
         """The value of a key, or None where there is none."""
         return Value(self.document, (*self.path, key), self.data[key]) if key in self.data else None
+
+    def read(self, key: str, read: Callable[[Value], _Read], default: _Default) -> _Read | _Default:
+        """What ``read`` makes of the value of a key, or the default where there is none."""
+        value = self.get(key)
+        return default if value is None else read(value)
+
+    def table(self, key: str) -> TomlTable:
+        """The table of a key, an empty one where there is none."""
+        value = self.get(key)
+        return TomlTable(self.document, (*self.path, key), {}) if value is None else value.table()
+
+    def part(self, key: str, known: Sequence[str]) -> TomlTable:
+        """The table of a key, which has no keys other than these; an empty one where there is none."""
+        table = self.table(key)
+        table.only(*known)
+        return table
 
     def need(self, key: str, example: str) -> Value:
         """The value of a key that must be there."""

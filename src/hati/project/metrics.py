@@ -38,12 +38,25 @@ def number(value: Value) -> float:
     return float(value.data)
 
 
-def positive(value: Value, found: _Number) -> _Number:
-    """The number that a value is, if above zero.
+def positive_number(value: Value) -> float:
+    """A value as a number above zero.
 
     Raises:
         InputError: where it is not.
     """
+    return _positive(value, number(value))
+
+
+def positive_natural(value: Value) -> int:
+    """A value as a whole number above zero.
+
+    Raises:
+        InputError: where it is not.
+    """
+    return _positive(value, value.natural())
+
+
+def _positive(value: Value, found: _Number) -> _Number:
     if not 0 < found < float("inf"):
         raise value.error(f"{value.name}: expected a number above 0, found {found:g}")
     return found
@@ -100,9 +113,8 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
     Raises:
         InputError: for what is wrong, with its place.
     """
-    kind = _kind(benchmark)
-    listed = benchmark.get("metric")
-    tables = listed.tables() if listed else []
+    kind = benchmark.read("reader", _kind, ReaderKind.HATI)
+    tables = benchmark.read("metric", Value.tables, [])
     if not tables and kind == ReaderKind.PROCESS:
         return Reader(kind), tuple(Metric(name, unit) for name, unit in _PROCESS.items())
     if not tables:
@@ -126,11 +138,10 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
 
 def metric_places(benchmark: TomlTable, reader: Reader) -> tuple[tuple[str, Place], ...]:
     """Where it is written what the reader finds each metric by."""
-    listed = benchmark.get("metric")
     key = _WHERE.get(reader.kind, "name")
     return tuple(
         (table.need("name", "").text(), (table.get("field") or table.need(key, "")).place)
-        for table in (listed.tables() if listed else [])
+        for table in benchmark.read("metric", Value.tables, [])
     )
 
 
@@ -140,10 +151,7 @@ def reader_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*own, *(entry.name for entry in added("hati.readers"))]))
 
 
-def _kind(benchmark: TomlTable) -> str:
-    value = benchmark.get("reader")
-    if value is None:
-        return ReaderKind.HATI
+def _kind(value: Value) -> str:
     if value.text() not in {*ReaderKind, *SampleFormat} and value.text() not in (known := reader_names()):
         raise value.error(f"unknown reader {value.text()!r}", fix=suggestion(value.text(), known))
     return value.text()
@@ -159,7 +167,7 @@ def _metric(table: TomlTable, kind: str) -> Metric:
         unit = _process_unit(table, name)
     else:
         unit = table.need("unit", 'unit = "s" (or "1" where it has none)').text()
-    return Metric(name.line(), unit, _better(table))
+    return Metric(name.line(), unit, table.read("better", _better, Better.LOWER))
 
 
 def _process_unit(table: TomlTable, name: Value) -> str:
@@ -175,10 +183,7 @@ def _process_unit(table: TomlTable, name: Value) -> str:
     return unit.text()
 
 
-def _better(table: TomlTable) -> Better:
-    value = table.get("better")
-    if value is None:
-        return Better.LOWER
+def _better(value: Value) -> Better:
     words = [word.value for word in Better]
     if value.text() not in words:
         raise value.error(f"better is {value.text()!r}", fix="write lower or higher")

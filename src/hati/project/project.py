@@ -16,7 +16,7 @@ from hati.packages import added
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.document import TomlTable, Value, parse_document
 from hati.project.files import read_text
-from hati.project.metrics import number, positive, share
+from hati.project.metrics import positive_natural, positive_number, share
 from hati.project.python import PythonTable, read_python
 from hati.project.schema import keys_of
 from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space
@@ -32,28 +32,20 @@ def _read_policy(check: TomlTable) -> Policy | None:
     Raises:
         InputError: for what is wrong, with its place.
     """
-    value = check.get("recalibrate")
-    if value is None:
+    if "recalibrate" not in check:
         return None
-    from hati.studies.recalibration import (
-        TOLERANCE,
-        Policy,
-    )  # loads what screenings need: not for projects without a policy
+    from hati.studies.recalibration import TOLERANCE, Policy  # loads what screenings need
 
-    table = value.table()
-    table.only(*keys_of("recalibrate"))
-    checks, days = table.get("checks"), table.get("days")
-    residuals, tolerance = table.get("residuals"), table.get("tolerance")
-    options = table.get("options")
-    if tolerance is not None and residuals is None:
-        raise tolerance.error("tolerance: of what is not tested", fix='add residuals = "1%"')
+    table = check.part("recalibrate", keys_of("recalibrate"))
+    if "tolerance" in table and "residuals" not in table:
+        raise table.need("tolerance", "").error("tolerance: of what is not tested", fix='add residuals = "1%"')
     try:
         return Policy(
-            None if checks is None else positive(checks, checks.natural()),
-            None if days is None else positive(days, number(days)),
-            None if residuals is None else share(residuals),
-            options is not None and options.truth(),
-            TOLERANCE if tolerance is None else share(tolerance),
+            table.read("checks", positive_natural, None),
+            table.read("days", positive_number, None),
+            table.read("residuals", share, None),
+            table.read("options", Value.truth, default=False),
+            table.read("tolerance", share, TOLERANCE),
         )
     except InputError as error:
         if error.place is not None:
@@ -83,18 +75,13 @@ def _read_check(document: TomlTable, space: Space) -> Check:
     Raises:
         InputError: for what is wrong, with its place.
     """
-    value = document.get("check")
-    if value is None:
-        return Check()
-    table = value.table()
-    table.only(*keys_of("check"))
-    reference, budget, listed = table.get("reference"), table.get("budget"), table.get("configurations")
+    table = document.part("check", keys_of("check"))
     return Check(
-        None if reference is None else reference.line(),
-        () if listed is None else tuple(_configuration(item, space) for item in listed.items()),
-        None if budget is None else _budget(budget),
+        table.read("reference", Value.line, None),
+        table.read("configurations", lambda value: tuple(_configuration(item, space) for item in value.items()), ()),
+        table.read("budget", _budget, None),
         _read_policy(table),
-        None if reference is None else reference.place,
+        table.read("reference", lambda value: value.place, None),
     )
 
 
@@ -190,60 +177,32 @@ def parse_project(text: str, file: Path) -> Project:
     root = file.parent
     document = parse_document(text, str(file))
     document.only(*keys_of("project"))
-    subject = _subject(document)
+    subject = document.part("subject", keys_of("subject"))
     space = read_space(document)
     around = Surroundings(root, space, read_bindings(document), option_tables(document))
-    benchmarks = document.get("benchmark")
     return Project(
         root,
         file,
-        _text(subject, "name") or root.resolve().name or "subject",
+        subject.read("name", Value.line, "") or root.resolve().name or "subject",
         space,
-        read_benchmarks(benchmarks.tables() if benchmarks else [], around),
+        read_benchmarks(document.read("benchmark", Value.tables, []), around),
         _read_check(document, space),
         read_python(document),
         read_recommendable(document, space),
-        _secrets(subject),
-        _sources(subject),
-        _engine(subject),
+        subject.read("secrets", Value.lines, ()),
+        subject.read("sources", lambda value: tuple(map(_source, value.items())), ()),
+        subject.read("engine", _engine, _LOCAL),
     )
-
-
-def _subject(document: TomlTable) -> TomlTable | None:
-    value = document.get("subject")
-    if value is None:
-        return None
-    table = value.table()
-    table.only(*keys_of("subject"))
-    return table
-
-
-def _text(subject: TomlTable | None, key: str) -> str:
-    value = subject.get(key) if subject else None
-    return value.line() if value else ""
 
 
 _LOCAL = "local"
 
 
-def _engine(subject: TomlTable | None) -> str:
-    value = subject.get("engine") if subject else None
-    if value is None or value.line() == _LOCAL:
-        return _LOCAL
+def _engine(value: Value) -> str:
     known = [_LOCAL, *(entry.name for entry in added("hati.engines"))]
     if value.line() not in known:
         raise value.error(f"there is no engine {value.line()!r}", fix=suggestion(value.line(), known))
     return value.line()
-
-
-def _secrets(subject: TomlTable | None) -> tuple[str, ...]:
-    listed = subject.get("secrets") if subject else None
-    return tuple(name.line() for name in listed.items()) if listed else ()
-
-
-def _sources(subject: TomlTable | None) -> tuple[str, ...]:
-    listed = subject.get("sources") if subject else None
-    return tuple(_source(pattern) for pattern in listed.items()) if listed else ()
 
 
 def _source(value: Value) -> str:

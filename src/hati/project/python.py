@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Place
 from hati.project.document import TomlTable, Value
-from hati.project.metrics import duration, number, positive, share
+from hati.project.metrics import duration, positive_natural, positive_number, share
 from hati.project.schema import keys_of
 
 _COLLECTORS = ("on", "off", "between")
@@ -63,33 +63,26 @@ def read_python(document: TomlTable) -> PythonTable:
     Raises:
         InputError: for what is wrong, with its place.
     """
-    value = document.get("python")
-    if value is None:
-        return PythonTable()
-    table = value.table()
-    table.only(*keys_of("python"))
-    interpreter, frozen, seed = table.get("interpreter"), table.get("frozen_modules"), table.get("hash_seed")
+    table = document.part("python", keys_of("python"))
     return PythonTable(
-        "" if interpreter is None else interpreter.line(),
-        _roots(table.get("roots")),
-        "" if frozen is None else "on" if frozen.truth() else "off",
-        None if seed is None else _seed(seed),
-        _recording(table.get("recording")),
-        _environment(table.get("environment")),
-        value.place,
+        table.read("interpreter", Value.line, ""),
+        table.read("roots", _roots, ()),
+        table.read("frozen_modules", lambda value: "on" if value.truth() else "off", ""),
+        table.read("hash_seed", _seed, None),
+        _recording(table),
+        _environment(table),
+        document.read("python", lambda value: value.place, None),
     )
 
 
-def _roots(value: Value | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
+def _roots(value: Value) -> tuple[str, ...]:
     found = value.items()
     if not found:
         raise value.error("roots is empty", fix='as in roots = ["src", "."]')
     for root in found:
         if root.line().startswith("/") or ".." in root.line().split("/") or ":" in root.line():
             raise root.error(f"{root.line()!r} is not a folder below the project's", fix='as in roots = ["src", "."]')
-    return tuple(root.line() for root in found)
+    return value.lines()
 
 
 def _seed(value: Value) -> int:
@@ -98,36 +91,26 @@ def _seed(value: Value) -> int:
     return value.natural()
 
 
-def _recording(value: Value | None) -> RecordingTable:
-    if value is None:
-        return RecordingTable()
-    table = value.table()
-    table.only(*keys_of("recording"))
-    observations, seconds, warmup = table.get("observations"), table.get("seconds"), table.get("warmup")
-    overhead, collector, memory = table.get("overhead"), table.get("collector"), table.get("memory")
-    timeout = table.get("timeout")
+def _recording(python: TomlTable) -> RecordingTable:
+    table = python.part("recording", keys_of("recording"))
     return RecordingTable(
-        None if observations is None else positive(observations, observations.natural()),
-        None if seconds is None else positive(seconds, number(seconds)),
-        None if warmup is None else warmup.natural(),
-        None if overhead is None else share(overhead),
-        None if collector is None else _one_of(collector, _COLLECTORS),
-        None if memory is None else positive(memory, memory.natural()),
-        None if timeout is None else duration(timeout),
+        table.read("observations", positive_natural, None),
+        table.read("seconds", positive_number, None),
+        table.read("warmup", Value.natural, None),
+        table.read("overhead", share, None),
+        table.read("collector", lambda value: _one_of(value, _COLLECTORS), None),
+        table.read("memory", positive_natural, None),
+        table.read("timeout", duration, None),
     )
 
 
-def _environment(value: Value | None) -> EnvironmentTable:
-    if value is None:
-        return EnvironmentTable()
-    table = value.table()
-    table.only(*keys_of("environment"))
-    past, network = table.get("past"), table.get("network")
+def _environment(python: TomlTable) -> EnvironmentTable:
+    table = python.part("environment", keys_of("environment"))
     return EnvironmentTable(
-        Past.OWN if past is None else Past(_one_of(past, tuple(Past))),
-        network is not None and network.truth(),
-        _lines(table.get("extra")),
-        _lines(table.get("options")),
+        table.read("past", lambda value: Past(_one_of(value, tuple(Past))), Past.OWN),
+        table.read("network", Value.truth, default=False),
+        table.read("extra", Value.lines, ()),
+        table.read("options", Value.lines, ()),
     )
 
 
@@ -135,7 +118,3 @@ def _one_of(value: Value, known: tuple[str, ...]) -> str:
     if value.line() not in known:
         raise value.error(f"{value.name}: {value.line()!r} is none of {', '.join(known)}")
     return value.line()
-
-
-def _lines(value: Value | None) -> tuple[str, ...]:
-    return () if value is None else tuple(item.line() for item in value.items())

@@ -98,9 +98,8 @@ def _recommendable(value: Value, option: Option) -> tuple[Setting, ...]:
 
 def option_tables(root: TomlTable) -> dict[str, TomlTable]:
     """The tables of the options by their names."""
-    options = root.get("options")
-    tables = options.table() if options else None
-    return {name: tables.need(name, "").table() for name in tables} if tables else {}
+    tables = root.table("options")
+    return {name: tables.table(name) for name in tables}
 
 
 def _option(name: str, table: TomlTable) -> Option:
@@ -108,18 +107,16 @@ def _option(name: str, table: TomlTable) -> Option:
     if name in RESERVED or name.startswith("file:"):
         raise table.error(f"{{{name}}} is a placeholder of its own", fix=f"call the option {name}_option, for instance")
     settings = table.need("settings", _EXAMPLE).items()
-    default, active_if = table.get("default"), table.get("active_if")
-    unit, doc = table.get("unit"), table.get("doc")
     if not settings:
         raise table.error(f"option {name!r} has no settings", key="settings", fix=f"as in {_EXAMPLE}")
     try:
         return Option(
             name,
             tuple(_setting(value) for value in settings),
-            _setting(default or settings[0]),
-            unit.text() if unit else "",
-            doc.text() if doc else "",
-            _formula(active_if) if active_if else None,
+            _setting(table.get("default") or settings[0]),
+            table.read("unit", Value.text, ""),
+            table.read("doc", Value.text, ""),
+            table.read("active_if", _formula, None),
         )
     except OptionError as error:
         place = settings[error.index] if error.index is not None else table.get(error.part)
@@ -135,13 +132,7 @@ def _setting(value: Value) -> Setting:
 
 
 def _constraint_values(root: TomlTable) -> list[Value]:
-    space = root.get("space")
-    if space is None:
-        return []
-    table = space.table()
-    table.only(*keys_of("space"))
-    constraints = table.get("constraints")
-    return constraints.items() if constraints else []
+    return root.part("space", keys_of("space")).read("constraints", Value.items, [])
 
 
 def _constraint(value: Value, options: Mapping[str, Option]) -> Constraint:
@@ -169,14 +160,14 @@ def _located(value: Value, error: ConstraintError) -> InputError:
 
 
 def _binding(name: str, table: TomlTable) -> Binding:
-    argument, env, build = table.get("argument"), table.get("env"), table.get("build")
+    env = table.get("env")
     if env and not VARIABLE.fullmatch(env.text()):
         raise env.error(f"{env.text()!r} cannot name an environment variable", fix="use letters, digits and _")
     return Binding(
         name,
-        argument=_argument(argument, _option(name, table)) if argument else None,
-        env=env.text() if env else None,
-        build=build.truth() if build else False,
+        argument=table.read("argument", lambda value: _argument(value, _option(name, table)), None),
+        env=table.read("env", Value.text, None),
+        build=table.read("build", Value.truth, default=False),
         setup=read_commands(table, "setup", None),
         reload=_reload(table),
     )
