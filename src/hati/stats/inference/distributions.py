@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -11,7 +12,14 @@ import numpy as np
 from hati.core import FloatArray
 
 _MANY = 200
-_HALVINGS = 60
+
+
+def halved(low: float, high: float, reached: Callable[[float], bool], times: int = 60) -> tuple[float, float]:
+    """The ends of the interval, halved so many times, around the value from which on ``reached`` holds."""
+    for _ in range(times):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return low, high
 
 
 def t_margin(confidence: float, df: int) -> float:
@@ -25,13 +33,7 @@ def t_margin(confidence: float, df: int) -> float:
     """
     if df >= _MANY:
         return _expanded(NormalDist().inv_cdf(0.5 + confidence / 2.0), df)
-    low, high = 0.0, math.pi / 2.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        if _within(middle, df) < confidence:
-            low = middle
-        else:
-            high = middle
+    low, _ = halved(0.0, math.pi / 2.0, lambda angle: _within(angle, df) >= confidence)
     return math.sqrt(df) * math.tan(low)
 
 
@@ -266,10 +268,7 @@ def noncentrality_of_t(limit: float, df: float, power: float) -> float:
         high *= 2.0
         if high > _LARGEST_NONCENTRALITY:
             return math.inf
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if noncentral_t_above(limit, df, middle) >= power else (middle, high)
-    return high
+    return halved(low, high, lambda middle: noncentral_t_above(limit, df, middle) >= power)[1]
 
 
 _NODES = 400
@@ -301,10 +300,7 @@ def skewed_t_critical(size: int, alpha: float) -> float:
     low, high = 0.0, 1.0
     while skewed_t_above(high, size) > alpha and high < _FARTHEST:
         low, high = high, 2.0 * high
-    for _ in range(_SKEWED_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if skewed_t_above(middle, size) > alpha else (low, middle)
-    return high
+    return halved(low, high, lambda middle: skewed_t_above(middle, size) <= alpha, _SKEWED_HALVINGS)[1]
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ from hati.core import FloatArray, generator
 from hati.stats.effects.lenth import active_effect_draws
 from hati.stats.inference.distributions import (
     chi_square_quantiles,
+    halved,
     noncentral_f_above,
     noncentrality,
     normal_tails,
@@ -135,11 +136,7 @@ def _power_by_lenth(contrasts: int, critical: float, relevant: float) -> Callabl
 
 def _smallest(power: Callable[[float], float], high: float, wanted: float) -> float:
     """The effect at which the power reaches what is wanted, by bisection."""
-    low = 0.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if power(middle) >= wanted else (middle, high)
-    return high
+    return halved(0.0, high, lambda effect: power(effect) >= wanted, _HALVINGS)[1]
 
 
 MOST_RUNS = 10_000
