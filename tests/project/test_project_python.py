@@ -6,7 +6,7 @@ import pytest
 
 from hati.core import InputError
 from hati.project import Past, PythonTable, parse_project
-from hati.project.python import EnvironmentTable, RecordingTable
+from hati.project.benchmarks import EnvironmentTable, RecordingTable
 
 WHOLE = """
 [python]

@@ -5,6 +5,7 @@ its benchmarks. Everything is checked when it is read: names, types, formulas, p
 and templates, each error with file, line, column and the fix.
 """
 
+from hati.project.benchmarks import Past, PythonTable
 from hati.project.files import read_feature_model, skeleton, write_project
 from hati.project.pipelines import (
     CheckedProject,
@@ -15,7 +16,6 @@ from hati.project.pipelines import (
     write_pipeline,
 )
 from hati.project.project import FILE, Project, parse_project, read_project
-from hati.project.python import Past, PythonTable
 from hati.project.schema import SCHEMA_FILE, json_schema
 
 __all__ = [

@@ -13,11 +13,10 @@ from hati.core import Benchmark, Budget, Configuration, InputError, Place, Setti
 from hati.core.values import type_names
 from hati.core.wording import suggestion
 from hati.packages import added
-from hati.project.benchmarks import Surroundings, read_benchmarks
+from hati.project.benchmarks import PythonTable, Surroundings, read_benchmarks, read_python
 from hati.project.document import TomlTable, Value, parse_document
 from hati.project.files import read_text
 from hati.project.metrics import positive_natural, positive_number, share
-from hati.project.python import PythonTable, read_python
 from hati.project.schema import keys_of
 from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space
 from hati.space import Space
