@@ -18,11 +18,11 @@ from scipy import stats
 
 from benchmarks.markdown import table
 from hati.core import FloatArray
+from hati.formula import Comparator
 from hati.logic.interpret import (
     AskedRelation,
     FormulaVerdict,
     MeasuredSample,
-    Sign,
     decide_early,
     pairs_to_decide,
     parametric,
@@ -39,8 +39,8 @@ BETWEEN, WITHIN, OBSERVATIONS = 0.01, 0.03, 2_000
 TRIALS = 2_000
 CAMPAIGNS = 1_000
 PAIRS = 64
-EQUAL, AT_MOST = AskedRelation(Sign.EQUAL, alpha=ALPHA), AskedRelation(Sign.AT_MOST, alpha=ALPHA)
-WITH_MARGIN = AskedRelation(Sign.AT_MOST, MARGIN, ALPHA)
+EQUAL, AT_MOST = AskedRelation(Comparator.EQUAL, alpha=ALPHA), AskedRelation(Comparator.AT_MOST, alpha=ALPHA)
+WITH_MARGIN = AskedRelation(Comparator.AT_MOST, MARGIN, ALPHA)
 
 Effects = Callable[[np.random.Generator, int], FloatArray]
 """Deviations of so many runs, of mean 0 and variance 1."""
@@ -122,7 +122,7 @@ def told_by_default(
     for _ in range(trials):
         left = of_means(run_means(rng, effects, runs, ratio), run_means(rng, effects, history) if history else None)
         right = of_means(run_means(rng, effects, runs), run_means(rng, effects, own) if own else None)
-        counts[_verdict(left, right, AskedRelation(Sign.AT_MOST, alpha=alpha), rng)] += 1
+        counts[_verdict(left, right, AskedRelation(Comparator.AT_MOST, alpha=alpha), rng)] += 1
     shares = {verdict.value: count / trials for verdict, count in counts.items()}
     return {**shares, "either": shares["HOLDS"] + shares["VIOLATED"]}
 

@@ -15,7 +15,8 @@ import numpy as np
 from benchmarks.interpretations import HARDER, SHAPES, Effects, most_within, of_means
 from benchmarks.markdown import table
 from hati.core import FloatArray
-from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, Sign, fewest_alone, pairs_to_decide
+from hati.formula import Comparator
+from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, fewest_alone, pairs_to_decide
 from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.bootstrap import Resampled
 from hati.logic.interpret.contrast import p_values, verdict_of
@@ -31,7 +32,7 @@ SIZES = (13, 20, 30)
 AWAY = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 HISTORIES = (10, 20, 30, 100)
 RECENT = (2, 10)
-AT_MOST = AskedRelation(Sign.AT_MOST)
+AT_MOST = AskedRelation(Comparator.AT_MOST)
 
 
 def _gamma(shape: float) -> Effects:
@@ -83,7 +84,7 @@ def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float,
 
 def ended(means: FloatArray, limit: float, alpha: float) -> tuple[int, bool]:
     """After how many runs a campaign ends, and whether it ends with a verdict."""
-    size = pairs_to_decide(of_means(means), Limit(limit), AskedRelation(Sign.AT_MOST, alpha=alpha))
+    size = pairs_to_decide(of_means(means), Limit(limit), AskedRelation(Comparator.AT_MOST, alpha=alpha))
     return size or len(means), size is not None
 
 

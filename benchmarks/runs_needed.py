@@ -36,6 +36,7 @@ from hati.core import (
     Stopping,
     Task,
 )
+from hati.formula import Comparator
 from hati.harness import AnytimeValid, FixedSize, StoppingRule
 from hati.logic.interpret import (
     AskedRelation,
@@ -43,7 +44,6 @@ from hati.logic.interpret import (
     Limit,
     MeasuredSample,
     RelationEvidence,
-    Sign,
     decide,
     decide_early,
     glance_early,
@@ -160,7 +160,7 @@ def paired(rule: StoppingRule) -> Study:
     return study
 
 
-def asserted(beside: Beside, stopping: Stopping, sign: Sign = Sign.AT_MOST) -> Study:
+def asserted(beside: Beside, stopping: Stopping, sign: Comparator = Comparator.AT_MOST) -> Study:
     """``hati assert``: of two sides or beside a limit, with a fixed number of runs or looked at after each."""
     relation = AskedRelation(sign, 0.02)
 
@@ -237,7 +237,7 @@ STUDIES: dict[str, tuple[Study, tuple[Case, ...], int]] = {
     "pairs, anytime-valid": (paired(AnytimeValid()), PAIRED, REPLICATES),
     "assert a <= b": (asserted(Beside.SIDE, Stopping.FIXED), ASSERTED, REPLICATES),
     "assert a = b": (
-        asserted(Beside.SIDE, Stopping.FIXED, Sign.EQUAL),
+        asserted(Beside.SIDE, Stopping.FIXED, Comparator.EQUAL),
         EQUAL,
         REPLICATES,
     ),

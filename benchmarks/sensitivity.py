@@ -19,11 +19,11 @@ import numpy as np
 
 from benchmarks.markdown import table
 from hati.core import FloatArray
+from hati.formula import Comparator
 from hati.logic.interpret import (
     AskedRelation,
     MeasuredSample,
     RelationEvidence,
-    Sign,
     decide,
     nonparametric,
     parametric,
@@ -37,7 +37,7 @@ CHANGES = (0.0, 0.01, 0.02, 0.05, 0.1)
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 EXAMPLES = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 ALPHA = 0.01
-AT_MOST = AskedRelation(Sign.AT_MOST, alpha=ALPHA)
+AT_MOST = AskedRelation(Comparator.AT_MOST, alpha=ALPHA)
 
 Decide = Callable[[MeasuredSample, MeasuredSample, AskedRelation, np.random.Generator], RelationEvidence]
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import FloatArray, InputError
+from hati.formula import Comparator
 from hati.logic.interpret import (
     AskedRelation,
     EstimateScale,
     FormulaVerdict,
     Limit,
     MeasuredSample,
-    Sign,
     decide,
     decide_early,
     pairs_to_decide,
@@ -23,7 +23,7 @@ from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.anytime import Pairs, fewest_pairs
 from hati.stats import anytime_critical, anytime_e_values, skewed_e_value, skewed_e_values
 
-AT_MOST = AskedRelation(Sign.AT_MOST, 0.02)
+AT_MOST = AskedRelation(Comparator.AT_MOST, 0.02)
 
 
 def of(means: FloatArray) -> MeasuredSample:
@@ -91,16 +91,16 @@ def test_few_pairs_decide_nothing() -> None:
 
 def test_on_the_bound_no_number_of_pairs_decides() -> None:
     right = normal(1, 10)
-    assert decide_early(of(right), of(right), AskedRelation(Sign.AT_MOST)).runs_needed is None
-    assert decide_early(of(right), of(right), AskedRelation(Sign.EQUAL, 0.02)).verdict is FormulaVerdict.HOLDS
+    assert decide_early(of(right), of(right), AskedRelation(Comparator.AT_MOST)).runs_needed is None
+    assert decide_early(of(right), of(right), AskedRelation(Comparator.EQUAL, 0.02)).verdict is FormulaVerdict.HOLDS
 
 
 def test_a_limit() -> None:
-    found = decide_early(of(normal(1, 13)), Limit(11.0), AskedRelation(Sign.AT_MOST))
+    found = decide_early(of(normal(1, 13)), Limit(11.0), AskedRelation(Comparator.AT_MOST))
     assert (found.verdict, found.scale, found.runs) == (FormulaVerdict.HOLDS, EstimateScale.MEAN, (13, 0))
     assert found.p_holds == pytest.approx(0.7**13)
     assert found.interval is not None
-    few = decide_early(of(normal(1, 12)), Limit(11.0), AskedRelation(Sign.AT_MOST))
+    few = decide_early(of(normal(1, 12)), Limit(11.0), AskedRelation(Comparator.AT_MOST))
     assert (few.verdict, few.runs_needed, few.remark) == (FormulaVerdict.INCONCLUSIVE, 13, "fewer than 13 runs")
     assert (few.interval, few.detectable) == (None, None)
 
@@ -108,14 +108,16 @@ def test_a_limit() -> None:
 def test_a_p_value_beside_a_limit_is_of_one_look() -> None:
     """Of e-values that are large at once it is not less than what so few runs can show, until they are so later."""
     values = np.concatenate((np.full(15, 10.0), np.full(15, 30.0)))
-    found = [decide_early(of(values[:size]), Limit(20.0), AskedRelation(Sign.BELOW)).p_holds for size in (13, 15, 30)]
+    found = [
+        decide_early(of(values[:size]), Limit(20.0), AskedRelation(Comparator.LESS)).p_holds for size in (13, 15, 30)
+    ]
     assert found == pytest.approx([0.7**13] * 3)  # of the first look that decides
     assert Alone(values, 20.0, 13).at(30).below(1.0) == pytest.approx(0.7**15)
     assert 1.0 / skewed_e_values(20.0 - values)[14] < 1e-6
 
 
-@pytest.mark.parametrize("sign", [Sign.BELOW, Sign.ABOVE])
-def test_of_equal_values_rounding_tells_nothing(sign: Sign) -> None:
+@pytest.mark.parametrize("sign", [Comparator.LESS, Comparator.MORE])
+def test_of_equal_values_rounding_tells_nothing(sign: Comparator) -> None:
     left, right = (MeasuredSample(tuple(np.full(size, 0.1) for _ in range(20))) for size in (3, 7))
     assert decide_early(left, right, AskedRelation(sign)).verdict is FormulaVerdict.INCONCLUSIVE
     assert decide_early(left, Limit(0.1), AskedRelation(sign)).verdict is FormulaVerdict.INCONCLUSIVE
@@ -125,8 +127,8 @@ def test_on_the_bound_rounding_tells_nothing() -> None:
     """1.15 times 100 is a little less than 115 to a computer."""
     high, low = (of(np.full(20, mean)) for mean in (115.0, 100.0))
     for right in (low, Limit(100.0)):
-        assert decide_early(high, right, AskedRelation(Sign.AT_MOST, 0.15)).verdict is FormulaVerdict.INCONCLUSIVE
-        assert decide_early(high, right, AskedRelation(Sign.AT_MOST, 0.149)).verdict is FormulaVerdict.VIOLATED
+        assert decide_early(high, right, AskedRelation(Comparator.AT_MOST, 0.15)).verdict is FormulaVerdict.INCONCLUSIVE
+        assert decide_early(high, right, AskedRelation(Comparator.AT_MOST, 0.149)).verdict is FormulaVerdict.VIOLATED
 
 
 def told_of_all_signs(pairs: int, alpha: float) -> FloatArray:
@@ -151,12 +153,12 @@ def test_looks_before_the_first_show_nothing() -> None:
     assert Alone(values, 20.0, 13).at(12).below(1.0) == Pairs(values, 2.0 * values, 7).at(6).below(1.0) == 1.0
 
 
-@pytest.mark.parametrize("sign", [Sign.BELOW, Sign.ABOVE])
-def test_beside_a_limit_a_tail_toward_it_is_allowed_for(sign: Sign) -> None:
+@pytest.mark.parametrize("sign", [Comparator.LESS, Comparator.MORE])
+def test_beside_a_limit_a_tail_toward_it_is_allowed_for(sign: Comparator) -> None:
     """As far from it as a tail away from it, and as long; two sides see no difference."""
     drawn = np.random.default_rng(1).exponential(1.0, 20)
     tail = drawn - drawn.mean()
-    beyond = -1.5 if sign is Sign.BELOW else 1.5
+    beyond = -1.5 if sign is Comparator.LESS else 1.5
     toward, fled = (of(10.0 + 0.1 * (beyond - way * np.sign(beyond) * tail)) for way in (1.0, -1.0))
     p_values = [decide_early(side, Limit(10.0), AskedRelation(sign)).p_holds for side in (toward, fled)]
     assert p_values[0] > 5.0 * p_values[1]
@@ -171,7 +173,7 @@ def test_beside_a_limit_a_tail_toward_it_is_allowed_for(sign: Sign) -> None:
 @pytest.mark.parametrize("skew", [1.0, -1.0])
 def test_the_interval_beside_a_limit_is_of_all_that_the_last_look_does_not_refute(skew: float) -> None:
     values = 10.0 + skew * np.random.default_rng(3).exponential(0.1, 20)
-    found = decide_early(of(values), Limit(10.0), AskedRelation(Sign.EQUAL, 0.02))
+    found = decide_early(of(values), Limit(10.0), AskedRelation(Comparator.EQUAL, 0.02))
     assert found.interval is not None
     for end, direction in zip(found.interval, (1.0, -1.0), strict=True):
         for way, refuted in ((-1e-3, direction > 0.0), (1e-3, direction < 0.0)):
@@ -183,7 +185,7 @@ def test_the_interval_beside_a_limit_is_of_all_that_the_last_look_does_not_refut
 
 def test_runs_needed_beside_a_limit_decide_in_four_of_five() -> None:
     values = normal(4, 14, 10.2)
-    found = decide_early(of(values), Limit(10.16), AskedRelation(Sign.AT_MOST))
+    found = decide_early(of(values), Limit(10.16), AskedRelation(Comparator.AT_MOST))
     assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert found.runs_needed is not None
     assert found.detectable is not None
@@ -191,12 +193,12 @@ def test_runs_needed_beside_a_limit_decide_in_four_of_five() -> None:
 
     def decides() -> bool:
         new = values.mean() + values.std(ddof=1) * rng.standard_normal(found.runs_needed)
-        return pairs_to_decide(of(new), Limit(10.16), AskedRelation(Sign.AT_MOST)) is not None
+        return pairs_to_decide(of(new), Limit(10.16), AskedRelation(Comparator.AT_MOST)) is not None
 
     assert 0.72 <= np.mean([decides() for _ in range(200)]) <= 0.94
 
 
-@pytest.mark.parametrize("relation", [AT_MOST, AskedRelation(Sign.EQUAL)])
+@pytest.mark.parametrize("relation", [AT_MOST, AskedRelation(Comparator.EQUAL)])
 def test_what_is_refused(relation: AskedRelation) -> None:
     with pytest.raises(InputError):
         decide_early(of(normal(1, 8)), of(normal(2, 9)), relation)

@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.logic.interpret import (
+    VERDICTS,
     Combined,
     EstimateScale,
     FormulaVerdict,
     RelationEvidence,
     alarms,
-    conjunction,
-    disjunction,
-    exists,
-    for_all,
-    implication,
-    negation,
 )
 
 H, V, U = FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE
@@ -38,23 +33,26 @@ PAIRS = list(itertools.product(EACH, EACH))
 def test_tables() -> None:
     """Kleene 1952, section 64."""
     order = (H, U, V)
-    table = [[conjunction((told(a), told(b))).verdict for b in order] for a in order]
+    table = [[VERDICTS.conjunction((told(a), told(b))).verdict for b in order] for a in order]
     assert table == [[H, U, V], [U, U, V], [V, V, V]]
-    table = [[implication(told(a), told(b)).verdict for b in order] for a in order]
+    table = [[VERDICTS.implication(told(a), told(b)).verdict for b in order] for a in order]
     assert table == [[H, U, V], [H, U, U], [H, H, H]]
-    assert [negation(told(a)).verdict for a in order] == [V, U, H]
+    assert [VERDICTS.negation(told(a)).verdict for a in order] == [V, U, H]
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_laws(a: RelationEvidence, b: RelationEvidence) -> None:
-    assert negation(conjunction((a, b))).verdict is disjunction((negation(a), negation(b))).verdict
-    assert conjunction((a, b)).verdict is conjunction((b, a)).verdict
-    assert disjunction((a, conjunction((a, b)))).verdict is a.verdict
-    assert negation(negation(a)).verdict is a.verdict
-    assert implication(a, b).verdict is disjunction((negation(a), b)).verdict
+    assert (
+        VERDICTS.negation(VERDICTS.conjunction((a, b))).verdict
+        is VERDICTS.disjunction((VERDICTS.negation(a), VERDICTS.negation(b))).verdict
+    )
+    assert VERDICTS.conjunction((a, b)).verdict is VERDICTS.conjunction((b, a)).verdict
+    assert VERDICTS.disjunction((a, VERDICTS.conjunction((a, b)))).verdict is a.verdict
+    assert VERDICTS.negation(VERDICTS.negation(a)).verdict is a.verdict
+    assert VERDICTS.implication(a, b).verdict is VERDICTS.disjunction((VERDICTS.negation(a), b)).verdict
     for c in EACH:
-        one = conjunction((a, disjunction((b, c)))).verdict
-        assert one is disjunction((conjunction((a, b)), conjunction((a, c)))).verdict
+        one = VERDICTS.conjunction((a, VERDICTS.disjunction((b, c)))).verdict
+        assert one is VERDICTS.disjunction((VERDICTS.conjunction((a, b)), VERDICTS.conjunction((a, c)))).verdict
 
 
 @settings(max_examples=25)
@@ -64,35 +62,37 @@ def test_quantifiers_are_chains(verdicts: list[FormulaVerdict]) -> None:
     both: RelationEvidence | Combined = parts[0]
     any_: RelationEvidence | Combined = parts[0]
     for part in parts[1:]:
-        both, any_ = conjunction((both, part)), disjunction((any_, part))
-    assert for_all(parts).verdict is both.verdict
-    assert exists(parts).verdict is any_.verdict
-    assert {parts[place].verdict for place in for_all(parts).deciding} == {for_all(parts).verdict}
+        both, any_ = VERDICTS.conjunction((both, part)), VERDICTS.disjunction((any_, part))
+    assert VERDICTS.conjunction(parts).verdict is both.verdict
+    assert VERDICTS.disjunction(parts).verdict is any_.verdict
+    assert {parts[place].verdict for place in VERDICTS.conjunction(parts).deciding} == {
+        VERDICTS.conjunction(parts).verdict
+    }
 
 
 def test_what_decides() -> None:
     parts = [told(H), told(V), told(U), told(V)]
-    assert for_all(parts).deciding == (1, 3)
-    assert exists(parts).deciding == (0,)
-    assert implication(told(U), told(H)).deciding == (1,)
+    assert VERDICTS.conjunction(parts).deciding == (1, 3)
+    assert VERDICTS.disjunction(parts).deciding == (0,)
+    assert VERDICTS.implication(told(U), told(H)).deciding == (1,)
 
 
 def test_what_is_certain_is_no_chance_to_err() -> None:
     true, false = told(H, 0.0, 1.0), told(V, 1.0, 0.0)
     part = told(U, 0.3, 0.02)
-    assert conjunction((true, part, true)).p_violated == disjunction((false, part)).p_violated == 0.02
-    assert exists((false, part, false)).p_holds == implication(true, part).p_holds == 0.3
-    assert (conjunction((true, true)).p_holds, conjunction((true, true)).p_violated) == (0.0, 1.0)
-    assert (disjunction((false, false)).p_holds, disjunction((false, false)).p_violated) == (1.0, 0.0)
-    assert (conjunction((true, false)).p_violated, disjunction((true, false)).p_holds) == (0.0, 0.0)
+    assert VERDICTS.conjunction((true, part, true)).p_violated == VERDICTS.disjunction((false, part)).p_violated == 0.02
+    assert VERDICTS.disjunction((false, part, false)).p_holds == VERDICTS.implication(true, part).p_holds == 0.3
+    assert (VERDICTS.conjunction((true, true)).p_holds, VERDICTS.conjunction((true, true)).p_violated) == (0.0, 1.0)
+    assert (VERDICTS.disjunction((false, false)).p_holds, VERDICTS.disjunction((false, false)).p_violated) == (1.0, 0.0)
+    assert (VERDICTS.conjunction((true, false)).p_violated, VERDICTS.disjunction((true, false)).p_holds) == (0.0, 0.0)
 
 
 def test_p_values() -> None:
     parts = [told(H, 0.001, 0.9), told(H, 0.004, 0.8), told(V, 0.9, 0.002)]
-    assert (for_all(parts).p_holds, for_all(parts).p_violated) == (0.9, pytest.approx(0.006))
-    assert (exists(parts).p_holds, exists(parts).p_violated) == (pytest.approx(0.003), 0.9)
-    assert negation(parts[0]).p_violated == 0.001
-    assert exists([told(U)] * 3).p_holds == 1.0
+    assert (VERDICTS.conjunction(parts).p_holds, VERDICTS.conjunction(parts).p_violated) == (0.9, pytest.approx(0.006))
+    assert (VERDICTS.disjunction(parts).p_holds, VERDICTS.disjunction(parts).p_violated) == (pytest.approx(0.003), 0.9)
+    assert VERDICTS.negation(parts[0]).p_violated == 0.001
+    assert VERDICTS.disjunction([told(U)] * 3).p_holds == 1.0
 
 
 def test_that_any_of_many_is_violated_is_not_told_by_chance() -> None:
@@ -101,7 +101,7 @@ def test_that_any_of_many_is_violated_is_not_told_by_chance() -> None:
     found = 0
     for _ in range(2_000):
         p_values = rng.random(10)
-        whole = for_all([told(V if p <= 0.01 else U, 1 - p, p) for p in p_values])
+        whole = VERDICTS.conjunction([told(V if p <= 0.01 else U, 1 - p, p) for p in p_values])
         found += alarms([whole], 0.01)[0] is V
     assert found <= 32  # the 99 % binomial bound
 
@@ -115,4 +115,4 @@ def test_alarms_are_corrected() -> None:
 
 def test_nothing_is_refused() -> None:
     with pytest.raises(InputError):
-        for_all([])
+        VERDICTS.conjunction([])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from hati.core import InputError, generator
+from hati.formula import Comparator
 from hati.logic.interpret import (
     AskedRelation,
     EstimateScale,
@@ -18,7 +19,6 @@ from hati.logic.interpret import (
     Limit,
     MeasuredSample,
     RelationEvidence,
-    Sign,
     decide,
     fewest_alone,
 )
@@ -35,7 +35,7 @@ def normal(seed: int, number: int, mean: float = 10.0, deviation: float = 0.1) -
 def told(
     left: MeasuredSample, right: MeasuredSample | Limit, sign: str, margin: float = 0.0, alpha: float = 0.01
 ) -> RelationEvidence:
-    return decide(left, right, AskedRelation(Sign(sign), margin, alpha), generator(1, "test"))
+    return decide(left, right, AskedRelation(Comparator(sign), margin, alpha), generator(1, "test"))
 
 
 def test_at_most_is_welchs_test_of_run_means() -> None:
@@ -352,9 +352,9 @@ def test_axiom_4_is_never_violated(side: MeasuredSample, shift: float) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: AskedRelation(Sign.AT_MOST, alpha=0.5),
-        lambda: AskedRelation(Sign.AT_MOST, margin=1.0),
-        lambda: AskedRelation(Sign.BELOW, margin=0.02),
+        lambda: AskedRelation(Comparator.AT_MOST, alpha=0.5),
+        lambda: AskedRelation(Comparator.AT_MOST, margin=1.0),
+        lambda: AskedRelation(Comparator.LESS, margin=0.02),
         lambda: Limit(float("inf")),
         lambda: MeasuredSample(()),
         lambda: MeasuredSample((np.array([]),)),

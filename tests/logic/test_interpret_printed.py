@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hati.core import FloatArray, generator
+from hati.formula import Comparator
 from hati.logic.interpret import (
     AskedRelation,
     FormulaVerdict,
@@ -18,7 +19,6 @@ from hati.logic.interpret import (
     Limit,
     MeasuredSample,
     RelationEvidence,
-    Sign,
     bootstrap,
     interpret,
     nonparametric,
@@ -26,7 +26,9 @@ from hati.logic.interpret import (
     welch,
 )
 
-AT_MOST, AT_LEAST, EQUAL = (AskedRelation(sign, alpha=0.05) for sign in (Sign.AT_MOST, Sign.AT_LEAST, Sign.EQUAL))
+AT_MOST, AT_LEAST, EQUAL = (
+    AskedRelation(sign, alpha=0.05) for sign in (Comparator.AT_MOST, Comparator.AT_LEAST, Comparator.EQUAL)
+)
 PRINTED = (Interpretation.WELCH, Interpretation.PARAMETRIC, Interpretation.NONPARAMETRIC)
 
 

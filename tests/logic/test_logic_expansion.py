@@ -80,12 +80,12 @@ def test_too_many_relations_are_refused_with_their_count() -> None:
     formula = parse_formula("for all n in {1..1000}, k in {1..1000}: f(n) <= g(k) & g(k) <= h")
     with pytest.raises(InputError, match="2000000 relations"):
         expand(formula)
-    assert len(expand(parse_formula("for all n in {1..50}, k in {1..n}: f(n) <= g(k)")).relations) == 50 * 51 // 2
+    assert len(expand(parse_formula("for all n in {1..50}, k in {1..n}: f(n) <= g(k)")).find(Relation)) == 50 * 51 // 2
 
 
 def test_every_relation_of_an_expansion_knows_where_it_was_read() -> None:
     text = "for all n in {1, 2}:   f(n) <= g & g <= h"
-    offsets = [part.offset for part in expand(parse_formula(text)).relations]
+    offsets = [part.offset for part in expand(parse_formula(text)).find(Relation)]
     assert [text[offset] for offset in offsets] == ["f", "g", "f", "g"]
 
 
@@ -163,7 +163,7 @@ def test_aliases_add_up_with_their_use() -> None:
     declared = "constant c = 3\nalias old = m:f@v1\nalias older = old[rand](c * 2)\ngenerator rand = m:g(c)\n"
     text = f"{declared}old[rand](1) <= 2 ms\nolder <= 2 ms\nold@v2 <= b"
     file = parse_file(text, "a.spl")
-    methods = [item.formula.relations[0].left.measured.method for item in file.formulas]  # type: ignore[attr-defined]  # all sides are measured
+    methods = [item.formula.find(Relation)[0].left.measured.method for item in file.formulas]  # type: ignore[attr-defined]  # all sides are measured
     resolved = file.declarations.resolved
     assert [str(resolved(method)) for method in methods[:2]] == ["m:f@v1[m:g(3)](1)", "m:f@v1[m:g(3)](6)"]
     with pytest.raises(InputError, match="already has its revision"):
@@ -174,7 +174,7 @@ def test_aliases_add_up_with_their_use() -> None:
 def test_generators_stand_for_one_another_in_chains() -> None:
     declared = "generator g = h\ngenerator h = m:rand@v1\ngenerator i = j('x')\ngenerator j = h\ngenerator k = k\n"
     file = parse_file(f"{declared}m:f[g, i](1) <= m:f[i, k](2)\nm:f[g(3), k('y')](1) <= m:f[g@v2](1)", "a.spl")
-    relations = [item.formula.relations[0] for item in file.formulas]
+    relations = [item.formula.find(Relation)[0] for item in file.formulas]
     sides = [side for each in relations for side in (each.left, each.right)]
     used = [side.measured.method for side in sides if isinstance(side, PerformanceSide)]
     resolved = file.declarations.resolved

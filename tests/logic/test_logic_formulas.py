@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hati.core import InputError
+from hati.formula import Comparator
 from hati.logic.syntax import (
     STRICT,
     Callee,
-    Comparator,
     FormulaStatistic,
     Generator,
     LimitSide,
@@ -135,7 +135,7 @@ def test_parameters_are_compared_without_measuring() -> None:
     formula = parse_formula("for all n in {1, 2}: n > 1 => f(n) <= g(n)")
     assert isinstance(formula, Quantified)
     assert any(isinstance(node, ParameterComparison) for node in formula.nodes())
-    assert len(formula.relations) == 1
+    assert len(formula.find(Relation)) == 1
 
 
 FILE = """\
@@ -164,7 +164,7 @@ def test_a_file_declares_names_and_has_formulas_at_their_places() -> None:
 
 def test_aliases_and_generators_are_resolved() -> None:
     file = parse_file(FILE, "sorting.spl")
-    used = file.formulas[1].formula.relations[1].left
+    used = file.formulas[1].formula.find(Relation)[1].left
     assert isinstance(used, PerformanceSide)
     method = file.declarations.resolved(used.measured.method)
     assert str(method) == "pkg.mod:sort@v1.2[bench:rand('uniform')](3)"

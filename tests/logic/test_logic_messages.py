@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hati.core import InputError
-from hati.logic.syntax import Source, expand, parse_file, parse_formula
+from hati.formula import Source
+from hati.logic.syntax import expand, parse_file, parse_formula
 
 CASES = re.findall(
     r"^== (formula|expansion|file)\n(.*?)\n--\n(.*?)\n(?===|\Z)",

@@ -10,7 +10,8 @@ from assertion_samples import answers, atom, of_means, sample
 from html_page import Page, assert_alone, assert_described
 
 from hati.core import Metric, replace
-from hati.logic.syntax import Source, parse_file
+from hati.formula import Source
+from hati.logic.syntax import parse_file
 from hati.render import ImageKind, chart_images, document_html, to_junit
 from hati.render.charts import chart_in_altair, specification
 from hati.report import Chart, ChartKind, assertion_cases, assertion_document, assertion_evidence, relation_figure

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import Configuration, InputError, Setting
-from hati.space import (
-    ConstraintError,
-    Option,
-    OptionError,
-    OptionKind,
-    Space,
-    SpaceError,
-    check_formula,
-    parse_formula,
-)
+from hati.formula import FormulaError
+from hati.space import Option, OptionError, OptionKind, Space, SpaceError, check_formula, parse_formula
 from hati.testing.spaces import spaces
 
 JOURNAL = Option("journal", ("DELETE", "WAL"), "DELETE")
@@ -151,7 +143,7 @@ def test_parse_inverts_writing(space: Space) -> None:
     ],
 )
 def test_formulas_that_do_not_fit(text: str, offset: int, message: str, fix: str) -> None:
-    with pytest.raises(ConstraintError) as caught:
+    with pytest.raises(FormulaError) as caught:
         check_formula(parse_formula(text), SPACE.by_name)
     assert (caught.value.offset, caught.value.message, caught.value.fix) == (offset, message, fix)
 
@@ -163,7 +155,7 @@ def test_numbers_of_both_types_are_compared() -> None:
 def test_a_comparison_over_too_many_combinations_is_refused() -> None:
     many = tuple(Option(f"x{i}", tuple(range(101)), 0) for i in range(3))
     Space(many, (parse_formula("x0 + x1 <= 5 and x1 + x2 <= 5"),))
-    with pytest.raises(ConstraintError, match="1,030,301 combinations of settings, more than 1,000,000") as caught:
+    with pytest.raises(FormulaError, match="1,030,301 combinations of settings, more than 1,000,000") as caught:
         Space(many, (parse_formula("x0 < 1 or x0 + x1 + x2 <= 5"),))
     assert caught.value.offset == 10
 

@@ -15,7 +15,8 @@ from benchmarks.interpretations import most_within, of_means
 from benchmarks.limits import ASSUMED, BETWEEN, BEYOND, LEVELS, RUNS, at_the_limit, ended, of_fixed_size
 
 from hati.core import FloatArray
-from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, Sign, decide
+from hati.formula import Comparator
+from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, decide
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
@@ -60,7 +61,7 @@ def test_a_history_makes_no_verdict_beside_a_limit(earlier: int, runs: int) -> N
 
 def _verdict(means: FloatArray, history: FloatArray | None, limit: float) -> FormulaVerdict:
     side = of_means(means, history)
-    return decide(side, Limit(limit), AskedRelation(Sign.AT_MOST), np.random.default_rng(1)).verdict
+    return decide(side, Limit(limit), AskedRelation(Comparator.AT_MOST), np.random.default_rng(1)).verdict
 
 
 @pytest.mark.parametrize(("away", "runs", "share"), [(3.0, 16, 0.9), (1.0, 28, 0.5)])

@@ -14,7 +14,8 @@ import pytest
 from benchmarks.interpretations import BETWEEN, SHAPES, most_within, of_means
 
 from hati.core import FloatArray, replace
-from hati.logic.interpret import AskedRelation, Sign, pairs_to_decide
+from hati.formula import Comparator
+from hati.logic.interpret import AskedRelation, pairs_to_decide
 from hati.stats import quotient_interval
 from hati.studies.assertion import CONFIDENCE, Ported
 
@@ -61,7 +62,7 @@ def test_so_it_is_of_campaigns_that_ended_when_they_were_decided(shape: str, awa
 def _ended(shape: str, ratio: float, away: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     left, right = measured(shape, PAIRS, BETWEEN, ratio, rng)
     asked = of_means(left / (ratio * (1.0 + away))), of_means(right)
-    size = pairs_to_decide(*asked, AskedRelation(Sign.AT_MOST))
+    size = pairs_to_decide(*asked, AskedRelation(Comparator.AT_MOST))
     return left[:size], right[:size]
 
 

@@ -112,4 +112,4 @@ def test_what_has_two_names_is_run_once() -> None:
     identity = assertion_id(asked, list(points.values()), Standard(), "machine")
     both = Assertion(identity, tuple(asked), points, Standard(), Budget(runs=20))
     assert expected_runs(both, {"a": 0.5}) == (ExpectedRuns(("a", "b"), 7, 7, 0.5),)
-    assert methods_of(asked[0].ground.relations[0]) == ("a", "b")
+    assert methods_of(asked[0].relations[0]) == ("a", "b")

@@ -20,9 +20,10 @@ from hati.core import (
     Task,
     replace,
 )
+from hati.formula import Source
 from hati.logic import interpret
 from hati.logic.interpret import FormulaVerdict, Interpretation, Limit, MeasuredSample, glance_early
-from hati.logic.syntax import Source, parse_file, parse_formula
+from hati.logic.syntax import parse_file, parse_formula
 from hati.studies.assertion import (
     Assertion,
     Assured,
@@ -76,7 +77,7 @@ def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Formu
     asked, engine = study_of(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
     found = concluded(asked, engine)
     assert found.answers[0].verdict is verdict
-    assert asked.fewest == (13 if "3 s" in formula else 6 + len(asked.requirements[0].ground.relations))
+    assert asked.fewest == (13 if "3 s" in formula else 6 + len(asked.requirements[0].relations))
     assert asked.fewest <= max(counts(engine).values()) < 40
     assert found.runs == len(engine.tasks)
     assert found.seconds == pytest.approx(0.01 * found.runs)
@@ -353,7 +354,7 @@ def test_runs_in_unlike_units_leave_the_others_alone() -> None:
 
 def test_what_is_known_is_judged_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """And each relation once in it."""
-    judged: list[interpret.Sign] = []
+    judged: list[interpret.Comparator] = []
 
     def counting(
         left: MeasuredSample, right: MeasuredSample | Limit, relation: interpret.AskedRelation

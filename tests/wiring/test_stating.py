@@ -59,7 +59,7 @@ def test_what_is_stated_is_found_with_what_its_names_stand_for(project: Path) ->
     assert [each.name for each in found] == ["Bag.fill", "new", "new", "new"]
     file = str(project / "tests" / "perf.py")
     assert [(each.place.file, each.place.line) for each in found] == [(file, 8), (file, 12), (file, 13), (file, 13)]
-    resolved = [str(each.resolved(relation, SampleCollector())) for each in found for relation in each.ground.relations]
+    resolved = [str(each.resolved(relation, SampleCollector())) for each in found for relation in each.relations]
     assert resolved == [
         "tests.perf:Bag.fill[lists:rand](100) <= lists:old@v1.2[lists:rand](100)",
         "tests.perf:new[lists:rand](10) <= 1.05 * lists:old[lists:rand](10)",
@@ -81,9 +81,7 @@ from lists import rand
 def new(values): ...
 """
     (project / "tests" / "perf.py").write_text(stated.replace("import hati\n", "import hati\nimport lists\n"))
-    found = [
-        str(each.resolved(one, SampleCollector())) for each in formulas_in([project]) for one in each.ground.relations
-    ]
+    found = [str(each.resolved(one, SampleCollector())) for each in formulas_in([project]) for one in each.relations]
     assert found == [
         "tests.perf:new[lists:rand('x', 2)](1) <= lists:old[lists:rand('y')](1)",
         "tests.perf:new[lists:rand('z')](1) <= tests.perf:new[lists:rand('z'), lists:rand(3)](2)",
@@ -235,9 +233,7 @@ from lists import old, rand
 def new(values): ...
 """
     (project / "tests" / "perf.py").write_text(stated)
-    found = [
-        str(each.resolved(one, SampleCollector())) for each in formulas_in([project]) for one in each.ground.relations
-    ]
+    found = [str(each.resolved(one, SampleCollector())) for each in formulas_in([project]) for one in each.relations]
     assert found == ["lists:old@HEAD[rand](1) <= lists:old[rand](1)"]
 
 
@@ -251,5 +247,5 @@ def new(values): ...
 """
     (project / "tests" / "perf.py").write_text(stated)
     (found,) = formulas_in([project])
-    (relation,) = found.ground.relations
+    (relation,) = found.relations
     assert str(found.resolved(relation, SampleCollector())) == "tests.perf:new[lists:rand, lists:rand('z')](1) <= 1 s"

@@ -261,7 +261,7 @@ def _measured(
         workplace_to_look,
     )
 
-    measures = not measuring.dry_run and any(each.ground.relations for each in requirements)
+    measures = not measuring.dry_run and any(each.relations for each in requirements)
     place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store, say)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, InputError, replace
 from hati.design.optimal.coding import INACTIVE, Levels, levels
+from hati.formula import Comparator, Not
 from hati.space import Constraint, Option, Space, count, enumerate_configurations, sample
-from hati.space.formula import Literal, Membership, Name, Negation, TermComparator, TermComparison
+from hati.space.constraint import Literal, Membership, Name, TermComparison, mentioned
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -155,11 +156,11 @@ def _narrowed(space: Space, names: Sequence[str], setting: Configuration) -> Spa
 
 
 def _fixed(option: Option, setting: bool | int | float | str) -> Constraint:  # noqa: FBT001 - a setting, no switch
-    return TermComparison(Name(option.name), TermComparator.EQUAL, Literal(setting))
+    return TermComparison(Name(option.name), Comparator.EQUAL, Literal(setting))
 
 
 def _inactive(option: Option) -> Constraint:
-    return Negation(Membership(Name(option.name), tuple(Literal(setting) for setting in option.settings)))
+    return Not(Membership(Name(option.name), tuple(Literal(setting) for setting in option.settings)))
 
 
 LEADING = 6
@@ -239,10 +240,10 @@ def reference_levels(space: Space, rng: Generator) -> tuple[tuple[int, ...], Lev
 
 def _tied(space: Space) -> tuple[int, ...]:
     """The options whose settings are not equally frequent, or depend on those of others."""
-    names = {name for constraint in space.constraints for name in constraint.options}
+    names = {name for constraint in space.constraints for name in mentioned(constraint)}
     for option in space.options:
         if option.active_if is not None:
-            names |= {option.name, *option.active_if.options}
+            names |= {option.name, *mentioned(option.active_if)}
     return tuple(place for place, option in enumerate(space.options) if option.name in names)
 
 

@@ -9,20 +9,11 @@ from collections.abc import Mapping
 from hati.core import Binding, Commands, InputError, Setting, setting_text
 from hati.core.placeholders import PlaceholderError, names
 from hati.core.wording import suggestion
+from hati.formula import FormulaError
 from hati.project.commands import read_commands
 from hati.project.document import TomlTable, Value
 from hati.project.schema import keys_of
-from hati.space import (
-    Constraint,
-    ConstraintError,
-    Option,
-    OptionError,
-    OptionKind,
-    Space,
-    SpaceError,
-    check_formula,
-    parse_formula,
-)
+from hati.space import Constraint, Option, OptionError, OptionKind, Space, SpaceError, check_formula, parse_formula
 
 RESERVED = frozenset({"work", "port", "revision", "repetition", "workload"})
 """What placeholders and templates know besides options."""
@@ -144,18 +135,18 @@ def _constraint(value: Value, options: Mapping[str, Option]) -> Constraint:
 def _formula(value: Value) -> Constraint:
     try:
         return parse_formula(value.line())
-    except ConstraintError as error:
+    except FormulaError as error:
         raise _located(value, error) from None
 
 
 def _check(formula: Constraint, value: Value, options: Mapping[str, Option]) -> None:
     try:
         check_formula(formula, options)
-    except ConstraintError as error:
+    except FormulaError as error:
         raise _located(value, error) from None
 
 
-def _located(value: Value, error: ConstraintError) -> InputError:
+def _located(value: Value, error: FormulaError) -> InputError:
     return value.error(error.message, within=error.offset, fix=error.fix)
 
 

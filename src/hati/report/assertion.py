@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.core.wording import counted
+from hati.formula import Comparator
 from hati.logic.interpret import (
     Combined,
     EstimateScale,
@@ -18,10 +19,9 @@ from hati.logic.interpret import (
     Interpretation,
     Judged,
     RelationEvidence,
-    Sign,
     printed_level,
 )
-from hati.logic.syntax import Comparator, LimitSide, Relation
+from hati.logic.syntax import LimitSide, Relation
 from hati.report.assertion_costs import cost_json, cost_text, sharing
 from hati.report.changes import WITH_POWER, p_text
 from hati.report.document import Case
@@ -348,7 +348,9 @@ def _probabilities(atom: Atom, standard: Standard) -> str:
             f"were it to hold, of {violated}. One at {general(standard.alpha)} or below decides."
         )
     comparator = atom.relation.comparator
-    level = general(printed_level(Sign.EQUAL if comparator is Comparator.EQUAL else Sign.AT_MOST, standard.alpha))
+    level = general(
+        printed_level(Comparator.EQUAL if comparator is Comparator.EQUAL else Comparator.AT_MOST, standard.alpha)
+    )
     if comparator in {Comparator.LESS, Comparator.MORE}:
         return (
             f"Were it violated, what was seen would have a probability of {holds}; {level} or below shows the relation."

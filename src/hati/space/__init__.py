@@ -9,10 +9,10 @@ A template, settings and formulas from text (``parse_template``), narrows a spac
 Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
 """
 
+from hati.space.constraint import Constraint, OptionKind
 from hati.space.diagnosis import Diagnosis, check
 from hati.space.evaluation import check_formula
 from hati.space.feature_model import FeatureModel, parse_feature_model
-from hati.space.formula import Constraint, ConstraintError, OptionKind
 from hati.space.narrowing import narrowed
 from hati.space.option import Option, OptionError, read_setting
 from hati.space.parser import parse_formula
@@ -22,7 +22,6 @@ from hati.space.template import Template, parse_template
 
 __all__ = [
     "Constraint",
-    "ConstraintError",
     "Diagnosis",
     "FeatureModel",
     "Option",

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hati.space.evaluation import holds
-from hati.space.formula import (
-    Conjunction,
-    Constraint,
-    Disjunction,
-    Equivalent,
-    Flag,
-    Implication,
-    Membership,
-    Negation,
-    TermComparison,
-    TruthValue,
-)
+from hati.formula import Algebra, evaluate
+from hati.space.constraint import Condition, Constraint
+from hati.space.evaluation import holds, truth_table
 from hati.space.option import Option
 from hati.space.space import Space
 
@@ -77,53 +67,55 @@ class ArrayFormula:
     def __init__(self, formula: Constraint, options: Sequence[Option]) -> None:
         self._formula = formula
         self._columns = {option.name: column for column, option in enumerate(options)}
-        self._settings = {option.name: option.settings for option in options}
-        self._tables: Mapping[Constraint, Truths] = {
-            atom: self._table(atom) for atom in _atoms(formula) if self._combinations(atom) <= _MOST_COMBINATIONS
+        self._options = {option.name: option for option in options}
+        self._tables: Mapping[Condition, Truths] = {
+            atom: self._table(atom)
+            for atom in set(formula.find(Condition))
+            if self._combinations(atom) <= _MOST_COMBINATIONS
         }
 
     def holds(self, positions: Positions) -> Truths:
         """As `holds`, of each configuration."""
-        return self._holds(self._formula, positions)
+        return evaluate(self._formula, _Truths(len(positions)), partial(self._looked_up, positions=positions))
 
-    def _holds(self, formula: Constraint, positions: Positions) -> Truths:
-        match formula:
-            case Negation(part=part):
-                return ~self._holds(part, positions)
-            case Conjunction(formulas=parts):
-                return np.asarray(np.logical_and.reduce([self._holds(part, positions) for part in parts]))
-            case Disjunction(formulas=parts):
-                return np.asarray(np.logical_or.reduce([self._holds(part, positions) for part in parts]))
-            case Implication(condition=condition, consequence=consequence):
-                return ~self._holds(condition, positions) | self._holds(consequence, positions)
-            case Equivalent(left=left, right=right):
-                return np.asarray(self._holds(left, positions) == self._holds(right, positions))
-        return self._looked_up(formula, positions)
-
-    def _looked_up(self, atom: Constraint, positions: Positions) -> Truths:
+    def _looked_up(self, atom: Condition, positions: Positions) -> Truths:
         involved = positions[:, [self._columns[name] for name in atom.options]]
         table = self._tables.get(atom)
         if table is not None:
-            # The last entry along each axis is that of the inactive.
             return np.asarray(np.broadcast_to(table[tuple(involved.T)], len(positions)))
         rows, place = np.unique(involved, axis=0, return_inverse=True)
         return np.array([self._of_one(atom, row) for row in rows], dtype=np.bool_)[place.ravel()]
 
-    def _table(self, atom: Constraint) -> Truths:
-        sizes = [len(self._settings[name]) for name in atom.options]
-        table = np.zeros([size + 1 for size in sizes], dtype=np.bool_)
-        for places in product(*map(range, sizes)):
-            table[places] = self._of_one(atom, places)
+    def _table(self, atom: Condition) -> Truths:
+        """The last entry along each axis is that of the inactive."""
+        axes = [self._options[name] for name in atom.options]
+        active = truth_table(atom, axes, self._options)
+        table = np.zeros([size + 1 for size in active.shape], dtype=np.bool_)
+        table[tuple(map(slice, active.shape))] = active
         return table
 
-    def _of_one(self, atom: Constraint, places: Sequence[int] | Positions) -> bool:
+    def _of_one(self, atom: Condition, places: Sequence[int] | Positions) -> bool:
         pairs = zip(atom.options, places, strict=True)
-        return holds(atom, {name: self._settings[name][place] for name, place in pairs if place != INACTIVE})
+        return holds(atom, {name: self._options[name].settings[place] for name, place in pairs if place != INACTIVE})
 
-    def _combinations(self, atom: Constraint) -> int:
-        return prod(len(self._settings[name]) for name in atom.options)
+    def _combinations(self, atom: Condition) -> int:
+        return prod(len(self._options[name].settings) for name in atom.options)
 
 
-def _atoms(formula: Constraint) -> set[Constraint]:
-    kinds = TruthValue | Flag | TermComparison | Membership
-    return {node for node in formula.nodes() if isinstance(node, kinds)}
+class _Truths(Algebra[Truths]):
+    """Truths of that many configurations each."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def constant(self, *, truth: bool) -> Truths:
+        return np.full(self._size, truth)
+
+    def negation(self, part: Truths) -> Truths:
+        return ~part
+
+    def conjunction(self, parts: Iterable[Truths]) -> Truths:
+        return np.asarray(np.logical_and.reduce(list(parts)))
+
+    def disjunction(self, parts: Iterable[Truths]) -> Truths:
+        return np.asarray(np.logical_or.reduce(list(parts)))

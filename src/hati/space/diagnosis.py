@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hati.core import Setting
+from hati.space.constraint import Constraint
 from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import holds
-from hati.space.formula import Constraint
 from hati.space.reasoning import contradiction, occurring
 from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space

@@ -4,7 +4,7 @@ numbered exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from hati.core import InputError, Setting
-from hati.space.algebra import activity, equivalence, interpret
-from hati.space.formula import Constraint
+from hati.space.constraint import Constraint
+from hati.space.evaluation import ChoiceAlgebra, activity, interpret
 from hati.space.option import Option
 
 _ROUNDS = 30
@@ -235,7 +235,7 @@ def _manager() -> Any:  # dd's own types say too little
     return manager()
 
 
-class _Decisions:
+class _Decisions(ChoiceAlgebra[int]):
     """Formulas as binary decision diagrams: a code's bits are variables, the highest first.
 
     Codes beyond the last are never walked, so what the diagram says of them does not matter.
@@ -260,7 +260,7 @@ class _Decisions:
         """That options are active where their conditions hold, and nowhere else."""
         nested = [(option, option.active_if) for option in self._options.values() if option.active_if is not None]
         return self.conjunction(
-            [equivalence(activity(option, self), self.read(condition), self) for option, condition in nested]
+            [self.equivalence(activity(option, self), self.read(condition)) for option, condition in nested]
         )
 
     def read(self, formula: Constraint) -> int:
@@ -273,7 +273,7 @@ class _Decisions:
     def negation(self, part: int) -> int:
         return -part  # dd's complemented edges
 
-    def conjunction(self, parts: Sequence[int]) -> int:
+    def conjunction(self, parts: Iterable[int]) -> int:
         total = self.constant(truth=True)
         for part in parts:
             total = self._bdd.ite(total, part, self._bdd.false)

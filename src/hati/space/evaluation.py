@@ -1,50 +1,39 @@
-"""What a formula says of a configuration, and whether it fits the options that it mentions."""
+"""What a constraint says of a configuration, of all of them, or in an algebra; and whether it fits the options."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import Setting
 from hati.core.values import setting_text
 from hati.core.wording import nearest, suggestion
-from hati.space.formula import (
-    Conjunction,
+from hati.formula import KLEENE, Algebra, Node, evaluate, quoted
+from hati.space.constraint import (
+    Condition,
     Constraint,
-    ConstraintError,
-    ConstraintNode,
-    Disjunction,
-    Equivalent,
     Flag,
-    Implication,
     Literal,
     Membership,
+    Mention,
     Name,
     NegatedTerm,
-    Negation,
     OptionKind,
     Product,
     Sum,
     Term,
-    TermComparator,
     TermComparison,
-    TruthValue,
     name_text,
-    quoted,
 )
 from hati.space.option import Option
 
-compared: dict[TermComparator, Callable[[Any, Any], Any]] = {
-    TermComparator.EQUAL: operator.eq,
-    TermComparator.UNEQUAL: operator.ne,
-    TermComparator.LESS: operator.lt,
-    TermComparator.AT_MOST: operator.le,
-    TermComparator.MORE: operator.gt,
-    TermComparator.AT_LEAST: operator.ge,
-}
+T = TypeVar("T")
 
 
 def exact(setting: Setting) -> Any:
@@ -63,23 +52,20 @@ def holds(formula: Constraint, configuration: Mapping[str, Setting]) -> bool:
 
     The formula must fit the options (:func:`hati.space.check_formula`).
     """
-    match formula:
-        case TruthValue() | Flag() | TermComparison() | Membership():
-            return _atom_holds(formula, configuration)
-        case Negation(part=part):
-            return not holds(part, configuration)
-        case Conjunction(formulas=parts):
-            return all(holds(part, configuration) for part in parts)
-        case Disjunction(formulas=parts):
-            return any(holds(part, configuration) for part in parts)
-        case Implication(condition=condition, consequence=consequence):
-            return not holds(condition, configuration) or holds(consequence, configuration)
-        case Equivalent(left=left, right=right):
-            return holds(left, configuration) == holds(right, configuration)
-    raise AssertionError(formula)
+
+    def lookup(name: str) -> Any:
+        return exact(configuration[name])
+
+    def atom(condition: Condition) -> bool:
+        try:
+            return bool(_truth(condition, lookup))
+        except KeyError:  # of an inactive option
+            return False
+
+    return evaluate(formula, KLEENE, atom) is True
 
 
-def value(term: ConstraintNode, lookup: Callable[[str], Any]) -> Any:
+def value(term: Node, lookup: Callable[[str], Any]) -> Any:
     """The value of a term, with ``lookup`` giving the exact value of an option by its name.
 
     Values may be NumPy arrays: then the term is reckoned element by element.
@@ -101,22 +87,78 @@ def value(term: ConstraintNode, lookup: Callable[[str], Any]) -> Any:
     raise AssertionError(term)
 
 
-def _atom_holds(atom: TruthValue | Flag | TermComparison | Membership, configuration: Mapping[str, Setting]) -> bool:
-    if isinstance(atom, TruthValue):
-        return atom.value
-    if isinstance(atom, Flag):
-        return configuration.get(atom.name) is True
-    return all(name in configuration for name in atom.options) and _compare(atom, configuration)
+def _truth(condition: Condition, lookup: Callable[[str], Any]) -> Any:
+    match condition:
+        case Flag(name):
+            return lookup(name)
+        case TermComparison(left, comparator, right):
+            first, second = value(left, lookup), value(right, lookup)
+            return comparator.compare(_alike(first, second), _alike(second, first))
+        case Membership(term, literals):
+            found = value(term, lookup)
+            matches = [found == _alike(exact(literal.value), found) for literal in literals]
+            return np.logical_or.reduce(matches) if isinstance(found, np.ndarray) else any(matches)
+    raise AssertionError(condition)
 
 
-def _compare(atom: TermComparison | Membership, configuration: Mapping[str, Setting]) -> bool:
+def _alike(found: Any, other: Any) -> Any:
+    """A value beside an array, as one of Python's objects: NumPy's texts lose the null characters at their end."""
+    if isinstance(found, np.ndarray) or not isinstance(other, np.ndarray):
+        return found
+    box = np.empty((), dtype=object)
+    box[()] = found
+    return box
+
+
+def truth_table(condition: Condition, axes: Sequence[Option], options: Mapping[str, Option]) -> NDArray[np.bool_]:
+    """Where a condition holds: one axis for each of ``axes``, all mentioned options active.
+
+    Mentioned options that are not among the axes have one setting.
+    """
+    position = {option.name: axis for axis, option in enumerate(axes)}
+
     def lookup(name: str) -> Any:
-        return exact(configuration[name])
+        settings = [exact(setting) for setting in options[name].settings]
+        values = np.empty(len(settings), dtype=object)  # of Python's own numbers, which are exact
+        values[:] = settings
+        return values.reshape([-1 if axis == position.get(name) else 1 for axis in range(len(axes))])
 
-    if isinstance(atom, TermComparison):
-        return bool(compared[atom.comparator](value(atom.left, lookup), value(atom.right, lookup)))
-    found = value(atom.term, lookup)
-    return any(found == exact(literal.value) for literal in atom.literals)
+    found = np.asarray(_truth(condition, lookup), dtype=np.bool_)
+    return np.broadcast_to(found, tuple(len(option.settings) for option in axes))
+
+
+class ChoiceAlgebra(Algebra[T], Protocol[T]):
+    """An algebra of truths that depend on the configuration."""
+
+    def choice(self, option: str, cases: Sequence[T]) -> T:
+        """The case of the option's setting, in order of its settings; false where the option is inactive."""
+        ...
+
+
+def interpret(formula: Constraint, options: Mapping[str, Option], algebra: ChoiceAlgebra[T]) -> T:
+    """A formula in an algebra. It must fit the options (:func:`hati.space.check_formula`)."""
+    return evaluate(formula, algebra, partial(_chosen, options=options, algebra=algebra))
+
+
+def activity(option: Option, algebra: ChoiceAlgebra[T]) -> T:
+    """What is true where the option is active."""
+    return algebra.choice(option.name, [algebra.constant(truth=True)] * len(option.settings))
+
+
+def _chosen(condition: Condition, options: Mapping[str, Option], algebra: ChoiceAlgebra[T]) -> T:
+    """A condition: its table over the settings, folded from the last option to the first.
+
+    Equal rows of the table become one node, so a sum over many settings stays small.
+    """
+    axes = [options[name] for name in condition.options if len(options[name].settings) > 1]
+    nodes = [algebra.constant(truth=False), algebra.constant(truth=True)]
+    codes: NDArray[np.int64] = truth_table(condition, axes, options).ravel().astype(np.int64)
+    for option in reversed(axes):
+        rows, inverse = np.unique(codes.reshape(-1, len(option.settings)), axis=0, return_inverse=True)
+        nodes = [algebra.choice(option.name, [nodes[code] for code in row]) for row in rows]
+        codes = inverse.reshape(-1).astype(np.int64)
+    conditional = [options[name] for name in condition.options if options[name].active_if is not None]
+    return algebra.conjunction([nodes[codes[0]], *(activity(option, algebra) for option in conditional)])
 
 
 MOST_COMBINATIONS = 10**6
@@ -139,10 +181,10 @@ def check_formula(formula: Constraint, options: Mapping[str, Option]) -> None:
     """
     for node in formula.nodes():
         match node:
-            case Name(name=name):
-                _option(name, node, options)
-            case Flag(name=name):
+            case Flag(name):
                 _check_flag(_option(name, node, options), node)
+            case Mention(name):
+                _option(name, node, options)
             case TermComparison():
                 _check_comparison(node, options)
                 _check_size(node, options)
@@ -151,21 +193,20 @@ def check_formula(formula: Constraint, options: Mapping[str, Option]) -> None:
                 _check_size(node, options)
 
 
-def _option(name: str, node: ConstraintNode, options: Mapping[str, Option]) -> Option:
+def _option(name: str, node: Node, options: Mapping[str, Option]) -> Option:
     if name in options:
         return options[name]
     fix = suggestion(name, options)
     if nearest(name, options) is None and any(name in option.settings for option in options.values()):
         fix = f"write {quoted(name)} if the setting is meant"
-    raise ConstraintError(f"unknown option {name!r}", node.offset, fix=fix)
+    raise node.error(f"unknown option {name!r}", fix=fix)
 
 
-def _check_flag(option: Option, node: ConstraintNode) -> None:
+def _check_flag(option: Option, node: Node) -> None:
     if option.kind is not OptionKind.BOOLEAN:
         example = Literal(option.settings[0])
-        raise ConstraintError(
+        raise node.error(
             f"option {option.name!r} is {_WORDS[option.kind]}, not true or false",
-            node.offset,
             fix=f"compare it, as in {name_text(option.name)} == {example}",
         )
 
@@ -173,14 +214,12 @@ def _check_flag(option: Option, node: ConstraintNode) -> None:
 def _check_comparison(node: TermComparison, options: Mapping[str, Option]) -> None:
     left, right = _kind(node.left, options), _kind(node.right, options)
     _check_alike(node.left, left, node.right, right)
-    if node.comparator in (TermComparator.EQUAL, TermComparator.UNEQUAL):
+    if not node.comparator.ordered:
         _check_setting(node.left, node.right, options)
         _check_setting(node.right, node.left, options)
     elif not left.numeric:
-        raise ConstraintError(
-            f"{node.left} is {_WORDS[left]} and has no order",
-            node.offset,
-            fix="use ==, != or in; < and > are for numbers",
+        raise node.error(
+            f"{node.left} is {_WORDS[left]} and has no order", fix="use ==, != or in; < and > are for numbers"
         )
 
 
@@ -194,9 +233,8 @@ def _check_membership(node: Membership, options: Mapping[str, Option]) -> None:
 def _check_size(node: TermComparison | Membership, options: Mapping[str, Option]) -> None:
     combinations = prod(len(options[name].settings) for name in node.options)
     if combinations > MOST_COMBINATIONS:
-        raise ConstraintError(
+        raise node.error(
             f"'{node!s:.80}' ranges over {combinations:,} combinations of settings, more than {MOST_COMBINATIONS:,}",
-            node.offset,
             fix="compare fewer options at once or give them fewer settings",
         )
 
@@ -204,8 +242,8 @@ def _check_size(node: TermComparison | Membership, options: Mapping[str, Option]
 def _check_alike(left: Term, left_kind: OptionKind, right: Term, right_kind: OptionKind) -> None:
     if left_kind is not right_kind and not (left_kind.numeric and right_kind.numeric):
         wrong = right if isinstance(right, Literal) or not isinstance(left, Literal) else left
-        raise ConstraintError(
-            f"{left} is {_WORDS[left_kind]}, {right} is {_WORDS[right_kind]}", wrong.offset, fix="compare what is alike"
+        raise wrong.error(
+            f"{left} is {_WORDS[left_kind]}, {right} is {_WORDS[right_kind]}", fix="compare what is alike"
         )
 
 
@@ -215,7 +253,7 @@ def _check_setting(term: Term, literal: Term, options: Mapping[str, Option]) -> 
     settings = _option(term.name, term, options).settings
     if literal.value not in settings:
         fix = suggestion(setting_text(literal.value), [setting_text(setting) for setting in settings])
-        raise ConstraintError(f"{literal} is not a setting of option {term.name!r}", literal.offset, fix=fix)
+        raise literal.error(f"{literal} is not a setting of option {term.name!r}", fix=fix)
 
 
 def _kind(term: Term, options: Mapping[str, Option]) -> OptionKind:
@@ -228,9 +266,7 @@ def _kind(term: Term, options: Mapping[str, Option]) -> OptionKind:
         assert isinstance(part, Term)
         kind = _kind(part, options)
         if not kind.numeric:
-            raise ConstraintError(
-                f"{part} is {_WORDS[kind]}, and only numbers can be added and multiplied",
-                part.offset,
-                fix="use a number",
+            raise part.error(
+                f"{part} is {_WORDS[kind]}, and only numbers can be added and multiplied", fix="use a number"
             )
     return OptionKind.REAL

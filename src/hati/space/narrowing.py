@@ -12,28 +12,27 @@ from math import prod
 from msgspec import Struct
 
 from hati.core import Configuration, InputError, Setting, replace
-from hati.space.diagnosis import check
-from hati.space.diagram import TooEntangledError
-from hati.space.evaluation import check_formula, holds
-from hati.space.formula import (
-    Conjunction,
+from hati.formula import SIMPLIFYING, And, Connective, Truth, combined
+from hati.space.constraint import (
+    FALSE,
+    TRUE,
+    Condition,
     Constraint,
-    Disjunction,
-    Equivalent,
     Flag,
-    Implication,
     Literal,
     Membership,
     Name,
     NegatedTerm,
-    Negation,
     Product,
     Sum,
     Term,
     TermComparison,
-    TruthValue,
     literal_text,
+    mentioned,
 )
+from hati.space.diagnosis import check
+from hati.space.diagram import TooEntangledError
+from hati.space.evaluation import check_formula, holds
 from hati.space.option import Option
 from hati.space.reasoning import nearest
 from hati.space.solver import Solver, UndecidedError
@@ -41,8 +40,6 @@ from hati.space.space import Space
 
 MOST_CASES = 4096
 """Up to this number of combinations of settings it is looked at whether a formula is always true, or never."""
-
-_TRUE, _FALSE = TruthValue(value=True), TruthValue(value=False)
 
 
 class Remaining(Struct, frozen=True):
@@ -62,31 +59,18 @@ class Remaining(Struct, frozen=True):
 
         It is ``true`` or ``false`` where that shows within ``MOST_CASES`` combinations of settings.
         """
-        match formula:
-            case TruthValue():
-                return formula
-            case Flag() | TermComparison() | Membership():
-                return self._atom(formula)
-            case Negation(part=part):
-                found: Constraint = _negated(self.simplified(part))
-            case Conjunction(formulas=parts):
-                found = _all(tuple(map(self.simplified, parts)))
-            case Disjunction(formulas=parts):
-                found = _any(tuple(map(self.simplified, parts)))
-            case Implication(condition=condition, consequence=consequence):
-                found = _implication(self.simplified(condition), self.simplified(consequence))
-            case Equivalent(left=left, right=right):
-                found = _equivalence(self.simplified(left), self.simplified(right))
-            case _:
-                raise AssertionError(formula)
+        if not isinstance(formula, Connective):
+            assert isinstance(formula, Condition)
+            return self._atom(formula)
+        found: Constraint = combined(formula, SIMPLIFYING, self.simplified)
         return self._constant(found) or found
 
-    def _atom(self, atom: Flag | TermComparison | Membership) -> Constraint:
+    def _atom(self, atom: Condition) -> Constraint:
         free = [name for name in atom.options if name in self.settings]
         if any(name not in self.settings and name not in self.fixed for name in atom.options):
-            return _FALSE  # a comparison with an option that is never active
+            return FALSE  # a comparison with an option that is never active
         if not free:
-            return TruthValue(value=holds(atom, self.fixed))
+            return Truth(value=holds(atom, self.fixed))
         constant = self._constant(atom)
         if constant is not None:
             return constant
@@ -95,7 +79,7 @@ class Remaining(Struct, frozen=True):
         (name,) = free
         literals = tuple(Literal(value) for value in self.settings[name] if holds(atom, {**self.fixed, name: value}))
         kept = isinstance(atom, TermComparison) and atom.options == (name,) and self._fits(atom)
-        return atom if kept else Membership(Name(name), literals) if literals else _FALSE
+        return atom if kept else Membership(Name(name), literals) if literals else FALSE
 
     def _fits(self, atom: TermComparison) -> bool:
         """Whether the literals of a comparison of one option are among the settings that are left, or need not be."""
@@ -107,14 +91,14 @@ class Remaining(Struct, frozen=True):
             for side in sides
         )
 
-    def _constant(self, formula: Constraint) -> TruthValue | None:
+    def _constant(self, formula: Constraint) -> Constraint | None:
         """What the formula always is, or None where it depends, or there are too many cases to see."""
-        names = [name for name in formula.options if name in self.settings]
+        names = [name for name in mentioned(formula) if name in self.settings]
         cases = prod(len(self.settings[name]) + (name in self.conditional) for name in names)
         if cases > MOST_CASES:
             return None
         found = {holds(formula, {**self.fixed, **case}) for case in self._cases(names)}
-        return TruthValue(value=found.pop()) if len(found) == 1 else None
+        return Truth(value=found.pop()) if len(found) == 1 else None
 
     def _cases(self, names: list[str]) -> Iterator[dict[str, Setting]]:
         choices = [
@@ -124,9 +108,9 @@ class Remaining(Struct, frozen=True):
         for chosen in product(*choices):
             yield dict(each for each in chosen if each is not None)
 
-    def _substituted(self, atom: Flag | TermComparison | Membership) -> Constraint:
+    def _substituted(self, atom: Condition) -> Constraint:
         if isinstance(atom, TermComparison):
-            return replace(atom, left=self._term(atom.left), right=self._term(atom.right))
+            return TermComparison(self._term(atom.left), atom.comparator, self._term(atom.right))
         return replace(atom, term=self._term(atom.term)) if isinstance(atom, Membership) else atom
 
     def _term(self, term: Term) -> Term:
@@ -140,39 +124,6 @@ class Remaining(Struct, frozen=True):
             case Sum(terms=terms):
                 return replace(term, terms=tuple(map(self._term, terms)))
         return term
-
-
-def _negated(part: Constraint) -> Constraint:
-    return TruthValue(value=not part.value) if isinstance(part, TruthValue) else Negation(part)
-
-
-def _all(parts: tuple[Constraint, ...]) -> Constraint:
-    kept = tuple(part for part in parts if part != _TRUE)
-    if _FALSE in kept:
-        return _FALSE
-    return _TRUE if not kept else kept[0] if len(kept) == 1 else Conjunction(kept)
-
-
-def _any(parts: tuple[Constraint, ...]) -> Constraint:
-    kept = tuple(part for part in parts if part != _FALSE)
-    if _TRUE in kept:
-        return _TRUE
-    return _FALSE if not kept else kept[0] if len(kept) == 1 else Disjunction(kept)
-
-
-def _implication(condition: Constraint, consequence: Constraint) -> Constraint:
-    if condition == _FALSE or consequence == _TRUE:
-        return _TRUE
-    if condition == _TRUE:
-        return consequence
-    return _negated(condition) if consequence == _FALSE else Implication(condition, consequence)
-
-
-def _equivalence(left: Constraint, right: Constraint) -> Constraint:
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, TruthValue):
-            return other if one.value else _negated(other)
-    return Equivalent(left, right)
 
 
 def narrowed(space: Space, template: Sequence[Constraint]) -> Space:
@@ -203,7 +154,7 @@ def _narrowed(space: Space, template: tuple[Constraint, ...]) -> Space:
     simple = dict.fromkeys(remaining.simplified(constraint) for constraint in whole.constraints)
     return Space(
         options,
-        tuple(constraint for constraint in simple if constraint != TruthValue(value=True)),
+        tuple(constraint for constraint in simple if constraint != TRUE),
         whole.complete(remaining.fixed),
         (*space.template, *template),
     )
@@ -231,7 +182,7 @@ def _remaining(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Re
         if not left:
             continue
         known = Remaining(settings, frozenset(conditional), fixed)
-        always = option.active_if is None or known.simplified(option.active_if) == TruthValue(value=True)
+        always = option.active_if is None or known.simplified(option.active_if) == TRUE
         if always and len(left) == 1:
             fixed[option.name] = left[0]
             continue
@@ -247,13 +198,15 @@ def _alone(whole: Space) -> dict[str, tuple[Setting, ...]] | None:
     Also None where nothing can occur.
     """
     parts = [part for constraint in whole.constraints for part in _conjuncts(constraint)]
-    if any(option.active_if is not None for option in whole.options) or any(len(part.options) != 1 for part in parts):
+    if any(option.active_if is not None for option in whole.options) or any(
+        len(mentioned(part)) != 1 for part in parts
+    ):
         return None
     found = {
         option.name: tuple(
             setting
             for setting in option.settings
-            if all(holds(part, {option.name: setting}) for part in parts if part.options == (option.name,))
+            if all(holds(part, {option.name: setting}) for part in parts if mentioned(part) == (option.name,))
         )
         for option in whole.options
     }
@@ -261,7 +214,7 @@ def _alone(whole: Space) -> dict[str, tuple[Setting, ...]] | None:
 
 
 def _conjuncts(formula: Constraint) -> Iterator[Constraint]:
-    if isinstance(formula, Conjunction):
+    if isinstance(formula, And):
         for part in formula.formulas:
             yield from _conjuncts(part)
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hati.core import InputError, Setting, setting_text
 from hati.core.values import type_names
 from hati.core.wording import suggestion
-from hati.space.formula import Constraint, OptionKind
+from hati.space.constraint import Constraint, OptionKind
 
 _LARGEST = 2**63
 _LONGEST_NAME = 200

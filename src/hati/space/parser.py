@@ -1,100 +1,67 @@
-"""Text to formulas, with Lark; a wrong text is told with its place and what was expected there."""
+"""Text to constraints: the language of constraints, and its trees read as terms and conditions."""
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from typing import TYPE_CHECKING, Any
+import math
+from typing import Any
 
-from hati.space.formula import Constraint, ConstraintError
-
-if TYPE_CHECKING:
-    from lark import Lark
+from hati.formula import WORDS, Comparator, FormulaError, Grammar, Language, Source, read_connective, start_of, unquoted
+from hati.space.constraint import (
+    Constraint,
+    Flag,
+    Literal,
+    Membership,
+    Name,
+    NegatedTerm,
+    Product,
+    Sum,
+    Term,
+    TermComparison,
+)
 
 LONGEST = 20_000
 """The greatest length of a formula's text, in characters."""
 
-# One grammar for terms and formulas: whether `(a)` is a setting or a truth shows only in what follows it.
-_GRAMMAR = r"""
-?start: equivalence
-?equivalence: implication
-    | equivalence "<=>" implication         -> equivalent
-?implication: disjunction
-    | disjunction "=>" implication          -> implies
-?disjunction: conjunction
-    | conjunction (_OR conjunction)+         -> any_of
-?conjunction: negation
-    | negation (_AND negation)+              -> all_of
-?negation: comparison
-    | NOT negation                          -> negate
-?comparison: sum
-    | sum COMPARATOR sum                    -> compare
-    | sum _IN "[" element ("," element)* "]"  -> member
-?sum: product
-    | product (SIGN product)+               -> add
-?product: unary
-    | unary ("*" unary)+                    -> multiply
-?unary: atom
-    | SIGN unary                            -> signed
-?atom: literal
-    | NAME                                  -> name
-    | BACKQUOTED                            -> backquoted
-    | "(" equivalence ")"
-?element: literal
-    | SIGN NUMBER                           -> signed_number
-?literal: NUMBER                            -> number
-    | TEXT                                  -> text
-    | TRUE                                  -> true
-    | FALSE                                 -> false
+_LARGEST = 2**63
+_EQUAL = {"==": Comparator.EQUAL}
 
-NOT: /not(?![\w.])/
-_AND: /and(?![\w.])/
-_OR: /or(?![\w.])/
-_IN: /in(?![\w.])/
-TRUE: /true(?![\w.])/
-FALSE: /false(?![\w.])/
-COMPARATOR: "==" | "!=" | "<=" | ">=" | "<" | ">"
-SIGN: "+" | "-"
-NAME: /(?!(and|or|not|in|true|false)(?![\w.]))[^\W\d][\w.]*/
-BACKQUOTED: /`[^`\n]+`/
-NUMBER: /[0-9](_?[0-9])*(\.[0-9](_?[0-9])*)?([eE][+-]?[0-9]+)?/
-TEXT: /'([^'\\\n]|\\.)*'|"([^"\\\n]|\\.)*"/
-%ignore /\s+/
-"""
-
-_WORDS = {
-    "NAME": "an option",
-    "BACKQUOTED": "an option",
-    "NUMBER": "a setting",
-    "TEXT": "a setting",
-    "TRUE": "a setting",
-    "FALSE": "a setting",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "COMMA": "','",
-    "COMPARATOR": "a comparison",
-    "_IN": "a comparison",
+_CALLED = {
+    **dict.fromkeys(("NAME", "BACKQUOTED"), "an option"),
+    **dict.fromkeys(("NUMBER", "TEXT", "TRUTH"), "a setting"),
+    "_LPAR": "'('",
+    "_RPAR": "')'",
+    "LBRACKET": "'['",
+    "_RBRACKET": "']'",
+    "_COMMA": "','",
+    **dict.fromkeys(("COMPARATOR", "_IN"), "a comparison"),
     "_AND": "and, or, =>, <=>",
     "$END": "the end",
 }
+"""What a terminal is called in messages; those that are not there are not mentioned, lest the message be long."""
 
-_FOREIGN = {
-    "&&": "and",
-    "&": "and",
-    "||": "or",
-    "|": "or",
+_OURS = {
+    **dict.fromkeys(("&&", "&", "\N{LOGICAL AND}"), "and"),
+    **dict.fromkeys(("||", "|", "\N{LOGICAL OR}"), "or"),
+    **dict.fromkeys(("!", "\N{NOT SIGN}"), "not"),
     "<->": "<=>",
     "<>": "!=",
     "->": "=>",
     "=<": "<=",
     "=": "==",
-    "!": "not",
-    "\N{NOT SIGN}": "not",
-    "\N{LOGICAL AND}": "and",
-    "\N{LOGICAL OR}": "or",
 }
+
+
+def _grammar() -> Grammar:
+    from hati.space.parse_tables import GRAMMAR  # late: few commands read formulas
+
+    return GRAMMAR
+
+
+def _expected(terminals: set[str]) -> list[str]:
+    return [word for name, word in _CALLED.items() if name in terminals]
+
+
+_LANGUAGE = Language(_grammar, LONGEST, {theirs: f"write {ours!r}" for theirs, ours in _OURS.items()}, _expected)
 
 
 def parse_formula(text: str) -> Constraint:
@@ -105,73 +72,85 @@ def parse_formula(text: str) -> Constraint:
     ``\`` before a quote or a backslash; a name that is no plain word is in backquotes.
 
     Raises:
-        FormulaError: with the offset of what is wrong and what was expected there.
+        FormulaError: with the place of what is wrong and what was expected there.
 
     >>> str(parse_formula("a=>(b   and c == 1)"))
     'a => b and c == 1'
     """
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken  # late: see _lark
-
-    if len(text) > LONGEST:
-        raise ConstraintError(
-            f"the formula has {len(text)} characters", 0, text=text, fix=f"use {LONGEST} at most; split it up"
-        )
-    try:
-        return _read(text)
-    except ConstraintError as error:
-        raise ConstraintError(error.message, error.offset, text=text, fix=error.fix) from None
-    except UnexpectedToken as error:
-        if error.token.type == "$END":
-            raise _unexpected(text.rstrip(), len(text.rstrip()), error.accepts) from None
-        raise _unexpected(text, error.token.start_pos or 0, error.accepts) from None
-    except UnexpectedCharacters as error:
-        position: Any = error.pos_in_stream  # an integer, though Lark declares None
-        raise _unexpected(text, position, error.allowed) from None
+    source = Source(text)
+    with source.placing():
+        return _constraint(_LANGUAGE.parse(source, "formula"))
 
 
-def _read(text: str) -> Constraint:
-    from hati.space.builder import as_formula
-
-    tree: Any = _lark().parse(text)  # what the builder made
-    return as_formula(tree)
-
-
-@cache
-def _lark() -> Lark:
-    # Imported here because it takes about 0.1 s, which a `hati --help` must not pay for.
-    from lark import Lark
-
-    from hati.space.builder import transformer
-
-    return Lark(_GRAMMAR, parser="lalr", transformer=transformer())
-
-
-def _unexpected(text: str, offset: int, terminals: set[str] | None) -> ConstraintError:
-    foreign = _foreign(text, offset)
-    if foreign:
-        return ConstraintError(
-            f"{foreign!r} is not known in formulas", offset, text=text, fix=f"write {_FOREIGN[foreign]!r}"
-        )
-    found = _found(text, offset)
-    if found in {"'", '"', "`"}:
-        return ConstraintError(f"the {found} is never closed", offset, text=text, fix=f"close it with {found}")
-    open_brackets = text.count("(", 0, offset) - text.count(")", 0, offset)
-    possible = set(terminals or ()) - (set() if open_brackets > 0 else {"RPAR"})
-    expected = list(dict.fromkeys(word for name, word in _WORDS.items() if name in possible))
-    wanted = " or ".join(filter(None, [", ".join(expected[:-1]), expected[-1]])) if expected else "a formula"
-    return ConstraintError(f"expected {wanted}, found {found or 'the end'}", offset, text=text)
+def _constraint(tree: Any) -> Constraint:
+    offset = start_of(tree)
+    connective = read_connective(tree, _constraint, offset, WORDS)
+    if connective is not None:
+        return connective
+    match tree.data, tree.children:
+        case "name", [token]:
+            return Flag(_name(token), offset=offset)
+        case "compare", [left, sign, right]:
+            return TermComparison(_term(left), _EQUAL.get(sign) or Comparator(sign), _term(right), offset=offset)
+        case "member", [term, _, *literals]:
+            return Membership(_term(term), tuple(map(_literal, literals)), offset=offset)
+        case _:
+            found = _term(tree)
+            raise found.error(f"expected something true or false, found {found}", fix="compare it")
 
 
-def _foreign(text: str, offset: int) -> str | None:
-    """The operator of another language at that place; its first characters may have been read as ours."""
-    for sign in sorted(_FOREIGN, key=len, reverse=True):
-        if any(text.startswith(sign, max(0, offset - back)) for back in range(min(len(sign), offset + 1))):
-            return sign
-    return None
+def _term(tree: Any) -> Term:
+    offset = start_of(tree)
+    match tree.data, tree.children:
+        case "name", [token]:
+            return Name(_name(token), offset=offset)
+        case "operation", [first, sign, *rest] if sign == "*":
+            return Product(tuple(map(_term, (first, *rest[::2]))), offset=offset)
+        case "operation", [first, *rest]:
+            return Sum(tuple(map(_term, (first, *rest[1::2]))), tuple(map(str, rest[::2])), offset=offset)
+        case "signed", [sign, part]:
+            term = _term(part)
+            if isinstance(term, Literal):
+                return _with_sign(sign, term)
+            return NegatedTerm(term, offset=offset) if sign == "-" else term
+        case "number" | "text" | "truth", _:
+            return _literal(tree)
+        case _:
+            raise FormulaError(
+                "expected an option or a setting, found something true or false",
+                offset,
+                fix="combine truths with and, or, not, =>, <=>",
+            )
 
 
-def _found(text: str, offset: int) -> str:
-    match = re.compile(r"[\w.]+|<=>|=>|[=!<>]=|.", re.DOTALL).match(text, offset)
-    if not match:
-        return ""
-    return match[0] if match[0] in {"'", '"', "`"} else repr(match[0][:40])
+def _name(token: Any) -> str:
+    return str(token[1:-1] if token.type == "BACKQUOTED" else token)
+
+
+def _literal(tree: Any) -> Literal:
+    offset = start_of(tree)
+    match tree.data, tree.children:
+        case "signed", [sign, part]:
+            return _with_sign(sign, _literal(part))
+        case "number", [token]:
+            return Literal(_number(token, offset), offset=offset)
+        case "text", [token]:
+            return Literal(unquoted(token, offset), offset=offset)
+        case _:
+            return Literal(tree.children[0] == "true", offset=offset)
+
+
+def _with_sign(sign: Any, literal: Literal) -> Literal:
+    value, offset = literal.value, start_of(sign)
+    if isinstance(value, bool | str):
+        raise FormulaError(f"{literal} has no sign", offset, fix="only numbers have")
+    return Literal(-value if sign == "-" else value, offset=offset)
+
+
+def _number(token: str, offset: int) -> int | float:
+    text = token.replace("_", "")
+    if text.isdigit() and len(text) <= 20 and int(text) <= _LARGEST:
+        return int(text)
+    if text.isdigit() or not math.isfinite(float(text)):
+        raise FormulaError("the number is too large", offset, fix="integers have 64 bits, reals are finite")
+    return float(text)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hati.core import Configuration, Setting
+from hati.space.constraint import Constraint, mentioned
 from hati.space.diagram import contradicting
 from hati.space.evaluation import holds
-from hati.space.formula import Constraint
 from hati.space.option import Option
 from hati.space.sampling import diagrams
 from hati.space.space import Space
@@ -31,12 +31,12 @@ def contradiction(space: Space) -> tuple[Constraint, ...]:
         TooEntangledError: where the constraints are too entangled.
     """
     for constraint in space.constraints:
-        if not constraint.options and not holds(constraint, {}):
+        if not mentioned(constraint) and not holds(constraint, {}):
             return (constraint,)
     for diagram in diagrams(space):
         if not diagram.count:
             members = {option.name for option in diagram.options}
-            tied = [constraint for constraint in space.constraints if members & set(constraint.options)]
+            tied = [constraint for constraint in space.constraints if members & set(mentioned(constraint))]
             return tuple(tied[number] for number in contradicting(diagram.options, tied))
     return ()
 

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from hati.core import Configuration, InputError, Setting
+from hati.space.constraint import mentioned
 from hati.space.diagram import Diagram, blocks, build, compact
 from hati.space.evaluation import holds
 from hati.space.space import Space
@@ -22,7 +23,7 @@ def count(space: Space) -> int:
     Raises:
         InputError: where the constraints are too entangled to count.
     """
-    constant = all(holds(constraint, {}) for constraint in space.constraints if not constraint.options)
+    constant = all(holds(constraint, {}) for constraint in space.constraints if not mentioned(constraint))
     return prod(diagram.count for diagram in diagrams(space)) if constant else 0
 
 
@@ -58,13 +59,13 @@ def enumerate_configurations(space: Space) -> Iterator[Configuration]:
 @lru_cache(maxsize=16)
 def diagrams(space: Space) -> tuple[Diagram, ...]:
     """One diagram for every set of options that depend on each other."""
-    ties = [constraint.options for constraint in space.constraints]
-    ties += [(option.name, *option.active_if.options) for option in space.options if option.active_if is not None]
+    ties = [mentioned(constraint) for constraint in space.constraints]
+    ties += [(option.name, *mentioned(option.active_if)) for option in space.options if option.active_if is not None]
     found = []
     for names in blocks(space.names, [tie for tie in ties if tie]):
         members = set(names)
         options = [space.by_name[name] for name in compact(names, [tie for tie in ties if members & set(tie)])]
-        constraints = [constraint for constraint in space.constraints if members & set(constraint.options)]
+        constraints = [constraint for constraint in space.constraints if members & set(mentioned(constraint))]
         found.append(build(options, constraints))
     return tuple(found)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hati.core import Configuration, NotInstalledError, Setting
-from hati.space.algebra import activity, equivalence, interpret
+from hati.space.evaluation import ChoiceAlgebra, activity, interpret
 from hati.space.option import Option
 from hati.space.space import Space
 
@@ -48,7 +48,7 @@ class Solver:
         for option in space.options:
             if option.active_if is not None:
                 condition = interpret(option.active_if, space.by_name, algebra)
-                self._model.add_bool_or(equivalence(activity(option, algebra), condition, algebra))
+                self._model.add_bool_or(algebra.equivalence(activity(option, algebra), condition))
         self._guards = [self._model.new_bool_var(f"constraint {index}") for index in range(len(space.constraints))]
         for guard, constraint in zip(self._guards, space.constraints, strict=True):
             self._model.add_implication(guard, interpret(constraint, space.by_name, algebra))
@@ -117,7 +117,7 @@ class Solver:
         ]
 
 
-class _Literals:
+class _Literals(ChoiceAlgebra["cp_model.BoolVarT"]):
     """Formulas as literals of a CP-SAT model: every node is a new variable, equal to what it stands for."""
 
     def __init__(
@@ -135,7 +135,8 @@ class _Literals:
     def negation(self, part: cp_model.BoolVarT) -> cp_model.BoolVarT:
         return part.negated()
 
-    def conjunction(self, parts: Sequence[cp_model.BoolVarT]) -> cp_model.BoolVarT:
+    def conjunction(self, parts: Iterable[cp_model.BoolVarT]) -> cp_model.BoolVarT:
+        parts = list(parts)
         if len(parts) == 1:
             return parts[0]
         whole = self._model.new_bool_var("all")

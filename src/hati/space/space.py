@@ -10,8 +10,9 @@ from msgspec import Struct, field
 
 from hati.core import Configuration, InputError, Setting, digest, setting_text
 from hati.core.wording import suggestion
+from hati.formula import FormulaError
+from hati.space.constraint import Constraint, OptionKind, mentioned
 from hati.space.evaluation import check_formula, holds
-from hati.space.formula import Constraint, ConstraintError, OptionKind
 from hati.space.option import Option, no_setting, read_setting
 
 
@@ -152,7 +153,7 @@ class Space(Struct, frozen=True, dict=True):
     @cached_property
     def by_dependence(self) -> tuple[Option, ...]:
         """The options, each after those that its condition mentions."""
-        graph = {option.name: option.active_if.options if option.active_if else () for option in self.options}
+        graph = {option.name: mentioned(option.active_if) if option.active_if else () for option in self.options}
         try:
             order = list(TopologicalSorter(graph).static_order())
         except CycleError as error:
@@ -175,9 +176,9 @@ class Space(Struct, frozen=True, dict=True):
     def _check(self, formula: Constraint, where: str) -> None:
         try:
             check_formula(formula, self.by_name)
-        except ConstraintError as error:
-            raise ConstraintError(
-                f"{where}{error.message}, in '{formula!s:.80}'", error.offset, text=error.text, fix=error.fix
+        except FormulaError as error:
+            raise FormulaError(
+                f"{where}{error.message}, in '{formula!s:.80}'", error.offset, place=error.place, fix=error.fix
             ) from None
 
     def _setting(self, option: Option, setting: Setting) -> Setting:

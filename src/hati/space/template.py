@@ -9,17 +9,9 @@ from itertools import product
 from msgspec import Struct
 
 from hati.core import Assignment, InputError, Place, Setting
+from hati.formula import Comparator, FormulaError, Or
+from hati.space.constraint import Constraint, Literal, Name, TermComparison, conjunction
 from hati.space.evaluation import check_formula
-from hati.space.formula import (
-    Constraint,
-    ConstraintError,
-    Disjunction,
-    Literal,
-    Name,
-    TermComparator,
-    TermComparison,
-    conjunction,
-)
 from hati.space.option import Option, no_setting, read_setting
 from hati.space.parser import parse_formula
 from hati.space.space import Space
@@ -89,13 +81,11 @@ def _choices(given: Sequence[Mapping[str, Setting]]) -> tuple[tuple[Assignment, 
 def _one_of(choice: Sequence[Assignment]) -> tuple[Constraint, ...]:
     if len(choice) == 1:
         return _equalities(choice[0])
-    return (Disjunction(tuple(conjunction(*_equalities(each)) for each in choice)),)
+    return (Or(tuple(conjunction(*_equalities(each)) for each in choice)),)
 
 
 def _equalities(settings: Assignment) -> tuple[Constraint, ...]:
-    return tuple(
-        TermComparison(Name(name), TermComparator.EQUAL, Literal(setting)) for name, setting in settings.items()
-    )
+    return tuple(TermComparison(Name(name), Comparator.EQUAL, Literal(setting)) for name, setting in settings.items())
 
 
 def _settings(text: str, space: Space) -> dict[str, Setting] | None:
@@ -156,7 +146,7 @@ def _constraint(text: str, space: Space) -> Constraint:
     try:
         formula = parse_formula(text)
         check_formula(formula, space.by_name)
-    except ConstraintError as error:
+    except FormulaError as error:
         raise _wrong(error.message, text, error.offset, error.fix) from None
     return formula
 

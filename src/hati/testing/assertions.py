@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hati.core import Benchmark, Budget, Configuration, Metric, Reader, ReaderKind, Revision, RevisionKind
-from hati.logic.syntax import Source, parse_formula
+from hati.formula import Source
+from hati.logic.syntax import parse_formula
 from hati.studies.assertion import Assertion, MeasuredMethod, Requirement, Standard, assertion_id, methods_of
 
 TIME = Metric("time", "s")
@@ -36,7 +37,7 @@ def study_of(*formulas: str, budget: Budget | None = None, standard: Standard | 
         FormulaError: for a text that is none.
     """
     asked, by = tuple(requirement(text) for text in formulas), standard or Standard()
-    names = (name for each in asked for relation in each.ground.relations for name in methods_of(relation))
+    names = (name for each in asked for relation in each.relations for name in methods_of(relation))
     points = {name: point(name) for name in names}
     identity = assertion_id(asked, list(points.values()), by, "machine")
     return Assertion(identity, asked, points, by, budget or _WITHOUT_END)

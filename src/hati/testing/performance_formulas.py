@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from hati.core import replace
+from hati.formula import SIGNS, And, Comparator, Implies, Not, Or, Truth
 from hati.logic.syntax import (
     MEAN,
     STRICT,
     THROUGHPUT,
-    And,
     Argument,
     Callee,
-    Comparator,
     Constant,
     Declarations,
     Domain,
@@ -25,7 +24,6 @@ from hati.logic.syntax import (
     FormulaStatistic,
     Function,
     Generator,
-    Implies,
     LimitSide,
     Margin,
     MeasuredStatistic,
@@ -34,12 +32,10 @@ from hati.logic.syntax import (
     NamedFormula,
     NamedGenerator,
     Negative,
-    Not,
     Number,
     Observed,
     Operation,
     Operator,
-    Or,
     ParameterComparison,
     PerformanceFormula,
     PerformanceSide,
@@ -51,7 +47,6 @@ from hati.logic.syntax import (
     Row,
     StatisticKind,
     Text,
-    Truth,
     Variable,
 )
 
@@ -77,6 +72,7 @@ _NUMBERS = (0, 1, 2, 7, 1000, 10**18, 0.5, 1.05, 1e-07, 1e16, -3, -0.25)
 _UNKNOWN_METRICS = ("", "latency", "queue depth", "p99", "of")
 _METRICS = (*_UNKNOWN_METRICS, "cpu_time")
 _LEVELS = (0.0, 0.05, 0.5, 0.999, 0.9999999, 1.0, 1e-09, 0.1 + 0.2)
+_COMPARATORS = tuple(each for each in Comparator if each is not Comparator.UNEQUAL)
 _VARIABLES = ("n", "k", "m", "x", "y")
 _FUNCTIONS = (("log2", 1), ("abs", 1), ("round", 1), ("min", 2), ("max", 3))
 
@@ -127,9 +123,9 @@ def _formula(choose: _Chooser, levels: int) -> PerformanceFormula:
         "or": lambda: Or(choose.several(part)),
         "=>": lambda: Implies(part(), part()),
         "quantified": lambda: _quantified(choose, levels),
-        "truth": lambda: Truth(choose.one((False, True))),
+        "truth": lambda: Truth(choose.one((False, True)), notation=SIGNS),
         "comparison": lambda: ParameterComparison(
-            _expression(choose, 2), choose.one(tuple(Comparator)), _expression(choose, 2)
+            _expression(choose, 2), choose.one(_COMPARATORS), _expression(choose, 2)
         ),
         "relation": lambda: _relation(choose),
     }
@@ -166,7 +162,7 @@ def _element(choose: _Chooser) -> Expression | Range:
 
 
 def _relation(choose: _Chooser) -> PerformanceFormula:
-    comparator = choose.one(tuple(Comparator))
+    comparator = choose.one(_COMPARATORS)
     unit = choose.one(("ms", "1/s", "MB/s", "page", ""))
     left, right = _side(choose, unit), _side(choose, unit)
     if isinstance(left, LimitSide) and isinstance(right, LimitSide):

@@ -9,25 +9,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from hati.core import Setting
+from hati.formula import And, Comparator, Equivalent, Implies, Not, Or, Truth
 from hati.space import Constraint, Option, OptionKind, Space
-from hati.space.formula import (
-    Conjunction,
-    Disjunction,
-    Equivalent,
-    Flag,
-    Implication,
-    Literal,
-    Membership,
-    Name,
-    NegatedTerm,
-    Negation,
-    Product,
-    Sum,
-    Term,
-    TermComparator,
-    TermComparison,
-    TruthValue,
-)
+from hati.space.constraint import Flag, Literal, Membership, Name, NegatedTerm, Product, Sum, Term, TermComparison
 
 T = TypeVar("T")
 
@@ -98,13 +82,13 @@ def _formula(choose: _Chooser, levels: int) -> Constraint:
 
     match kind:
         case "not":
-            return Negation(part())
+            return Not(part())
         case "and":
-            return Conjunction(choose.several(part))
+            return And(choose.several(part))
         case "or":
-            return Disjunction(choose.several(part))
+            return Or(choose.several(part))
         case "=>":
-            return Implication(part(), part())
+            return Implies(part(), part())
         case "<=>":
             return Equivalent(part(), part())
         case _:
@@ -114,14 +98,14 @@ def _formula(choose: _Chooser, levels: int) -> Constraint:
 def _atom(choose: _Chooser) -> Constraint:
     kind = choose.one(("setting", "numbers", "truth")) if choose.known else "numbers"
     if kind == "truth":
-        return TruthValue(choose.one((False, True)))
+        return Truth(choose.one((False, True)))
     if kind == "numbers":
-        return TermComparison(_sum(choose, 1), choose.one(tuple(TermComparator)), _sum(choose, 1))
+        return TermComparison(_sum(choose, 1), choose.one(tuple(Comparator)), _sum(choose, 1))
     option = choose.one(choose.known)
     name, literal = Name(option.name), Literal(choose.one(option.settings))
     forms: list[Constraint] = [
-        TermComparison(name, choose.one((TermComparator.EQUAL, TermComparator.UNEQUAL)), literal),
-        TermComparison(literal, TermComparator.EQUAL, name),
+        TermComparison(name, choose.one((Comparator.EQUAL, Comparator.UNEQUAL)), literal),
+        TermComparison(literal, Comparator.EQUAL, name),
         Membership(name, (literal, Literal(choose.one(option.settings)))),
     ]
     return choose.one([*forms, Flag(option.name)] if option.kind is OptionKind.BOOLEAN else forms)

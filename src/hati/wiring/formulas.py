@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hati.core import Benchmark, InputError, Place, Revision, RevisionKind, Setting, Workload, replace
 from hati.core.wording import suggestion
+from hati.formula import Source
 from hati.logic.syntax import (
     Callee,
     Declarations,
@@ -22,12 +23,10 @@ from hati.logic.syntax import (
     Method,
     MethodAlias,
     NamedGenerator,
-    NodeError,
     Number,
     PerformanceFormula,
     PerformanceSide,
     Relation,
-    Source,
     Text,
     parse_formula,
 )
@@ -201,15 +200,15 @@ def validate_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
     """See that a method tells the metric that is asked of it, or one alone where none is named.
 
     Raises:
-        NodeError: where it does not.
+        FormulaError: where it does not.
     """
     names, metric = [each.name for each in point.benchmark.metrics], asked.metric
     if not metric and not point.own:
         listed = ", ".join(names)
-        raise NodeError(asked, f"{point.method} has several metrics: {listed}", fix=f"say which: {names[0]} of ...")
+        raise asked.error(f"{point.method} has several metrics: {listed}", fix=f"say which: {names[0]} of ...")
     every = list(dict.fromkeys([*names, "cpu_time", "peak_memory"]))
     if metric and metric not in every:
-        raise NodeError(asked, f"{point.benchmark.name} has no metric {metric!r}", fix=suggestion(metric, every))
+        raise asked.error(f"{point.benchmark.name} has no metric {metric!r}", fix=suggestion(metric, every))
 
 
 def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
@@ -266,8 +265,8 @@ def _generator(method: Method, generator: Generator | None) -> PythonGenerator |
     if generator is None:
         return ""
     if generator.revision:
-        raise NodeError(
-            generator, f"{generator} has a revision", fix="generators are those of the working tree; leave it out"
+        raise generator.error(
+            f"{generator} has a revision", fix="generators are those of the working tree; leave it out"
         )
     name = generator.callee.name
     reference = name if _SEPARATOR in name else f"{method.name.partition(_SEPARATOR)[0]}:{name}"
@@ -281,7 +280,7 @@ def _placing(method: Method) -> Iterator[None]:
         yield
     except GeneratorError as error:
         where = method.workload if error.kind == "workload" else method.instance
-        raise NodeError(where or method, error.message, fix=error.fix) from None
+        raise (where or method).error(error.message, fix=error.fix) from None
 
 
 def _setting(value: Expression) -> Setting:
@@ -386,7 +385,7 @@ def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[st
 
 
 def _methods(formula: PerformanceFormula) -> Iterator[Method]:
-    for relation in formula.relations:
+    for relation in formula.find(Relation):
         for side in (relation.left, relation.right):
             if isinstance(side, PerformanceSide):
                 yield side.measured.method

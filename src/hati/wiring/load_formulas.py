@@ -12,16 +12,8 @@ from msgspec import Struct
 
 from hati.core import InputError, Sample
 from hati.core.wording import suggestion
-from hati.logic.syntax import (
-    MOST_ATOMS,
-    FormulaError,
-    Method,
-    PerformanceSide,
-    Relation,
-    Source,
-    parse_file,
-    parse_formula,
-)
+from hati.formula import FormulaError, Source
+from hati.logic.syntax import MOST_ATOMS, Method, PerformanceSide, Relation, parse_file, parse_formula
 from hati.project import read_project
 from hati.python import has_statements
 from hati.studies.assertion import Requirement, SampleCollector, methods_of
@@ -110,7 +102,7 @@ def together(stated: Iterable[Stated], before: int = 0) -> tuple[Stated, ...]:
 
 def relations_of(stated: Iterable[Requirement | Misstated]) -> int:
     """How many relations formulas have, once their sets are expanded."""
-    return sum(len(each.ground.relations) for each in stated if isinstance(each, Requirement))
+    return sum(len(each.relations) for each in stated if isinstance(each, Requirement))
 
 
 def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> SampleCollector:
@@ -135,7 +127,7 @@ def unused_names(requirements: Sequence[Requirement], book: SampleCollector) -> 
     asked = {
         method: None
         for each in requirements
-        for relation in each.ground.relations
+        for relation in each.relations
         for method in methods_of(each.resolved(relation, book))
     }
     for name in book.history:

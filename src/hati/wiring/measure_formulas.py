@@ -275,7 +275,7 @@ def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requi
 def _relations(requirements: Sequence[Requirement]) -> Iterator[tuple[Requirement, Relation]]:
     """Those of all formulas, of methods as they are measured."""
     for requirement in requirements:
-        for relation in requirement.ground.relations:
+        for relation in requirement.relations:
             yield requirement, requirement.resolved(relation, SampleCollector())
 
 

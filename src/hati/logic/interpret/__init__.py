@@ -4,18 +4,7 @@ The default interpretation is three-valued, with the run as the unit; those that
 """
 
 from hati.logic.interpret.anytime import decide_early, fewest_pairs, glance_early, pairs_to_decide
-from hati.logic.interpret.connectives import (
-    Combined,
-    Connective,
-    alarms,
-    confirmed,
-    conjunction,
-    disjunction,
-    exists,
-    for_all,
-    implication,
-    negation,
-)
+from hati.logic.interpret.connectives import VERDICTS, Combined, SettledFormula, alarms, confirmed
 from hati.logic.interpret.contrast import fewest_alone, verdict_of
 from hati.logic.interpret.interpretation import FEWEST_RUNS, Interpretation, decide, interpret
 from hati.logic.interpret.printed import nonparametric, parametric, printed_level, welch
@@ -29,16 +18,15 @@ from hati.logic.interpret.relation import (
     Limit,
     MeasuredSample,
     RelationEvidence,
-    Sign,
 )
 
 __all__ = [
     "ALPHA",
     "FEWEST_RUNS",
     "MARGIN",
+    "VERDICTS",
     "AskedRelation",
     "Combined",
-    "Connective",
     "EstimateScale",
     "FormulaVerdict",
     "Interpretation",
@@ -46,21 +34,15 @@ __all__ = [
     "Limit",
     "MeasuredSample",
     "RelationEvidence",
-    "Sign",
+    "SettledFormula",
     "alarms",
     "confirmed",
-    "conjunction",
     "decide",
     "decide_early",
-    "disjunction",
-    "exists",
     "fewest_alone",
     "fewest_pairs",
-    "for_all",
     "glance_early",
-    "implication",
     "interpret",
-    "negation",
     "nonparametric",
     "pairs_to_decide",
     "parametric",

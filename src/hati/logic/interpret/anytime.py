@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, InputError, replace
+from hati.formula import Comparator
 from hati.logic.interpret.alone import Alone, Look
 from hati.logic.interpret.contrast import (
     OneSided,
@@ -24,7 +25,7 @@ from hati.logic.interpret.contrast import (
     scale_of,
     verdict_of,
 )
-from hati.logic.interpret.relation import AskedRelation, Bounds, Limit, MeasuredSample, RelationEvidence, Sign
+from hati.logic.interpret.relation import AskedRelation, Bounds, Limit, MeasuredSample, RelationEvidence
 from hati.stats import (
     POWER,
     BoundTest,
@@ -226,7 +227,7 @@ def _first_decided(looked: Looked, relation: AskedRelation, right: float) -> int
 
 
 def _looked(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> Looked:
-    if relation.sign is Sign.EQUAL and not relation.margin:
+    if relation.sign is Comparator.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
     if isinstance(right, Limit):
         return Alone(left.means, right.value, fewest_alone(relation.alpha))

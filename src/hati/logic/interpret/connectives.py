@@ -4,28 +4,36 @@ formulas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, replace
+from hati.formula import KLEENE, Algebra
 from hati.logic.interpret.relation import FormulaVerdict, Judged
 from hati.stats import benjamini_hochberg
 
-_EXCHANGED = {FormulaVerdict.HOLDS: FormulaVerdict.VIOLATED, FormulaVerdict.VIOLATED: FormulaVerdict.HOLDS}
 
+class SettledFormula(Struct, frozen=True):
+    """What needs no measurement. Fills :class:`Judged`."""
 
-class Connective(StrEnum):
-    """How formulas are combined."""
+    value: bool
 
-    NOT = "!"
-    AND = "&"
-    OR = "|"
-    IMPLIES = "=>"
-    FOR_ALL = "for all"
-    EXISTS = "exists"
+    @property
+    def verdict(self) -> FormulaVerdict:
+        """Certain."""
+        return FormulaVerdict.of(self.value)
+
+    @property
+    def p_holds(self) -> float:
+        """0 where it is true."""
+        return 0.0 if self.value else 1.0
+
+    @property
+    def p_violated(self) -> float:
+        """0 where it is false."""
+        return 1.0 - self.p_holds
 
 
 class Combined(Struct, frozen=True):
@@ -36,90 +44,55 @@ class Combined(Struct, frozen=True):
     times the number of those that may, which leaves out what is certain (Bonferroni).
     """
 
-    connective: Connective
     parts: tuple[Judged, ...]
     verdict: FormulaVerdict
+    deciding: tuple[int, ...]
     p_holds: float
     p_violated: float
-    deciding: tuple[int, ...]
 
 
-def negation(part: Judged) -> Combined:
-    """Holds where the part is violated."""
-    return Combined(
-        Connective.NOT, (part,), _EXCHANGED.get(part.verdict, part.verdict), part.p_violated, part.p_holds, (0,)
-    )
-
-
-def conjunction(parts: Sequence[Judged], connective: Connective = Connective.AND) -> Combined:
-    """Violated where a part is, else holds where all do.
+class VerdictAlgebra(Algebra[Judged]):
+    """Kleene's logic over verdicts with their p-values.
 
     Raises:
-        InputError: without parts.
+        InputError: where there is nothing to join.
     """
-    verdicts = _verdicts(parts)
-    verdict = next(
-        (v for v in (FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE) if v in verdicts), FormulaVerdict.HOLDS
-    )
-    return Combined(
-        connective,
-        tuple(parts),
-        verdict,
-        max(part.p_holds for part in parts),
-        _any([part.p_violated for part in parts], [part.p_holds for part in parts]),
-        _places(verdicts, verdict),
-    )
+
+    def constant(self, *, truth: bool) -> Judged:
+        """What needs no measurement."""
+        return SettledFormula(truth)
+
+    def negation(self, part: Judged) -> Combined:
+        """Holds where the part is violated."""
+        verdict = FormulaVerdict.of(KLEENE.negation(part.verdict.truth))
+        return Combined((part,), verdict, (0,), part.p_violated, part.p_holds)
+
+    def conjunction(self, parts: Iterable[Judged]) -> Combined:
+        """Violated where a part is, else holds where all do."""
+        parts = _several(parts)
+        return Combined(
+            parts,
+            *_decided(parts, KLEENE.conjunction(part.verdict.truth for part in parts)),
+            max(part.p_holds for part in parts),
+            _any([part.p_violated for part in parts], [part.p_holds for part in parts]),
+        )
+
+    def disjunction(self, parts: Iterable[Judged]) -> Combined:
+        """Holds where a part does, else violated where all are."""
+        parts = _several(parts)
+        return Combined(
+            parts,
+            *_decided(parts, KLEENE.disjunction(part.verdict.truth for part in parts)),
+            _any([part.p_holds for part in parts], [part.p_violated for part in parts]),
+            max(part.p_violated for part in parts),
+        )
+
+    def implication(self, condition: Judged, consequence: Judged) -> Combined:
+        """Holds where the condition is violated or the consequence holds, violated where both are the other way."""
+        return replace(self.disjunction((self.negation(condition), consequence)), parts=(condition, consequence))
 
 
-def disjunction(parts: Sequence[Judged], connective: Connective = Connective.OR) -> Combined:
-    """Holds where a part does, else violated where all are.
-
-    Raises:
-        InputError: without parts.
-    """
-    verdicts = _verdicts(parts)
-    verdict = next(
-        (v for v in (FormulaVerdict.HOLDS, FormulaVerdict.INCONCLUSIVE) if v in verdicts), FormulaVerdict.VIOLATED
-    )
-    return Combined(
-        connective,
-        tuple(parts),
-        verdict,
-        _any([part.p_holds for part in parts], [part.p_violated for part in parts]),
-        max(part.p_violated for part in parts),
-        _places(verdicts, verdict),
-    )
-
-
-def implication(premise: Judged, conclusion: Judged) -> Combined:
-    """Holds where the premise is violated or the conclusion holds, violated where it is the other way in both."""
-    either = disjunction((negation(premise), conclusion))
-    return Combined(
-        Connective.IMPLIES,
-        (premise, conclusion),
-        either.verdict,
-        either.p_holds,
-        either.p_violated,
-        either.deciding,
-    )
-
-
-def for_all(parts: Sequence[Judged]) -> Combined:
-    """The conjunction over a finite set of parameters.
-
-    Raises:
-        InputError: without parts.
-    """
-    return conjunction(parts, Connective.FOR_ALL)
-
-
-def exists(parts: Sequence[Judged]) -> Combined:
-    """The disjunction over a finite set of parameters.
-
-    Raises:
-        InputError: without parts.
-    """
-    return disjunction(parts, Connective.EXISTS)
+VERDICTS = VerdictAlgebra()
 
 
 def confirmed(found: Judged, alpha: float) -> Judged:
@@ -133,19 +106,22 @@ def confirmed(found: Judged, alpha: float) -> Judged:
     return found if p_value <= alpha else replace(found, verdict=FormulaVerdict.INCONCLUSIVE)
 
 
-def _verdicts(parts: Sequence[Judged]) -> list[FormulaVerdict]:
-    if not parts:
+def _several(parts: Iterable[Judged]) -> tuple[Judged, ...]:
+    found = tuple(parts)
+    if not found:
         raise InputError("there is nothing to combine", fix="give the quantifier a set that is not empty")
-    return [part.verdict for part in parts]
+    return found
+
+
+def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdict, tuple[int, ...]]:  # noqa: FBT001
+    """The verdict, and the places of the parts that have it."""
+    verdict = FormulaVerdict.of(truth)
+    return verdict, tuple(place for place, part in enumerate(parts) if part.verdict is verdict)
 
 
 def _any(p_values: Sequence[float], opposite: Sequence[float]) -> float:
     """The p-value of any, of as many as are not certain to be none: what needs no measurement is no chance to err."""
     return min(1.0, max(1, sum(p_value > 0.0 for p_value in opposite)) * min(p_values))
-
-
-def _places(verdicts: Sequence[FormulaVerdict], verdict: FormulaVerdict) -> tuple[int, ...]:
-    return tuple(place for place, each in enumerate(verdicts) if each is verdict)
 
 
 def alarms(found: Sequence[Judged], alpha: float) -> list[FormulaVerdict]:

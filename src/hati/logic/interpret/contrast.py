@@ -13,7 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, replace
-from hati.logic.interpret.relation import AskedRelation, Bounds, EstimateScale, FormulaVerdict, Sign, mean_of
+from hati.formula import Comparator
+from hati.logic.interpret.relation import AskedRelation, Bounds, EstimateScale, FormulaVerdict, mean_of
 from hati.stats import (
     POWER,
     BoundTest,
@@ -301,7 +302,7 @@ def interval_of(
 def detectable_of(test: Test, relation: AskedRelation, right: float, scale: EstimateScale) -> float | None:
     """On the scale."""
     bounds = relation.bounds(right)
-    alpha = relation.alpha / 2.0 if relation.sign is Sign.EQUAL else relation.alpha
+    alpha = relation.alpha / 2.0 if relation.sign is Comparator.EQUAL else relation.alpha
     size = max(test.detectable(bound, alpha) for bound in (bounds.low, bounds.high) if bound is not None)
     size = size / right if scale is EstimateScale.RATIO else size
     return size if math.isfinite(size) else None

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, replace
+from hati.formula import Comparator
 from hati.logic.interpret.contrast import (
     BesideLimit,
     Contrast,
@@ -27,7 +28,7 @@ from hati.logic.interpret.contrast import (
 )
 from hati.logic.interpret.historical_variance import history_of, remembering
 from hati.logic.interpret.printed import nonparametric, parametric, welch
-from hati.logic.interpret.relation import AskedRelation, FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign
+from hati.logic.interpret.relation import AskedRelation, FormulaVerdict, Limit, MeasuredSample, RelationEvidence
 
 FEWEST_RUNS = 5
 """Of a side without a history: t on fewer run means errs too often where they have two modes."""
@@ -59,7 +60,7 @@ def decide(
     Raises:
         InputError: for ``=`` without a margin.
     """
-    if relation.sign is Sign.EQUAL and not relation.margin:
+    if relation.sign is Comparator.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
     found = tested(left, right, relation.alpha, rng)
     if found is None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from hati.core import FloatArray
+from hati.formula import Comparator
 from hati.logic.interpret.bootstrap import resampled
 from hati.logic.interpret.contrast import (
     Contrast,
@@ -18,7 +19,7 @@ from hati.logic.interpret.contrast import (
     limit_mean,
     scale_of,
 )
-from hati.logic.interpret.relation import AskedRelation, FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign
+from hati.logic.interpret.relation import AskedRelation, FormulaVerdict, Limit, MeasuredSample, RelationEvidence
 
 DRAWS = 10_000
 """Of the distribution of a difference of means."""
@@ -76,11 +77,11 @@ def _printed_evidence(
     scale = scale_of(left, right, sizes)
     above, below = test.above(1.0), test.below(1.0)
     holds, violated = {
-        Sign.AT_MOST: (below, above),
-        Sign.BELOW: (below, above),
-        Sign.AT_LEAST: (above, below),
-        Sign.ABOVE: (above, below),
-        Sign.EQUAL: (1.0, min(1.0, 2.0 * min(above, below))),
+        Comparator.AT_MOST: (below, above),
+        Comparator.LESS: (below, above),
+        Comparator.AT_LEAST: (above, below),
+        Comparator.MORE: (above, below),
+        Comparator.EQUAL: (1.0, min(1.0, 2.0 * min(above, below))),
     }[relation.sign]
     level = printed_level(relation.sign, relation.alpha)
     kept = holds <= level if relation.sign.strict else violated > level
@@ -92,14 +93,14 @@ def _printed_evidence(
         p_holds=holds,
         p_violated=violated,
         interval=interval_of(test, left, right, scale, relation.alpha),
-        detectable=detectable_of(test, AskedRelation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
+        detectable=detectable_of(test, AskedRelation(Comparator.AT_MOST, alpha=relation.alpha), right, scale),
         remembered=sum(len(side.history) for side in (first, second) if isinstance(side, MeasuredSample)),
     )
 
 
-def printed_level(sign: Sign, alpha: float) -> float:
+def printed_level(sign: Comparator, alpha: float) -> float:
     """The level at which a relation is rejected: twice alpha for equality, which is two relations."""
-    return 2.0 * alpha if sign is Sign.EQUAL else alpha
+    return 2.0 * alpha if sign is Comparator.EQUAL else alpha
 
 
 def _observed(side: MeasuredSample | Limit) -> SideMean:

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, InputError
+from hati.formula import Comparator
 
 
 class FormulaVerdict(StrEnum):
@@ -20,26 +21,21 @@ class FormulaVerdict(StrEnum):
     VIOLATED = "VIOLATED"
     INCONCLUSIVE = "INCONCLUSIVE"
 
+    @classmethod
+    def of(cls, truth: bool | None) -> FormulaVerdict:  # noqa: FBT001  # a truth of three values
+        """The verdict of a truth, None where that is unknown."""
+        return cls.INCONCLUSIVE if truth is None else cls.HOLDS if truth else cls.VIOLATED
+
+    @property
+    def truth(self) -> bool | None:
+        """The truth that it tells, None where it tells none."""
+        return None if self is FormulaVerdict.INCONCLUSIVE else self is FormulaVerdict.HOLDS
+
 
 ALPHA = 0.01
 """Each way of being wrong, of each relation."""
 MARGIN = 0.02
 """Within it a relation that is not strict holds all the same; a fraction of the right mean."""
-
-
-class Sign(StrEnum):
-    """How the left mean is to be to the right one."""
-
-    AT_MOST = "<="
-    AT_LEAST = ">="
-    BELOW = "<"
-    ABOVE = ">"
-    EQUAL = "="
-
-    @property
-    def strict(self) -> bool:
-        """Whether a margin has no meaning."""
-        return self in {Sign.BELOW, Sign.ABOVE}
 
 
 class Bounds(Struct, frozen=True):
@@ -59,7 +55,7 @@ class AskedRelation(Struct, frozen=True):
         InputError: for a level or a margin out of range, and for ``<`` or ``>`` with a margin.
     """
 
-    sign: Sign
+    sign: Comparator
     margin: float = 0.0
     alpha: float = ALPHA
 
@@ -68,14 +64,16 @@ class AskedRelation(Struct, frozen=True):
             raise InputError(f"a level is between 0 and 0.5, not {self.alpha}", fix="0.01 is usual")
         if not 0.0 <= self.margin < 1.0:
             raise InputError(f"a margin is at least 0 and below 1, not {self.margin}", fix="0.02 is 2 %")
+        if self.sign is Comparator.UNEQUAL:
+            raise InputError("a relation has no !=", fix="ask for = and negate it")
         if self.sign.strict and self.margin:
             raise InputError(f"{self.sign} has no margin", fix=f"use {self.sign}= for one")
 
     def bounds(self, right: float) -> Bounds:
         """For a right mean, of which only the sign counts: a margin makes room on the far side of what is negative."""
         room = 1.0 + math.copysign(self.margin, right)
-        low = None if self.sign in {Sign.AT_MOST, Sign.BELOW} else 1.0 / room
-        high = None if self.sign in {Sign.AT_LEAST, Sign.ABOVE} else room
+        low = None if self.sign in {Comparator.AT_MOST, Comparator.LESS} else 1.0 / room
+        high = None if self.sign in {Comparator.AT_LEAST, Comparator.MORE} else room
         return Bounds(low, high)
 
 

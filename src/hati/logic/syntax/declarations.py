@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from hati.core import InputError, replace
 from hati.core.wording import suggestion
+from hati.formula import Node
 from hati.logic.syntax.expression import Expression, check_variable
 from hati.logic.syntax.formula import Domain
 from hati.logic.syntax.grounding import ground_generator, ground_method
+from hati.logic.syntax.language import SELF, is_word
 from hati.logic.syntax.method import Generator, Method
-from hati.logic.syntax.node import SELF, Node, is_word
 from hati.logic.syntax.transformation import folded
 
 MOST_DECLARATIONS = 500
@@ -126,7 +127,7 @@ class Declarations(Struct, frozen=True, dict=True):
         """The constants by their names, computed.
 
         Raises:
-            NodeError: for arithmetic that has no value.
+            FormulaError: for arithmetic that has no value.
         """
         values: dict[str, Expression] = {}
         for name, value in self.constants.items():

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from hati.core import parse_unit
 from hati.logic.syntax.expression import Expression, Function, Negative, Number, Observed, Operation, Operator
 from hati.logic.syntax.formula import Margin, Relation
-from hati.logic.syntax.node import NodeError, shortened
 from hati.logic.syntax.performance import LimitSide, PerformanceSide, RelationSide, StatisticKind
 
 Dimension = Mapping[str, float] | None
@@ -35,7 +34,7 @@ def dimension(expression: Expression, observed: Dimension) -> Dimension:
     """The dimension of an expression, where what is observed has that one; variables have none that is known.
 
     Raises:
-        NodeError: where things of unlike dimension are added or compared.
+        FormulaError: where things of unlike dimension are added or compared.
     """
     match expression:
         case Number(_, unit):
@@ -91,9 +90,8 @@ def _alike(first: Dimension, part: Expression, second: Dimension) -> Dimension:
     if first is None or second is None:
         return first or second
     if dict(first) != dict(second):
-        raise NodeError(
-            part,
-            f"{shortened(part)} is {dimension_text(second)}, not {dimension_text(first)}",
+        raise part.error(
+            f"{part.shortened} is {dimension_text(second)}, not {dimension_text(first)}",
             fix="use a unit that fits",
         )
     return first
@@ -103,7 +101,7 @@ def side_dimension(side: RelationSide, unit: str | None) -> Dimension:
     """The dimension of a relation's side whose metric has that unit, None where it is not known.
 
     Raises:
-        NodeError: where things of unlike dimension are added.
+        FormulaError: where things of unlike dimension are added.
     """
     if isinstance(side, LimitSide):
         return dimension(side.amount, None)
@@ -119,17 +117,17 @@ def check_dimensions(relation: Relation, left: str | None = None, right: str | N
     """Refuse a relation whose sides or margin are of unlike dimension, where the sides' metrics have these units.
 
     Raises:
-        NodeError: with what the sides are.
+        FormulaError: with what the sides are.
     """
     first, second = side_dimension(relation.left, left), side_dimension(relation.right, right)
     if first is not None and second is not None and dict(first) != dict(second):
         message = f"the left side is {dimension_text(first)}, the right side {dimension_text(second)}"
-        raise NodeError(relation.right, message, fix="compare what has the same unit")
+        raise relation.right.error(message, fix="compare what has the same unit")
     amount, known = _amount_dimension(relation.margin), second if first is None else first
     if amount is not None and known is not None and dict(amount) != dict(known):
         assert relation.margin is not None
         message = f"the margin is {dimension_text(amount)}, the sides {dimension_text(known)}"
-        raise NodeError(relation.margin.amount, message, fix="give it in a unit that fits, or as a share such as 3%")
+        raise relation.margin.amount.error(message, fix="give it in a unit that fits, or as a share such as 3%")
 
 
 def _amount_dimension(margin: Margin | None) -> Dimension:
@@ -144,7 +142,7 @@ def check_alike(left: Expression, right: Expression) -> None:
     """Refuse to compare two values of unlike dimension.
 
     Raises:
-        NodeError: with what they are.
+        FormulaError: with what they are.
     """
     _alike(dimension(left, None), right, dimension(right, None))
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from hati.core import replace
+from functools import partial
+
+from hati.formula import And, Connective, Or, Proposition, Source
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.expression import Number, Variable
-from hati.logic.syntax.formula import (
-    And,
-    Domain,
-    Implies,
-    Not,
-    Or,
-    ParameterComparison,
-    PerformanceFormula,
-    Quantified,
-    Quantifier,
-    Relation,
-)
+from hati.logic.syntax.formula import Domain, ParameterComparison, PerformanceFormula, Quantified, Quantifier, Relation
 from hati.logic.syntax.grounding import Sets, Values, compared, grounded
-from hati.logic.syntax.node import NodeError, Source
 
 MOST_ATOMS = 20_000
 """The greatest count of relations that a formula expands to."""
@@ -64,8 +54,7 @@ class _Expansion:
         count = self._count(formula, self._constants)
         if count > self._most:
             told = str(count) if count < _LARGE else f"{min(count, 10**300):.0e}"
-            raise NodeError(
-                formula,
+            raise formula.error(
                 f"the formula has {told} relations at least, once its sets are expanded",
                 fix=f"use {self._most} at most; smaller sets or larger steps",
             )
@@ -74,7 +63,7 @@ class _Expansion:
     def _count(self, formula: PerformanceFormula, values: Values) -> int:
         """The count of relations, exactly or some count above the greatest."""
         if not isinstance(formula, Quantified):
-            parts = [part for part in formula.parts if isinstance(part, PerformanceFormula)]
+            parts = [part for part in formula.parts if isinstance(part, Proposition)]
             return sum(self._count(part, values) for part in parts) or 1
         if not self._dependent(formula):
             bound = dict.fromkeys(formula.variables, Number(1))
@@ -88,23 +77,21 @@ class _Expansion:
 
     def _dependent(self, formula: Quantified) -> bool:
         """Whether a set further inside depends on the variables."""
-        domains = [node for node in formula.body.nodes() if isinstance(node, Domain)]
-        used = {node.name for domain in domains for node in domain.nodes() if isinstance(node, Variable)}
+        domains = formula.body.find(Domain)
+        used = {node.name for domain in domains for node in domain.find(Variable)}
         return bool(used.intersection(formula.variables))
 
     def _ground(self, formula: PerformanceFormula, values: Values) -> PerformanceFormula:
+        if isinstance(formula, Connective):
+            return formula.mapped(partial(self._ground, values=values))
         match formula:
             case Quantified():
                 return self._instances(formula, values)
-            case And(parts) | Or(parts):
-                return replace(formula, formulas=tuple(self._ground(part, values) for part in parts))
-            case Not(part):
-                return replace(formula, part=self._ground(part, values))
-            case Implies(condition, consequence):
-                parts = self._ground(condition, values), self._ground(consequence, values)
-                return replace(formula, condition=parts[0], consequence=parts[1])
-            case _:
-                return _atom(formula, values)
+            case ParameterComparison():
+                return compared(formula, values)
+            case Relation():
+                return grounded(formula, values)
+        raise AssertionError(formula)
 
     def _instances(self, formula: Quantified, values: Values) -> PerformanceFormula:
         instances = tuple(
@@ -115,9 +102,3 @@ class _Expansion:
             return instances[0]
         joined = And if formula.quantifier is Quantifier.ALL else Or
         return joined(instances, offset=formula.offset)
-
-
-def _atom(formula: PerformanceFormula, values: Values) -> PerformanceFormula:
-    if isinstance(formula, ParameterComparison):
-        return compared(formula, values)
-    return grounded(formula, values) if isinstance(formula, Relation) else formula

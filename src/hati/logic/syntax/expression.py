@@ -10,7 +10,8 @@ from enum import StrEnum
 
 from hati.core import InputError
 from hati.core.metric import is_unit
-from hati.logic.syntax.node import FUNCTIONS, PLAIN, Node, is_word, quoted
+from hati.formula import PLAIN, Node, quoted
+from hati.logic.syntax.language import FUNCTIONS, is_word
 
 _UNIT = re.compile(r"(.*)/(\w+)")
 
@@ -21,12 +22,12 @@ class Expression(Node):
     @property
     def variables(self) -> frozenset[str]:
         """The names of the parameters in it."""
-        return frozenset(node.name for node in self.nodes() if isinstance(node, Variable))
+        return frozenset(node.name for node in self.find(Variable))
 
     @property
     def observes(self) -> bool:
         """Whether it depends on what is observed."""
-        return any(isinstance(node, Observed) for node in self.nodes())
+        return bool(self.find(Observed))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hati.core import Place
+from hati.formula import Source, quoted
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.formula import PerformanceFormula
-from hati.logic.syntax.node import SELF, Source, is_word, quoted
-from hati.logic.syntax.parsing import parsed
+from hati.logic.syntax.language import PERFORMANCE, SELF, is_word
 
 
 def parse_formula(
@@ -38,7 +38,7 @@ def parse_formula(
     from hati.logic.syntax.reading.formulas import read_formula
 
     origin = Source(text, source, line)
-    tree = parsed(origin, text, 0, "formula")
+    tree = PERFORMANCE.parse(origin, "formula")
     known = None if methods is None else frozenset(methods)
     with origin.placing():
         return read_formula(Context(origin, 0, declarations or Declarations(), known), tree)
@@ -144,10 +144,9 @@ class _File:
         return FormulaFile(self._declarations, tuple(self._formulas), source=self._source)
 
     def _read(self, base: int, text: str) -> None:
-        from hati.logic.syntax.parsing import parsed
         from hati.logic.syntax.reading.context import Context  # late: they load Lark
 
-        tree = parsed(self._source, text, base, "statement")
+        tree = PERFORMANCE.parse(self._source, "statement", text, base)
         context = Context(self._source, base, self._declarations, self._methods)
         with self._source.placing():
             if tree.data == "declaration":
@@ -162,14 +161,14 @@ class _File:
             self._declarations = self._declarations.and_(read_declaration(context, tree))
 
     def _add(self, context: Any, tree: Any, text: str) -> None:
-        from hati.logic.syntax.node import unquoted
+        from hati.formula import unquoted
         from hati.logic.syntax.reading.formulas import read_formula
 
         *label, part = tree.children
         name = ""
         if label:
             token = label[0]
-            name = unquoted(token) if token.type == "TEXT" else token.rstrip(":").rstrip()
+            name = unquoted(token, context.offset(token)) if token.type == "TEXT" else token.rstrip(":").rstrip()
             if not name or name in self._names:
                 raise context.error(
                     token, f"the name {name!r} is taken" if name else "the name is empty", "choose another"

@@ -6,31 +6,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from hati.core import InputError
+from hati.formula import SIGNS, Comparator, ComparisonNode, Node, Notation, Proposition
 from hati.logic.syntax.expression import Expression, Number, Variable, check_variable
-from hati.logic.syntax.node import PLAIN, Node
 from hati.logic.syntax.performance import LimitSide, PerformanceSide, RelationSide
 from hati.logic.syntax.transformation import substituted
 
 
-class PerformanceFormula(Node):
-    """What holds, is violated or stays inconclusive."""
+class PerformanceAtom(Proposition["PerformanceAtom"]):
+    """What connectives join: relations, comparisons of parameters, and quantified formulas."""
 
     @property
-    def relations(self) -> tuple[Relation, ...]:
-        """The performance relations in it, in order of reading."""
-        return tuple(node for node in self.nodes() if isinstance(node, Relation))
+    def notation(self) -> Notation:
+        """Signs."""
+        return SIGNS
 
 
-class Comparator(StrEnum):
-    """How two sides are compared."""
-
-    AT_MOST = "<="
-    AT_LEAST = ">="
-    LESS = "<"
-    MORE = ">"
-    EQUAL = "="
+PerformanceFormula: TypeAlias = Proposition[PerformanceAtom]
+"""What holds, is violated or stays inconclusive."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ STRICT = Margin(Number(0, "%"))
 
 
 @dataclass(frozen=True)
-class Relation(PerformanceFormula):
+class Relation(PerformanceAtom):
     """A performance relation between two sides, one of them measured at least.
 
     ``margin`` is None where the project's applies, and ``STRICT`` for none at all.
@@ -78,11 +73,12 @@ class Relation(PerformanceFormula):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _check_comparator(self.comparator)
         if isinstance(self.left, LimitSide) and isinstance(self.right, LimitSide):
             raise InputError("neither side of the relation is measured", fix="compare with a method")
         if self.margin is None:
             return
-        if self.comparator in {Comparator.LESS, Comparator.MORE}:
+        if self.comparator.strict:
             raise InputError(f"{self.comparator} has no margin", fix=f"write {self.comparator}= with a margin")
         if self.comparator is Comparator.EQUAL and self.margin.strict:
             raise InputError("an equality needs a margin above zero", fix="write a = b +- 3%")
@@ -125,86 +121,17 @@ def _renamed(transformation: Expression, name: str) -> Expression:
     return transformation if name == "x" else substituted(transformation, {}, observed=Variable(name))
 
 
-@dataclass(frozen=True)
-class ParameterComparison(PerformanceFormula):
+class ParameterComparison(ComparisonNode[PerformanceAtom, Expression], PerformanceAtom):
     """A relation between parameters (Def. 3.4's ``<=`` and ``=`` of P x P), true or false without measuring."""
 
-    precedence = 20
-    left: Expression
-    comparator: Comparator
-    right: Expression
-
-    def __str__(self) -> str:
-        return f"{self.left.bracketed(20)} {self.comparator} {self.right.bracketed(20)}"
-
-
-@dataclass(frozen=True)
-class Truth(PerformanceFormula):
-    """``true`` or ``false``."""
-
-    precedence = PLAIN
-    value: bool
-
-    def __str__(self) -> str:
-        return str(self.value).lower()
-
-
-@dataclass(frozen=True)
-class Not(PerformanceFormula):
-    """What holds where its part is violated."""
-
-    precedence = 5
-    part: PerformanceFormula
-
-    def __str__(self) -> str:
-        return f"!{self.part.bracketed(20)}"
-
-
-@dataclass(frozen=True)
-class And(PerformanceFormula):
-    """What holds where all of its parts do, two or more."""
-
-    precedence = 4
-    formulas: tuple[PerformanceFormula, ...]
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_parts(self.formulas)
-
-    def __str__(self) -> str:
-        return " & ".join(part.bracketed(4) for part in self.formulas)
+        _check_comparator(self.comparator)
 
 
-@dataclass(frozen=True)
-class Or(PerformanceFormula):
-    """What holds where one of its parts does, or several."""
-
-    precedence = 3
-    formulas: tuple[PerformanceFormula, ...]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_parts(self.formulas)
-
-    def __str__(self) -> str:
-        return " | ".join(part.bracketed(3) for part in self.formulas)
-
-
-def _check_parts(formulas: tuple[PerformanceFormula, ...]) -> None:
-    if len(formulas) < 2:
-        raise InputError("a connective joins two formulas or more")
-
-
-@dataclass(frozen=True)
-class Implies(PerformanceFormula):
-    """What holds unless the condition does and the consequence does not; groups to the right."""
-
-    precedence = 2
-    condition: PerformanceFormula
-    consequence: PerformanceFormula
-
-    def __str__(self) -> str:
-        return f"{self.condition.bracketed(2)} => {self.consequence.bracketed(1)}"
+def _check_comparator(comparator: Comparator) -> None:
+    if comparator is Comparator.UNEQUAL:
+        raise InputError("a relation has no !=", fix="negate an equality")
 
 
 class Quantifier(StrEnum):
@@ -265,7 +192,7 @@ class Domain(Node):
 
 
 @dataclass(frozen=True)
-class Quantified(PerformanceFormula):
+class Quantified(PerformanceAtom):
     """A formula for all, or for some, of the values of one variable or of several at once.
 
     Raises:

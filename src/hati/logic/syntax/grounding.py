@@ -8,22 +8,21 @@ from fractions import Fraction
 from msgspec import Struct
 
 from hati.core import InputError, replace
+from hati.formula import SIGNS, Comparator, FormulaError, Truth
 from hati.logic.syntax.dimension import check_alike, check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Text, Variable
 from hati.logic.syntax.formula import (
-    Comparator,
     Domain,
     Element,
     Margin,
     ParameterComparison,
+    PerformanceFormula,
     Quantified,
     Range,
     Relation,
     Row,
-    Truth,
 )
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.node import NodeError, shortened
 from hati.logic.syntax.performance import MEAN, LimitSide, MeasuredStatistic, PerformanceSide, RelationSide
 from hati.logic.syntax.transformation import affine, evaluate, folded
 
@@ -52,13 +51,13 @@ class Sets(Struct, frozen=True):
         """The values of a quantifier's variables, each once, in order.
 
         Raises:
-            NodeError: for an empty range, or values that are not as many as the variables.
+            FormulaError: for an empty range, or values that are not as many as the variables.
         """
         seen = set()
         for row in self._elements(formula.domain, values):
             if len(row) != len(formula.variables):
-                message = f"{shortened(formula.domain)} has {len(row)} values for {len(formula.variables)} variables"
-                raise NodeError(formula.domain, message, fix="give a value for each")
+                message = f"{formula.domain.shortened} has {len(row)} values for {len(formula.variables)} variables"
+                raise formula.domain.error(message, fix="give a value for each")
             if row not in seen:
                 seen.add(row)
                 yield row
@@ -80,14 +79,14 @@ def _number(expression: Expression, values: Values, what: str) -> Number:
     value = folded(expression, values)
     if isinstance(value, Number) and not value.unit:
         return value
-    raise NodeError(expression, f"{what} is a number without unit, not {shortened(value)}")
+    raise expression.error(f"{what} is a number without unit, not {value.shortened}")
 
 
 def _value(expression: Expression, values: Values) -> Expression:
     value = folded(expression, values)
     if isinstance(value, Number | Text):
         return value
-    raise NodeError(expression, f"{shortened(value)} is not a single value", fix="use one unit")
+    raise expression.error(f"{value.shortened} is not a single value", fix="use one unit")
 
 
 def _steps(element: Range, values: Values) -> tuple[Value, Value, int]:
@@ -95,11 +94,9 @@ def _steps(element: Range, values: Values) -> tuple[Value, Value, int]:
     bounds = (element.first, element.last, element.step or _ONE)
     first, last, step = (_exact(_number(bound, values, "a range's bound").value) for bound in bounds)
     if step <= 0:
-        raise NodeError(element, f"the step {float(step):g} is not above zero", fix="count upwards")
+        raise element.error(f"the step {float(step):g} is not above zero", fix="count upwards")
     if last < first:
-        raise NodeError(
-            element, f"the range {float(first):g}..{float(last):g} is empty", fix="put the least number first"
-        )
+        raise element.error(f"the range {float(first):g}..{float(last):g} is empty", fix="put the least number first")
     return first, step, int((last - first) // step) + 1
 
 
@@ -115,36 +112,29 @@ def _range(element: Range, values: Values) -> Iterator[tuple[Expression, ...]]:
         yield (Number(int(value) if whole else float(value), offset=element.offset),)
 
 
-def compared(comparison: ParameterComparison, values: Values) -> Truth:
+def compared(comparison: ParameterComparison, values: Values) -> PerformanceFormula:
     """Whether a comparison of parameters holds.
 
     Raises:
-        NodeError: for texts that are ordered, or values of unlike dimension.
+        FormulaError: for texts that are ordered, or values of unlike dimension.
     """
     left, right = folded(comparison.left, values), folded(comparison.right, values)
     if isinstance(left, Text) or isinstance(right, Text):
         if comparison.comparator is not Comparator.EQUAL:
             constant = left is comparison.left and right is comparison.right
             fix = "write a method's name in backquotes" if constant else "use ="
-            raise NodeError(comparison, f"texts have no order: {left} {comparison.comparator} {right}", fix=fix)
-        return Truth(left == right, offset=comparison.offset)
+            raise comparison.error(f"texts have no order: {left} {comparison.comparator} {right}", fix=fix)
+        return Truth(left == right, notation=SIGNS, offset=comparison.offset)
     check_alike(left, right)
     first, second = float(evaluate(left)), float(evaluate(right))
-    holds = {
-        Comparator.AT_MOST: first <= second,
-        Comparator.AT_LEAST: first >= second,
-        Comparator.LESS: first < second,
-        Comparator.MORE: first > second,
-        Comparator.EQUAL: first == second,
-    }
-    return Truth(holds[comparison.comparator], offset=comparison.offset)
+    return Truth(comparison.comparator.compare(first, second), notation=SIGNS, offset=comparison.offset)
 
 
 def grounded(relation: Relation, values: Values) -> Relation:
     """A relation with values for its variables.
 
     Raises:
-        NodeError: for sides of unlike dimension, or arithmetic that has no value.
+        FormulaError: for sides of unlike dimension, or arithmetic that has no value.
     """
     margin = relation.margin and _margin(relation.margin, values)
     try:
@@ -152,10 +142,10 @@ def grounded(relation: Relation, values: Values) -> Relation:
         if left is relation.left and right is relation.right and margin is relation.margin:
             return relation
         ground = Relation(left, relation.comparator, right, margin, offset=relation.offset)
-    except NodeError:
+    except FormulaError:
         raise
     except InputError as error:
-        raise NodeError(relation, error.message, fix=error.fix) from None
+        raise relation.error(error.message, fix=error.fix) from None
     check_dimensions(ground)
     return ground
 
@@ -163,9 +153,7 @@ def grounded(relation: Relation, values: Values) -> Relation:
 def _margin(margin: Margin, values: Values) -> Margin:
     amount = folded(margin.amount, values)
     if not isinstance(amount, Number) or not amount.unit:
-        raise NodeError(
-            margin.amount, f"a margin is a share or an amount, not {shortened(amount)}", fix="write 3% or 2 ms"
-        )
+        raise margin.amount.error(f"a margin is a share or an amount, not {amount.shortened}", fix="write 3% or 2 ms")
     return margin if amount is margin.amount else Margin(amount, offset=margin.offset)
 
 
@@ -189,16 +177,16 @@ def _check_factor(side: PerformanceSide, transformation: Expression) -> None:
     line = None if side.sugared is None else affine(transformation)
     if line is None or line.factor > 0 or (line.factor < 0 and side.measured.statistic == MEAN):
         return
-    message = f"the factor of {shortened(side.measured)} is {line.factor:g}"
+    message = f"the factor of {side.measured.shortened} is {line.factor:g}"
     fix = "use one that is not zero" if side.measured.statistic == MEAN else "use one above zero"
-    raise NodeError(side, message, fix=fix)
+    raise side.error(message, fix=fix)
 
 
 def ground_method(method: Method, values: Values) -> Method:
     """A method with values for the variables of its arguments.
 
     Raises:
-        NodeError: for an argument that is no number or text then.
+        FormulaError: for an argument that is no number or text then.
     """
     if len(method.parts) == 1 and not method.callee.constructor:
         return method
@@ -217,7 +205,7 @@ def ground_generator(generator: Generator, values: Values) -> Generator:
     """A generator with values for the variables of its arguments.
 
     Raises:
-        NodeError: for an argument that is no number or text then.
+        FormulaError: for an argument that is no number or text then.
     """
     if not generator.arguments and not generator.callee.constructor:
         return generator
@@ -235,4 +223,4 @@ def _argument(expression: Expression, values: Values) -> Expression:
     value = folded(expression, values)
     if isinstance(value, Text) or (isinstance(value, Number) and not value.unit):
         return value
-    raise NodeError(expression, f"an argument is a number without unit or a text, not {shortened(value)}")
+    raise expression.error(f"an argument is a number without unit or a text, not {value.shortened}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hati.core import InputError
+from hati.formula import Node, quoted
 from hati.logic.syntax.expression import Expression
-from hati.logic.syntax.node import REVISION, SELF, Node, name_text, quoted
+from hati.logic.syntax.language import REVISION, SELF, name_text
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from fractions import Fraction
 from msgspec import Struct
 
 from hati.core import InputError
+from hati.formula import Node, quoted
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, Text
+from hati.logic.syntax.language import is_word
 from hati.logic.syntax.method import Method
-from hati.logic.syntax.node import Node, is_word, quoted
 
 METRICS = {"cpu": "cpu_time", "memory": "peak_memory"}
 """The metrics that have a function of their own: ``cpu(x)`` is ``cpu_time of x``."""
@@ -159,7 +160,7 @@ class LimitSide(RelationSide):
         super().__post_init__()
         if self.amount.observes:
             raise InputError("a limit does not depend on what is measured")
-        if any(isinstance(node, Text) for node in self.amount.nodes()):
+        if self.amount.find(Text):
             fix = "use a number with its unit, or a method's name in backquotes"
             raise InputError(f"{self.amount} is not a valid limit", fix=fix)
 

@@ -22,7 +22,6 @@ from hati.logic.syntax.expression import (
     applied,
     combined,
 )
-from hati.logic.syntax.node import NodeError, shortened
 
 
 def substituted(
@@ -62,7 +61,7 @@ def folded(expression: Expression, values: Mapping[str, Expression]) -> Expressi
     """The expression without variables, computed as far as it is numbers of like units.
 
     Raises:
-        NodeError: for a variable without a value, a division by zero, or what is no finite number.
+        FormulaError: for a variable without a value, a division by zero, or what is no finite number.
 
     >>> from hati.logic.syntax.expression import Observed
     >>> n = Operation(Operator.MULTIPLY, Number(2), Variable("n"))
@@ -76,7 +75,7 @@ def folded(expression: Expression, values: Mapping[str, Expression]) -> Expressi
             return expression
         case Variable(name):
             if name not in values:
-                raise NodeError(expression, f"{name!r} has no value here")
+                raise expression.error(f"{name!r} has no value here")
             return replace(values[name], offset=expression.offset)
         case Negative(part):
             return negative(folded(part, values), expression.offset)
@@ -101,7 +100,7 @@ def _operation(operation: Operation) -> Expression:
             try:
                 return Number(combined(operator, left, right), unit, offset=first.offset)
             except InputError as error:
-                raise NodeError(operation, error.message, fix=error.fix) from None
+                raise operation.error(error.message, fix=error.fix) from None
         case _:
             return operation
 
@@ -134,7 +133,7 @@ def _function(function: Function) -> Expression:
     try:
         value = applied(function.name, tuple(part.value for part in numbers))
     except InputError as error:
-        raise NodeError(function, error.message, fix=error.fix) from None
+        raise function.error(error.message, fix=error.fix) from None
     return Number(value, unit, offset=function.offset)
 
 
@@ -171,10 +170,10 @@ def evaluate(expression: Expression, observed: FloatArray | float | None = None)
     Values that are not finite stay so: ``log2(0)`` is minus infinity.
 
     Raises:
-        NodeError: for a variable, a text, or what is observed where nothing is.
+        FormulaError: for a variable, a text, or what is observed where nothing is.
 
     >>> from hati.logic.syntax.file import parse_formula
-    >>> relation = parse_formula("a <= 1.5 * b + 2 ms").relations[0]
+    >>> relation = parse_formula("a <= 1.5 * b + 2 ms")
     >>> evaluate(relation.right.transformation, np.array([1.0, 2.0])).tolist()
     [1.502, 3.002]
     """
@@ -201,17 +200,17 @@ def _value(expression: Expression, observed: FloatArray | float | None) -> Any:
         case Function(name, (argument,)):
             return _FUNCTIONS[name](_value(argument, observed))
         case _:
-            raise NodeError(expression, f"{shortened(expression)} has no value")
+            raise expression.error(f"{expression.shortened} has no value")
 
 
 def affine(expression: Expression) -> Affine | None:
     """The transformation as ``factor * x + shift``, or None where it is none.
 
     Raises:
-        NodeError: for a variable or a text.
+        FormulaError: for a variable or a text.
 
     >>> from hati.logic.syntax.file import parse_formula
-    >>> affine(parse_formula("a <= 1.5 * b + 2 ms").relations[0].right.transformation)
+    >>> affine(parse_formula("a <= 1.5 * b + 2 ms").right.transformation)
     Affine(factor=1.5, shift=0.002)
     """
     if not expression.observes:

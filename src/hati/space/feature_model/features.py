@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from hati.core import InputError, Place, Setting
 from hati.core.wording import suggestion
+from hati.formula import FormulaError
+from hati.space.constraint import Literal, Name, Term, TermComparison
 from hati.space.evaluation import value
 from hati.space.feature_model.xml import Element, parse_xml
-from hati.space.formula import ConstraintError, Literal, Name, Term, TermComparison
 from hati.space.parser import parse_formula
 
 _MOST = 10_000
@@ -66,7 +67,7 @@ def _step(option: Element) -> Term:
         return _term("n + 1")
     try:
         return _term(element.text)
-    except ConstraintError as error:
+    except FormulaError as error:
         raise InputError(
             f"the step function {element.text[:80]!r} cannot be read: {error.message}",
             place=element.place,
@@ -77,10 +78,10 @@ def _step(option: Element) -> Term:
 def _term(text: str) -> Term:
     comparison = parse_formula(f"{text} == 0")
     if not isinstance(comparison, TermComparison):
-        raise ConstraintError("it is not a valid term", 0)
+        raise FormulaError("it is not a valid term", 0)
     for node in comparison.left.nodes():
         if (isinstance(node, Name) and node.name != "n") or (isinstance(node, Literal) and not node.kind.numeric):
-            raise ConstraintError(f"{node} is neither a number nor n", node.offset)
+            raise FormulaError(f"{node} is neither a number nor n", node.offset)
     return comparison.left
 
 

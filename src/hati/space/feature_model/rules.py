@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 
-from hati.core import InputError, replace
+from hati.core import InputError
 from hati.core.wording import suggestion
-from hati.space.feature_model.features import Rule
-from hati.space.formula import (
-    Conjunction,
+from hati.formula import Connective, FormulaError, Implies, Truth
+from hati.space.constraint import (
     Constraint,
-    ConstraintError,
-    Disjunction,
-    Equivalent,
     Flag,
-    Implication,
     Literal,
     Name,
     NegatedTerm,
-    Negation,
     Product,
     Sum,
     Term,
     TermComparison,
-    TruthValue,
     conjunction,
+    mentioned,
     name_text,
 )
+from hati.space.feature_model.features import Rule
 from hati.space.parser import parse_formula
 
 _TOKEN = re.compile(r"\s+|<=>|=>|[<>!=]=|[!&|()=<>*+-]|[^\s!&|()=<>*+]+")
@@ -43,7 +39,7 @@ def boolean(rule: Rule, selected: Mapping[str, Constraint]) -> Constraint:
     """
     try:
         return _substituted(parse_formula(_translated(rule.text)), rule, selected)
-    except ConstraintError as error:
+    except FormulaError as error:
         raise _located(rule, error) from None
 
 
@@ -58,16 +54,16 @@ def arithmetic(rule: Rule, selected: Mapping[str, Constraint], conditions: Mappi
     try:
         formula = parse_formula(_translated(rule.text))
         if not isinstance(formula, TermComparison):
-            raise ConstraintError("it compares no two terms", 0)
+            raise FormulaError("it compares no two terms", 0)
         known = {**conditions, **selected}
-        for name in formula.options:
+        for name in mentioned(formula):
             if name not in known:
                 raise _unknown(rule, name, known)
         left, right = (_counted(term, selected) for term in (formula.left, formula.right))
-        there = conjunction(*(known[name] for name in formula.options))
-        comparison = replace(formula, left=left, right=right)
-        return comparison if isinstance(there, TruthValue) else Implication(there, comparison)
-    except ConstraintError as error:
+        there = conjunction(*(known[name] for name in mentioned(formula)))
+        comparison = TermComparison(left, formula.comparator, right)
+        return comparison if isinstance(there, Truth) else Implies(there, comparison)
+    except FormulaError as error:
         raise _located(rule, error) from None
 
 
@@ -83,7 +79,7 @@ def _word(token: str) -> str:
     return name_text(token)
 
 
-def _located(rule: Rule, error: ConstraintError) -> InputError:
+def _located(rule: Rule, error: FormulaError) -> InputError:
     return InputError(
         f"the constraint {rule.text[:120]!r} cannot be read: {error.message}", place=rule.place, fix=error.fix
     )
@@ -98,25 +94,13 @@ def _unknown(rule: Rule, name: str, known: Collection[str]) -> InputError:
 
 
 def _substituted(formula: Constraint, rule: Rule, selected: Mapping[str, Constraint]) -> Constraint:
-    def read(part: Constraint) -> Constraint:
-        return _substituted(part, rule, selected)
-
-    match formula:
-        case Flag(name=name):
-            if name not in selected:
-                raise _unknown(rule, name, selected)
-            return selected[name]
-        case Negation(part=part):
-            return Negation(read(part))
-        case Conjunction(formulas=parts):
-            return Conjunction(tuple(read(part) for part in parts))
-        case Disjunction(formulas=parts):
-            return Disjunction(tuple(read(part) for part in parts))
-        case Implication(condition=condition, consequence=consequence):
-            return Implication(read(condition), read(consequence))
-        case Equivalent(left=left, right=right):
-            return Equivalent(read(left), read(right))
-    raise ConstraintError(f"{formula} is not a combination of features", formula.offset)
+    if isinstance(formula, Flag):
+        if formula.name not in selected:
+            raise _unknown(rule, formula.name, selected)
+        return selected[formula.name]
+    if not isinstance(formula, Connective) or isinstance(formula, Truth):
+        raise formula.error(f"{formula} is not a combination of features")
+    return formula.mapped(partial(_substituted, rule=rule, selected=selected))
 
 
 def _counted(term: Term, selected: Mapping[str, Constraint]) -> Term:

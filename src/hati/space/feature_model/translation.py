@@ -7,28 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from hati.core import InputError, Place, Setting, replace
+from hati.formula import Comparator, FormulaError, Implies, Not, Or
+from hati.space.constraint import TRUE, Constraint, Flag, Literal, Name, TermComparison, conjunction
 from hati.space.diagram import blocks
 from hati.space.feature_model.features import Feature, FeatureDocument, Numeric, read_document
 from hati.space.feature_model.rules import arithmetic, boolean
-from hati.space.formula import (
-    Constraint,
-    ConstraintError,
-    Disjunction,
-    Flag,
-    Implication,
-    Literal,
-    Name,
-    Negation,
-    TermComparator,
-    TermComparison,
-    TruthValue,
-    conjunction,
-)
 from hati.space.option import Option, OptionError
 from hati.space.sampling import enumerate_configurations
 from hati.space.space import Space, SpaceError
 
-_ALWAYS = TruthValue(value=True)
 _MOST_IN_NAME = 3
 
 
@@ -71,7 +58,7 @@ def parse_feature_model(text: str, file: str = "FeatureModel.xml") -> FeatureMod
     document = read_document(text, file)
     groups = _groups(document)
     selected = _selected(document, groups)
-    conditions = {numeric.name: selected.get(numeric.parent, _ALWAYS) for numeric in document.numerics}
+    conditions = {numeric.name: selected.get(numeric.parent, TRUE) for numeric in document.numerics}
     options = tuple(_options(document, groups, selected))
     constraints = [
         *_cross_tree(document, groups, selected),
@@ -79,8 +66,8 @@ def parse_feature_model(text: str, file: str = "FeatureModel.xml") -> FeatureMod
         *(arithmetic(rule, selected, conditions) for rule in document.arithmetic),
     ]
     try:
-        space = Space(options, tuple(dict.fromkeys(constraint for constraint in constraints if constraint != _ALWAYS)))
-    except (SpaceError, ConstraintError) as error:
+        space = Space(options, tuple(dict.fromkeys(constraint for constraint in constraints if constraint != TRUE)))
+    except (SpaceError, FormulaError) as error:
         raise InputError(error.message, place=Place(file), fix=error.fix) from None
     return FeatureModel(document.name, _with_valid_default(space), *_selection(selected))
 
@@ -164,11 +151,11 @@ def _selected(document: FeatureDocument, groups: Mapping[str, _Group]) -> dict[s
     def formula(name: str) -> Constraint:
         while name:
             if name in groups:
-                return TermComparison(Name(groups[name].name), TermComparator.EQUAL, Literal(name))
+                return TermComparison(Name(groups[name].name), Comparator.EQUAL, Literal(name))
             if features[name].optional:
                 return Flag(name)
             name = features[name].parent
-        return _ALWAYS
+        return TRUE
 
     return {name: formula(name) for name in features}
 
@@ -177,9 +164,9 @@ def _options(
     document: FeatureDocument, groups: Mapping[str, _Group], selected: Mapping[str, Constraint]
 ) -> Iterator[Option]:
     def option(origin: Feature | Numeric, name: str, settings: tuple[Setting, ...], *, default: Setting) -> Option:
-        condition = selected.get(origin.parent, _ALWAYS)
+        condition = selected.get(origin.parent, TRUE)
         try:
-            return Option(name, settings, default, active_if=None if condition == _ALWAYS else condition)
+            return Option(name, settings, default, active_if=None if condition == TRUE else condition)
         except OptionError as error:
             raise InputError(error.message, place=origin.place, fix=error.fix) from None
 
@@ -201,11 +188,11 @@ def _cross_tree(
     for feature in document.features:
         for names in feature.implied:
             alternatives = tuple(selected[name] for name in names)
-            needed = alternatives[0] if len(alternatives) == 1 else Disjunction(alternatives)
-            yield needed if selected[feature.name] == _ALWAYS else Implication(selected[feature.name], needed)
+            needed = alternatives[0] if len(alternatives) == 1 else Or(alternatives)
+            yield needed if selected[feature.name] == TRUE else Implies(selected[feature.name], needed)
         for other in feature.excluded:
             pair = frozenset({feature.name, other})
             alternatives_anyway = feature.name in groups and groups[feature.name] is groups.get(other)
             if pair not in told and not alternatives_anyway:
                 told.add(pair)
-                yield Negation(conjunction(selected[feature.name], selected[other]))
+                yield Not(conjunction(selected[feature.name], selected[other]))

@@ -3,7 +3,7 @@
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.expected_runs import ExpectedRuns, expected_rounds, expected_runs
-from hati.studies.assertion.formulas import Answer, SettledFormula, answer, blockers, judged_formula, unmeasured
+from hati.studies.assertion.formulas import Answer, answer, blockers, unmeasured
 from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import STAGE, MeasuredMethod, Requirement, Standard, methods_of
 from hati.studies.assertion.samples import DefinedRun, Former, SampleCollector, SetAside, TakenRuns, taken_runs
@@ -29,7 +29,6 @@ __all__ = [
     "Requirement",
     "SampleCollector",
     "SetAside",
-    "SettledFormula",
     "Standard",
     "TakenRuns",
     "answer",
@@ -41,7 +40,6 @@ __all__ = [
     "expected_rounds",
     "expected_runs",
     "judge",
-    "judged_formula",
     "methods_of",
     "portability",
     "run_means",

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from hati.core import InputError, Stopping, generator, replace
+from hati.formula import Comparator
 from hati.logic import interpret, syntax
-from hati.logic.interpret import EstimateScale, FormulaVerdict, RelationEvidence, Sign
-from hati.logic.syntax import Comparator
+from hati.logic.interpret import EstimateScale, FormulaVerdict, RelationEvidence
 from hati.logic.syntax.dimension import side_dimension
 from hati.studies.assertion.requirement import Standard, methods_of
 from hati.studies.assertion.samples import SampleCollector
@@ -22,13 +22,6 @@ Early = Callable[
 ]
 """``decide_early``, or what tells less of the same."""
 
-_SIGNS = {
-    Comparator.AT_MOST: Sign.AT_MOST,
-    Comparator.AT_LEAST: Sign.AT_LEAST,
-    Comparator.LESS: Sign.BELOW,
-    Comparator.MORE: Sign.ABOVE,
-    Comparator.EQUAL: Sign.EQUAL,
-}
 _TURNED = {
     Comparator.AT_MOST: Comparator.AT_LEAST,
     Comparator.AT_LEAST: Comparator.AT_MOST,
@@ -150,9 +143,9 @@ def check_relation(relation: syntax.Relation, left: str | None, right: str | Non
     asked = _Asked(relation, standard)
     if asked.amount is not None:
         return
-    sign = _SIGNS[relation.comparator]
+    sign = relation.comparator
     known = interpret.AskedRelation(sign, asked.share(sign), standard.alpha)
-    if standard.interpretation is interpret.Interpretation.DEFAULT and sign is Sign.EQUAL and not known.margin:
+    if standard.interpretation is interpret.Interpretation.DEFAULT and sign is Comparator.EQUAL and not known.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
 
 
@@ -195,7 +188,7 @@ class _Asked(Struct, frozen=True):
 
     def by_share(self, pair: Pair) -> RelationEvidence:
         """With a margin that is a share of the right mean, or none."""
-        sign = _SIGNS[self.relation.comparator]
+        sign = self.relation.comparator
         return self._told(pair, interpret.AskedRelation(sign, self.share(sign), self.standard.alpha))
 
     def by_amount(self, pair: Pair, amount: float) -> RelationEvidence:
@@ -203,9 +196,9 @@ class _Asked(Struct, frozen=True):
 
         An equality is both: it holds where each is shown, and is violated where either is at half the level.
         """
-        sign = _SIGNS[self.relation.comparator]
-        shifts = {Sign.AT_MOST: amount, Sign.AT_LEAST: -amount}
-        bounds = shifts if sign is Sign.EQUAL else {sign: shifts[sign]}
+        sign = self.relation.comparator
+        shifts = {Comparator.AT_MOST: amount, Comparator.AT_LEAST: -amount}
+        bounds = shifts if sign is Comparator.EQUAL else {sign: shifts[sign]}
         alpha = self.standard.alpha
         holding, violating = (
             [
@@ -218,7 +211,7 @@ class _Asked(Struct, frozen=True):
         p_violated = min(1.0, len(bounds) * min(part.p_violated for part in violating))
         needed = [part.runs_needed for part in holding]
         told = [
-            self._told(pair, interpret.AskedRelation(Sign.AT_MOST, 0.0, level))
+            self._told(pair, interpret.AskedRelation(Comparator.AT_MOST, 0.0, level))
             for level in dict.fromkeys((alpha, alpha / len(bounds)))
         ]
         return replace(
@@ -230,7 +223,7 @@ class _Asked(Struct, frozen=True):
             runs_needed=None if None in needed else max(n for n in needed if n is not None),
         )
 
-    def share(self, sign: Sign) -> float:
+    def share(self, sign: Comparator) -> float:
         """The margin as a share of the right mean."""
         margin = self.relation.margin
         if sign.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:

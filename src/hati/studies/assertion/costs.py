@@ -43,6 +43,6 @@ def costs_of(requirements: Sequence[Requirement], points: Mapping[str, MeasuredM
 
 def _runs(requirement: Requirement, made: Mapping[str, Mapping[str, Run]]) -> dict[str, Run]:
     """Those of a formula's methods by their tasks, each once."""
-    relations = (requirement.resolved(relation, SampleCollector()) for relation in requirement.ground.relations)
+    relations = (requirement.resolved(relation, SampleCollector()) for relation in requirement.relations)
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return {task: run for method in methods for task, run in made[method].items()}

@@ -8,8 +8,9 @@ from functools import partial
 from msgspec import Struct
 
 from hati.core import Stopping, replace
+from hati.formula import evaluate
 from hati.logic import interpret, syntax
-from hati.logic.interpret import Combined, Connective, FormulaVerdict, Judged
+from hati.logic.interpret import Combined, FormulaVerdict, Judged
 from hati.studies.assertion.atoms import Atom, Early, judge
 from hati.studies.assertion.requirement import Requirement, Standard, methods_of
 from hati.studies.assertion.samples import SampleCollector
@@ -22,27 +23,6 @@ class Answer(Struct, frozen=True):
     verdict: FormulaVerdict
     judged: Judged
     atoms: tuple[Atom, ...]
-
-
-class SettledFormula(Struct, frozen=True):
-    """What needs no measurement. Fills ``hati.logic.interpret.Judged``."""
-
-    value: bool
-
-    @property
-    def verdict(self) -> FormulaVerdict:
-        """Certain."""
-        return FormulaVerdict.HOLDS if self.value else FormulaVerdict.VIOLATED
-
-    @property
-    def p_holds(self) -> float:
-        """0 where it is true."""
-        return 0.0 if self.value else 1.0
-
-    @property
-    def p_violated(self) -> float:
-        """0 where it is false."""
-        return 1.0 - self.p_holds
 
 
 def answer(
@@ -61,7 +41,9 @@ def answer(
     """
     known: dict[str, Atom] = {}
     by = partial(judge, book=book, standard=standard, early=early)
-    judged = [judged_formula(each.ground, partial(_known, each, book, by, known)) for each in requirements]
+    judged = [
+        evaluate(each.ground, interpret.VERDICTS, partial(_known, each, book, by, known)) for each in requirements
+    ]
     verdicts = [each.verdict for each in judged]
     if standard.interpretation is interpret.Interpretation.DEFAULT and standard.stopping is Stopping.FIXED:
         judged = [interpret.confirmed(each, standard.alpha) for each in judged]
@@ -70,25 +52,6 @@ def answer(
         Answer(requirement, verdict, found, _atoms(found))
         for requirement, verdict, found in zip(requirements, verdicts, judged, strict=True)
     )
-
-
-def judged_formula(formula: syntax.PerformanceFormula, atom: Callable[[syntax.Relation], Judged]) -> Judged:
-    """A formula without variables, by what is known of its relations."""
-    inner = partial(judged_formula, atom=atom)
-    match formula:
-        case syntax.Relation():
-            return atom(formula)
-        case syntax.Truth(value):
-            return SettledFormula(value)
-        case syntax.Not(part):
-            return interpret.negation(inner(part))
-        case syntax.And(parts):
-            return interpret.conjunction([inner(part) for part in parts], Connective.AND)
-        case syntax.Or(parts):
-            return interpret.disjunction([inner(part) for part in parts], Connective.OR)
-        case syntax.Implies(condition, consequence):
-            return interpret.implication(inner(condition), inner(consequence))
-    raise AssertionError(f"{type(formula).__name__} is left in a formula without variables")
 
 
 def _known(
@@ -128,7 +91,7 @@ def blockers(each: Answer, book: SampleCollector) -> tuple[str, ...]:
 
 def unmeasured(requirement: Requirement, book: SampleCollector) -> tuple[str, ...]:
     """The methods of a formula that failed, from the start or from some run on, and why."""
-    relations = [requirement.resolved(relation, SampleCollector()) for relation in requirement.ground.relations]
+    relations = [requirement.resolved(relation, SampleCollector()) for relation in requirement.relations]
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return tuple(
         f"{method} could not be measured: {book.failed[method]}" for method in methods if method in book.failed

@@ -167,7 +167,7 @@ def _relations(
     requirements: Sequence[Requirement], book: SampleCollector
 ) -> Iterator[tuple[Requirement, syntax.Relation]]:
     for requirement in requirements:
-        for relation in requirement.ground.relations:
+        for relation in requirement.relations:
             yield requirement, requirement.resolved(relation, book)
 
 

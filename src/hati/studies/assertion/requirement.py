@@ -23,6 +23,7 @@ from hati.core import (
     replace,
     sampled,
 )
+from hati.formula import Source
 from hati.logic import syntax
 from hati.logic.interpret import ALPHA, MARGIN, Interpretation
 from hati.studies.assertion.samples import SampleCollector
@@ -132,7 +133,7 @@ class Requirement:
     """
 
     formula: syntax.PerformanceFormula
-    source: syntax.Source
+    source: Source
     declarations: syntax.Declarations = field(default_factory=syntax.Declarations)
     name: str = ""
     seen: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -144,6 +145,11 @@ class Requirement:
     def ground(self) -> syntax.PerformanceFormula:
         """The same without variables; names that are declared stay."""
         return syntax.expand(self.formula, self.declarations, source=self.source)
+
+    @cached_property
+    def relations(self) -> tuple[syntax.Relation, ...]:
+        """The performance relations without variables, in order of reading."""
+        return self.ground.find(syntax.Relation)
 
     @property
     def place(self) -> Place:

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from hati.core import SINGLE_CALLS, InputError, Metric, Observations, Run, Sample, SampledRun, replace
 from hati.core.wording import suggestion
-from hati.logic.syntax import MeasuredStatistic, Method, NodeError
+from hati.logic.syntax import MeasuredStatistic, Method
 
 _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory", "B")}
 """Metrics that are known of whole runs, where no benchmark tells them."""
@@ -41,17 +41,17 @@ class SampleCollector(Struct, frozen=True):
         """What was measured of a method's metric.
 
         Raises:
-            NodeError: where there is nothing of it, or more than one.
+            FormulaError: where there is nothing of it, or more than one.
         """
         key = str(measured.method)
         if key not in self.samples:
-            raise NodeError(measured.method, f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
+            raise measured.method.error(f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
         metric = measured.metric or self.own.get(key, "")
         used = _USED.keys() - self.told.get(key, frozenset())
         try:
             return _one(key, _of_metric(key, self.samples[key], metric, used))
         except InputError as error:
-            raise NodeError(measured, error.message, fix=error.fix) from None
+            raise measured.error(error.message, fix=error.fix) from None
 
     def single(self, method: Method) -> bool:
         """Whether observations of a method's times are of one call each, as far as its runs tell."""

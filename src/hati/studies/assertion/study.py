@@ -186,9 +186,7 @@ class Assertion(Struct, frozen=True, dict=True):
     @cached_property
     def decidable(self) -> tuple[tuple[syntax.Relation, ...], ...]:
         """The relations of each formula that rounds may decide: none of the same with itself."""
-        resolved = (
-            [each.resolved(one, SampleCollector()) for one in each.ground.relations] for each in self.requirements
-        )
+        resolved = ([each.resolved(one, SampleCollector()) for one in each.relations] for each in self.requirements)
         return tuple(tuple(each for each in relations if not self._is_of_itself(each)) for relations in resolved)
 
     def _rounds_of(self, relation: syntax.Relation) -> int:
@@ -216,7 +214,7 @@ class Assertion(Struct, frozen=True, dict=True):
     @cached_property
     def _relations(self) -> tuple[syntax.Relation, ...]:
         """Those of all formulas, each once."""
-        every = ((each, relation) for each in self.requirements for relation in each.ground.relations)
+        every = ((each, relation) for each in self.requirements for relation in each.relations)
         resolved = (each.resolved(relation, SampleCollector()) for each, relation in every)
         return tuple({str(relation): relation for relation in resolved}.values())
 

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from hati.core import Better, Configuration, FloatArray, InputError, Metric, Setting
 from hati.design import Model, levels
+from hati.formula import Comparator
 from hati.space import Space, narrowed
-from hati.space.formula import Literal, Name, TermComparator, TermComparison
+from hati.space.constraint import Literal, Name, TermComparison
 from hati.stats import Index, ModelTerms, Term, t_quantile
 from hati.studies.screening.analysis.model import ModelFit, always_there
 from hati.studies.screening.analysis.runs import model_units
@@ -222,9 +223,7 @@ def reached(space: Space, start: Configuration, settings: Mapping[str, Setting])
         direct = space.canonical({**start, **settings})
         if space.valid(direct):
             return direct
-        wanted = [
-            TermComparison(Name(name), TermComparator.EQUAL, Literal(setting)) for name, setting in settings.items()
-        ]
+        wanted = [TermComparison(Name(name), Comparator.EQUAL, Literal(setting)) for name, setting in settings.items()]
         return narrowed(space, wanted).default
     except InputError:
         return None

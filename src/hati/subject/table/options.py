@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hati.core import Configuration, InputError, Setting, setting_text
 from hati.core.wording import listed
 from hati.space import Constraint, Option, OptionError, OptionKind, Space, read_setting
+from hati.space.constraint import mentioned
 from hati.space.evaluation import holds
 from hati.subject.table.sheet import Sheet, distinct
 
@@ -214,7 +215,7 @@ def _place(option: Option, configuration: Mapping[str, Setting]) -> int | None:
 
 def _holding(formula: Constraint, codes: Codes, space: Space, positions: Mapping[str, int]) -> NDArray[np.bool_]:
     """In which rows a formula holds: it is evaluated once for each combination of the settings that it speaks of."""
-    options: Sequence[Option] = [space.by_name[name] for name in sorted(formula.options)]
+    options: Sequence[Option] = [space.by_name[name] for name in sorted(mentioned(formula))]
     if not options:
         return np.full(len(codes), holds(formula, {}))
     combinations, rows = np.unique(codes[:, [positions[o.name] for o in options]], axis=0, return_inverse=True)

@@ -9,8 +9,8 @@ from lark import Token, Tree
 from msgspec import Struct
 
 from hati.core import InputError, replace
+from hati.formula import FormulaError, Source, start_of
 from hati.logic.syntax.declarations import Declarations
-from hati.logic.syntax.node import FormulaError, NodeError, Source
 from hati.logic.syntax.performance import MeasuredStatistic
 
 Part: TypeAlias = "Tree[Token] | Token"
@@ -27,7 +27,7 @@ class Placing:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InputError) and not error.place and not isinstance(error, NodeError):
+        if isinstance(error, InputError) and not error.place and not isinstance(error, FormulaError):
             raise self.context.error(self.part, error.message, error.fix) from None
 
 
@@ -49,9 +49,7 @@ class Context(Struct, frozen=True):
 
     def offset(self, part: Part) -> int:
         """Where a part starts in the whole text."""
-        while isinstance(part, Tree):
-            part = part.children[0]
-        return self.base + (part.start_pos or 0)
+        return self.base + start_of(part)
 
     def error(self, part: Part, message: str, fix: str | None = None) -> FormulaError:
         """The error that something is wrong there."""

@@ -11,17 +11,9 @@ from lark import Token, Tree
 from hati.core import InputError
 from hati.core.metric import is_unit
 from hati.core.wording import nearest, suggestion
-from hati.logic.syntax.expression import (
-    Expression,
-    Function,
-    Number,
-    Observed,
-    Operation,
-    Operator,
-    Text,
-    Variable,
-)
-from hati.logic.syntax.node import FUNCTIONS, FUNCTIONS_OF_METHODS, unquoted
+from hati.formula import unquoted
+from hati.logic.syntax.expression import Expression, Function, Number, Observed, Operation, Operator, Text, Variable
+from hati.logic.syntax.language import FUNCTIONS, FUNCTIONS_OF_METHODS
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.transformation import folded, negative
 
@@ -52,12 +44,12 @@ def _number(context: Context, tree: Any) -> Expression:
         raise InputError("the number is too large", fix=f"use {_LARGEST:.0e} at most")
     if not unit:
         return Number(value, offset=context.offset(tree))
-    symbol = unquoted(unit[0]) if unit[0].type == "TEXT" else unit[0].translate(_MICRO)
+    symbol = unquoted(unit[0], context.offset(unit[0])) if unit[0].type == "TEXT" else unit[0].translate(_MICRO)
     return Number(value, symbol, offset=context.offset(tree))
 
 
 def _text(context: Context, tree: Any) -> Expression:
-    return Text(unquoted(tree.children[0]), offset=context.offset(tree))
+    return Text(unquoted(tree.children[0], context.offset(tree.children[0])), offset=context.offset(tree))
 
 
 def _signed(context: Context, tree: Any) -> Expression:

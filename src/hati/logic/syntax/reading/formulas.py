@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lark import Tree
 
 from hati.core import InputError
+from hati.formula import SIGNS, read_connective
 from hati.logic.syntax.declarations import Constant, Declaration, MethodAlias, NamedGenerator, unknown
 from hati.logic.syntax.expression import Expression, Variable, check_variable
-from hati.logic.syntax.formula import (
-    And,
-    Domain,
-    Element,
-    Implies,
-    Not,
-    Or,
-    PerformanceFormula,
-    Quantified,
-    Quantifier,
-    Range,
-    Row,
-    Truth,
-)
-from hati.logic.syntax.node import FUNCTIONS, FUNCTIONS_OF_METHODS
+from hati.logic.syntax.formula import Domain, Element, PerformanceFormula, Quantified, Quantifier, Range, Row
+from hati.logic.syntax.language import FUNCTIONS, FUNCTIONS_OF_METHODS
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.reading.expressions import read_expression
 from hati.logic.syntax.reading.methods import read_generator, read_method
@@ -40,35 +29,13 @@ def read_formula(context: Context, tree: Part) -> PerformanceFormula:
         FormulaError: where it is none, or mentions what is not known.
     """
     with context.at(tree):
+        connective = read_connective(tree, partial(read_formula, context), context.offset(tree), SIGNS)
+        if connective is not None:
+            return connective
         reader = _READERS.get(str(tree.data)) if isinstance(tree, Tree) else None
         if reader is None:
             raise InputError("this is not compared with anything", fix="write a relation: a <= b")
         return reader(context, tree)
-
-
-def _parts(context: Context, tree: Any) -> tuple[PerformanceFormula, ...]:
-    return tuple(read_formula(context, part) for part in tree.children)
-
-
-def _implies(context: Context, tree: Any) -> PerformanceFormula:
-    condition, consequence = _parts(context, tree)
-    return Implies(condition, consequence, offset=context.offset(tree))
-
-
-def _any_of(context: Context, tree: Any) -> PerformanceFormula:
-    return Or(_parts(context, tree), offset=context.offset(tree))
-
-
-def _all_of(context: Context, tree: Any) -> PerformanceFormula:
-    return And(_parts(context, tree), offset=context.offset(tree))
-
-
-def _negate(context: Context, tree: Any) -> PerformanceFormula:
-    return Not(read_formula(context, tree.children[1]), offset=context.offset(tree))
-
-
-def _truth(context: Context, tree: Any) -> PerformanceFormula:
-    return Truth(tree.children[0] == "true", offset=context.offset(tree))
 
 
 def _quantified(context: Context, tree: Any) -> PerformanceFormula:
@@ -162,11 +129,6 @@ def _transposed(context: Context, tree: Any, width: int) -> Domain:
 
 
 _READERS: dict[str, Callable[[Context, Any], PerformanceFormula]] = {
-    "implies": _implies,
-    "any_of": _any_of,
-    "all_of": _all_of,
-    "negate": _negate,
-    "truth": _truth,
     "quantified": _quantified,
     "quantified_bare": _quantified_bare,
     "quantified_columns": _quantified,

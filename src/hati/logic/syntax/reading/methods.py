@@ -8,10 +8,11 @@ from typing import Any
 from lark import Token, Tree
 
 from hati.core import InputError
+from hati.formula import unquoted
 from hati.logic.syntax.declarations import unknown
 from hati.logic.syntax.expression import Expression
+from hati.logic.syntax.language import FUNCTIONS, SELF, name_text
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.node import FUNCTIONS, SELF, name_text, unquoted
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.reading.expressions import read_expression
 
@@ -74,13 +75,13 @@ def _checked_call(tree: Part, wanted: str) -> Any:
 
 def _parts(context: Context, tree: Any) -> _Parts:
     head, *suffixes = tree.children
-    name = unquoted(head) if head.type == "BACKQUOTED" else str(head).lstrip(":")
+    name = unquoted(head, context.offset(head)) if head.type == "BACKQUOTED" else str(head).lstrip(":")
     parts = _Parts(SELF if name == "THIS" else name)
     kinds = [_kind(suffix) for suffix in suffixes]
     for i, suffix in enumerate(suffixes):
         following = kinds[i + 1 :]
         with context.at(suffix if not isinstance(suffix, Tree) or suffix.children else head):
-            _add(parts, kinds[i], suffix, following)
+            _add(context, parts, kinds[i], suffix, following)
     return parts
 
 
@@ -88,11 +89,11 @@ def _kind(suffix: Any) -> str:
     return suffix.data if isinstance(suffix, Tree) else suffix.type
 
 
-def _add(parts: _Parts, kind: str, suffix: Any, following: list[str]) -> None:
+def _add(context: Context, parts: _Parts, kind: str, suffix: Any, following: list[str]) -> None:
     if kind == "REVISION":
         _once(parts.revision, "a revision")
         revision = suffix[1:]
-        parts.revision = unquoted(revision) if revision[0] in "'\"" else revision
+        parts.revision = unquoted(revision, context.offset(suffix) + 1) if revision[0] in "'\"" else revision
     elif kind == "QUALIFIED":
         _once(":" in parts.name or parts.member, "a name")
         parts.name += suffix

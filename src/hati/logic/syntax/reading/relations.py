@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from hati.core import InputError, replace
 from hati.core.wording import nearest, suggestion
+from hati.formula import Comparator, unquoted
 from hati.logic.syntax.dimension import check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, check_variable
-from hati.logic.syntax.formula import STRICT, Comparator, Margin, ParameterComparison, PerformanceFormula, Relation
-from hati.logic.syntax.node import FUNCTIONS_OF_METHODS, shortened, unquoted
+from hati.logic.syntax.formula import STRICT, Margin, ParameterComparison, PerformanceFormula, Relation
+from hati.logic.syntax.language import FUNCTIONS_OF_METHODS
 from hati.logic.syntax.performance import (
     MEAN,
     MEDIAN,
@@ -71,7 +72,7 @@ def _check_factor(context: Context, tree: Part, measured: MeasuredStatistic, exp
         return
     allowed = "use one that is not zero" if measured.statistic == MEAN else "use one above zero"
     fix = "turn the relation round" if line.factor < 0 else allowed
-    raise context.error(tree, f"the factor of {shortened(measured)} is {line.factor:g}", fix)
+    raise context.error(tree, f"the factor of {measured.shortened} is {line.factor:g}", fix)
 
 
 def read_measured(context: Context, tree: Any) -> Expression:
@@ -158,7 +159,7 @@ def _with_metric(context: Context, tree: Any, inner: ReadSide, metric: str) -> E
 def read_metric(context: Context, tree: Any) -> Expression:
     """``latency of get(1000)``."""
     name, part = tree.children
-    metric = unquoted(name) if name.type == "TEXT" else str(name)
+    metric = unquoted(name, context.offset(name)) if name.type == "TEXT" else str(name)
     if not metric:
         raise InputError("a metric has an empty name", fix="name it, for instance 'latency'")
     return _with_metric(context, tree, _inner(context, part, metric), metric)

@@ -409,8 +409,9 @@ def _fewest(
 
 def _excluding(space: Space, elements: Sequence[Element]) -> Constraint:
     """That not all of these settings are there together."""
-    from hati.space.formula import Literal, Name, Negation, TermComparator, TermComparison, conjunction
+    from hati.formula import Comparator, Not
+    from hati.space.constraint import Literal, Name, TermComparison, conjunction
 
     if len(elements) == 1 and space.option(elements[0][0]).active_if is None:
-        return TermComparison(Name(elements[0][0]), TermComparator.UNEQUAL, Literal(elements[0][1]))
-    return Negation(conjunction(*(TermComparison(Name(n), TermComparator.EQUAL, Literal(s)) for n, s in elements)))
+        return TermComparison(Name(elements[0][0]), Comparator.UNEQUAL, Literal(elements[0][1]))
+    return Not(conjunction(*(TermComparison(Name(n), Comparator.EQUAL, Literal(s)) for n, s in elements)))

@@ -1,0 +1,58 @@
+"""The core of all languages of formulas: trees of connectives over any atoms, and how they are read and printed.
+
+A room that has a language of its own says what its atoms are and how they are written. Connectives, comparisons,
+evaluation in Kleene's logic or any other algebra, places, and what is said of a wrong text are these.
+"""
+
+from hati.formula.algebra import KLEENE, SIMPLIFYING, Algebra, combined, evaluate
+from hati.formula.language import Explanation, Grammar, Language, Unexpected, read_connective, start_of
+from hati.formula.node import PLAIN, FormulaError, Node, quoted, unquoted
+from hati.formula.proposition import (
+    SIGNS,
+    WORDS,
+    And,
+    Comparator,
+    ComparisonNode,
+    Connective,
+    Equivalent,
+    Implies,
+    Not,
+    Notation,
+    Or,
+    Proposition,
+    Truth,
+)
+from hati.formula.source import Source
+
+__all__ = [
+    "KLEENE",
+    "PLAIN",
+    "SIGNS",
+    "SIMPLIFYING",
+    "WORDS",
+    "Algebra",
+    "And",
+    "Comparator",
+    "ComparisonNode",
+    "Connective",
+    "Equivalent",
+    "Explanation",
+    "FormulaError",
+    "Grammar",
+    "Implies",
+    "Language",
+    "Node",
+    "Not",
+    "Notation",
+    "Or",
+    "Proposition",
+    "Source",
+    "Truth",
+    "Unexpected",
+    "combined",
+    "evaluate",
+    "quoted",
+    "read_connective",
+    "start_of",
+    "unquoted",
+]
