@@ -28,9 +28,9 @@ from hati.logic.interpret import (
     parametric,
     welch,
 )
-from hati.logic.interpret.bootstrap import resampled
 from hati.logic.interpret.contrast import p_values, verdict_of
 from hati.logic.interpret.interpretation import tested
+from hati.logic.interpret.resampling import resampled
 
 ALPHA = 0.01
 SMALL = 0.001

@@ -18,10 +18,9 @@ from hati.core import FloatArray
 from hati.formula import Comparator
 from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, fewest_alone, pairs_to_decide
 from hati.logic.interpret.alone import Alone
-from hati.logic.interpret.bootstrap import Resampled
 from hati.logic.interpret.contrast import p_values, verdict_of
-from hati.logic.interpret.historical_variance import DRAWS, Deviations, HistoricalVariance
 from hati.logic.interpret.interpretation import tested
+from hati.logic.interpret.resampling import DRAWS, Deviations, HistoricalVariance, Resampled
 
 BETWEEN = 0.01
 RUNS = 64

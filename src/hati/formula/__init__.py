@@ -6,7 +6,7 @@ evaluation in Kleene's logic or any other algebra, places, and what is said of a
 
 from hati.formula.algebra import KLEENE, SIMPLIFYING, Algebra, combined, evaluate
 from hati.formula.language import Explanation, Grammar, Language, Unexpected, read_connective, start_of
-from hati.formula.node import PLAIN, FormulaError, Node, quoted, unquoted
+from hati.formula.node import PLAIN, FormulaError, Node, Source, quoted, unquoted
 from hati.formula.proposition import (
     SIGNS,
     WORDS,
@@ -22,7 +22,6 @@ from hati.formula.proposition import (
     Proposition,
     Truth,
 )
-from hati.formula.source import Source
 
 __all__ = [
     "KLEENE",

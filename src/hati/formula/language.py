@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from hati.formula.node import FormulaError
+from hati.formula.node import FormulaError, Source
 from hati.formula.proposition import A, And, Connective, Equivalent, Implies, Not, Notation, Or, Proposition, Truth
-from hati.formula.source import Source
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

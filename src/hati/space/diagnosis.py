@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hati.core import Setting
+from hati.space.configurations import contradiction, occurring
 from hati.space.constraint import Constraint
 from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import holds
-from hati.space.reasoning import contradiction, occurring
 from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hati.core import Configuration, InputError, Setting, replace
 from hati.formula import SIMPLIFYING, And, Connective, Truth, combined
+from hati.space.configurations import nearest
 from hati.space.constraint import (
     FALSE,
     TRUE,
@@ -34,7 +35,6 @@ from hati.space.diagnosis import check
 from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import check_formula, holds
 from hati.space.option import Option
-from hati.space.reasoning import nearest
 from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space
 

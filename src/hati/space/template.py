@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from hati.core import Assignment, InputError, Place, Setting
 from hati.formula import Comparator, FormulaError, Or
-from hati.space.constraint import Constraint, Literal, Name, TermComparison, conjunction
+from hati.space.constraint import Constraint, Literal, Name, TermComparison, conjunction, parse_formula
 from hati.space.evaluation import check_formula
 from hati.space.option import Option, no_setting, read_setting
-from hati.space.parser import parse_formula
 from hati.space.space import Space
 
 SET = "--set"

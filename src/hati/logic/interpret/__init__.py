@@ -6,8 +6,16 @@ The default interpretation is three-valued, with the run as the unit; those that
 from hati.logic.interpret.anytime import decide_early, fewest_pairs, glance_early, pairs_to_decide
 from hati.logic.interpret.connectives import VERDICTS, Combined, SettledFormula, alarms, confirmed
 from hati.logic.interpret.contrast import fewest_alone, verdict_of
-from hati.logic.interpret.interpretation import FEWEST_RUNS, Interpretation, decide, interpret
-from hati.logic.interpret.printed import nonparametric, parametric, printed_level, welch
+from hati.logic.interpret.interpretation import (
+    FEWEST_RUNS,
+    Interpretation,
+    decide,
+    interpret,
+    nonparametric,
+    parametric,
+    printed_level,
+    welch,
+)
 from hati.logic.interpret.relation import (
     ALPHA,
     MARGIN,

@@ -16,29 +16,27 @@ from hati.logic.syntax.expression import (
 )
 from hati.logic.syntax.file import FormulaFile, NamedFormula, parse_file, parse_formula
 from hati.logic.syntax.formula import (
+    MEAN,
+    MEDIAN,
     STRICT,
+    THROUGHPUT,
     Domain,
+    FormulaStatistic,
+    LimitSide,
     Margin,
+    MeasuredStatistic,
     ParameterComparison,
     PerformanceFormula,
+    PerformanceSide,
     Quantified,
     Quantifier,
     Range,
     Relation,
-    Row,
-)
-from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.performance import (
-    MEAN,
-    MEDIAN,
-    THROUGHPUT,
-    FormulaStatistic,
-    LimitSide,
-    MeasuredStatistic,
-    PerformanceSide,
     RelationSide,
+    Row,
     StatisticKind,
 )
+from hati.logic.syntax.method import Argument, Callee, Generator, Method
 from hati.logic.syntax.transformation import Affine, affine, evaluate
 
 __all__ = [

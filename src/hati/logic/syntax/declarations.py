@@ -13,9 +13,8 @@ from hati.core.wording import suggestion
 from hati.formula import Node
 from hati.logic.syntax.expression import Expression, check_variable
 from hati.logic.syntax.formula import Domain
-from hati.logic.syntax.grounding import ground_generator, ground_method
 from hati.logic.syntax.language import SELF, is_word
-from hati.logic.syntax.method import Generator, Method
+from hati.logic.syntax.method import Generator, Method, ground_generator, ground_method
 from hati.logic.syntax.transformation import folded
 
 MOST_DECLARATIONS = 500

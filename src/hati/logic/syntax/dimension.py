@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from hati.core import parse_unit
 from hati.logic.syntax.expression import Expression, Function, Negative, Number, Observed, Operation, Operator
-from hati.logic.syntax.formula import Margin, Relation
-from hati.logic.syntax.performance import LimitSide, PerformanceSide, RelationSide, StatisticKind
+from hati.logic.syntax.formula import LimitSide, Margin, PerformanceSide, Relation, RelationSide, StatisticKind
 
 Dimension = Mapping[str, float] | None
 """Powers of base dimensions, such as ``{"memory": 1, "time": -1}``; None where it is not known."""

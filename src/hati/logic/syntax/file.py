@@ -34,7 +34,7 @@ def parse_formula(
     >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
     '0.95 * a <= b'
     """
-    from hati.logic.syntax.reading.context import Context  # late: they load Lark
+    from hati.logic.syntax.reading.expressions import Context  # late: they load Lark
     from hati.logic.syntax.reading.formulas import read_formula
 
     origin = Source(text, source, line)
@@ -144,7 +144,7 @@ class _File:
         return FormulaFile(self._declarations, tuple(self._formulas), source=self._source)
 
     def _read(self, base: int, text: str) -> None:
-        from hati.logic.syntax.reading.context import Context  # late: they load Lark
+        from hati.logic.syntax.reading.expressions import Context  # late: they load Lark
 
         tree = PERFORMANCE.parse(self._source, "statement", text, base)
         context = Context(self._source, base, self._declarations, self._methods)

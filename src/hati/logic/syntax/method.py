@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.formula import Node, quoted
-from hati.logic.syntax.expression import Expression
+from hati.logic.syntax.expression import Expression, Number, Text
 from hati.logic.syntax.language import REVISION, SELF, name_text
+from hati.logic.syntax.transformation import Values, folded
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,47 @@ def revision_text(revision: str) -> str:
 
 def _listed(parts: tuple[Node, ...]) -> str:
     return f"({', '.join(str(part) for part in parts)})" if parts else ""
+
+
+def ground_method(method: Method, values: Values) -> Method:
+    """A method with values for the variables of its arguments.
+
+    Raises:
+        FormulaError: for an argument that is no number or text then.
+    """
+    if len(method.parts) == 1 and not method.callee.constructor:
+        return method
+    return replace(
+        method,
+        callee=_callee(method.callee, values),
+        workload=method.workload and ground_generator(method.workload, values),
+        instance=method.instance and ground_generator(method.instance, values),
+        arguments=tuple(
+            Argument(_argument(part.value, values), part.name, offset=part.offset) for part in method.arguments
+        ),
+    )
+
+
+def ground_generator(generator: Generator, values: Values) -> Generator:
+    """A generator with values for the variables of its arguments.
+
+    Raises:
+        FormulaError: for an argument that is no number or text then.
+    """
+    if not generator.arguments and not generator.callee.constructor:
+        return generator
+    arguments = tuple(_argument(part, values) for part in generator.arguments)
+    return replace(generator, callee=_callee(generator.callee, values), arguments=arguments)
+
+
+def _callee(callee: Callee, values: Values) -> Callee:
+    if not callee.constructor:
+        return callee
+    return replace(callee, constructor=tuple(_argument(part, values) for part in callee.constructor))
+
+
+def _argument(expression: Expression, values: Values) -> Expression:
+    value = folded(expression, values)
+    if isinstance(value, Text) or (isinstance(value, Number) and not value.unit):
+        return value
+    raise expression.error(f"an argument is a number without unit or a text, not {value.shortened}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -23,10 +23,11 @@ from hati.logic.syntax.expression import (
     combined,
 )
 
+Values: TypeAlias = Mapping[str, Expression]
+"""What the variables in scope stand for: numbers and texts."""
 
-def substituted(
-    expression: Expression, values: Mapping[str, Expression], observed: Expression | None = None
-) -> Expression:
+
+def substituted(expression: Expression, values: Values, observed: Expression | None = None) -> Expression:
     """The expression with values for its variables, and for what is observed where that is given."""
 
     def put(part: Expression) -> Expression:
@@ -57,7 +58,7 @@ def negative(part: Expression, offset: int) -> Expression:
 _SAME_UNIT = frozenset({"min", "max", "abs"})
 
 
-def folded(expression: Expression, values: Mapping[str, Expression]) -> Expression:
+def folded(expression: Expression, values: Values) -> Expression:
     """The expression without variables, computed as far as it is numbers of like units.
 
     Raises:

@@ -13,10 +13,9 @@ from msgspec import Struct
 from hati.core import InputError, Place, Setting
 from hati.core.wording import suggestion
 from hati.formula import FormulaError
-from hati.space.constraint import Literal, Name, Term, TermComparison
+from hati.space.constraint import Literal, Name, Term, TermComparison, parse_formula
 from hati.space.evaluation import value
 from hati.space.feature_model.xml import Element, parse_xml
-from hati.space.parser import parse_formula
 
 _MOST = 10_000
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,2})?", re.ASCII)

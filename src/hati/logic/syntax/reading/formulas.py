@@ -14,8 +14,7 @@ from hati.logic.syntax.declarations import Constant, Declaration, MethodAlias, N
 from hati.logic.syntax.expression import Expression, Variable, check_variable
 from hati.logic.syntax.formula import Domain, Element, PerformanceFormula, Quantified, Quantifier, Range, Row
 from hati.logic.syntax.language import FUNCTIONS, FUNCTIONS_OF_METHODS
-from hati.logic.syntax.reading.context import Context, Part
-from hati.logic.syntax.reading.expressions import read_expression
+from hati.logic.syntax.reading.expressions import Context, Part, read_expression
 from hati.logic.syntax.reading.methods import read_generator, read_method
 from hati.logic.syntax.reading.relations import read_relation
 

@@ -13,8 +13,7 @@ from hati.logic.syntax.declarations import unknown
 from hati.logic.syntax.expression import Expression
 from hati.logic.syntax.language import FUNCTIONS, SELF, name_text
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.reading.context import Context, Part
-from hati.logic.syntax.reading.expressions import read_expression
+from hati.logic.syntax.reading.expressions import Context, Part, read_expression
 
 _NO_METHOD = "a workload's parameters are numbers, texts and variables"
 

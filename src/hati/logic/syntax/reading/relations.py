@@ -13,22 +13,25 @@ from hati.core.wording import nearest, suggestion
 from hati.formula import Comparator, unquoted
 from hati.logic.syntax.dimension import check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, check_variable
-from hati.logic.syntax.formula import STRICT, Margin, ParameterComparison, PerformanceFormula, Relation
-from hati.logic.syntax.language import FUNCTIONS_OF_METHODS
-from hati.logic.syntax.performance import (
+from hati.logic.syntax.formula import (
     MEAN,
     MEDIAN,
     METRICS,
+    STRICT,
     THROUGHPUT,
     FormulaStatistic,
     LimitSide,
+    Margin,
     MeasuredStatistic,
+    ParameterComparison,
+    PerformanceFormula,
     PerformanceSide,
+    Relation,
     RelationSide,
     StatisticKind,
 )
-from hati.logic.syntax.reading.context import Context, Part
-from hati.logic.syntax.reading.expressions import read_expression
+from hati.logic.syntax.language import FUNCTIONS_OF_METHODS
+from hati.logic.syntax.reading.expressions import Context, Part, read_expression
 from hati.logic.syntax.reading.methods import read_method
 from hati.logic.syntax.transformation import affine
 

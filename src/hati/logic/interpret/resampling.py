@@ -1,4 +1,6 @@
-"""How runs vary, from earlier ones and today's: Definition 4.10 of the SPL paper with a predictive correction."""
+"""Runs resampled, today's and earlier ones: Definition 4.10 of the SPL paper, as printed and with a predictive
+correction for the variance.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,101 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.logic.interpret.bootstrap import Resampled, upper_quantile
 from hati.logic.interpret.contrast import Contrast, SideMean, difference
-from hati.logic.interpret.relation import MeasuredSample, mean_of
+from hati.logic.interpret.relation import Limit, MeasuredSample, mean_of
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
+
+_GATHERS = 40_000_000
+"""Observations that are drawn for one distribution."""
+_FEWEST_MEANS = 8
+_CHUNK = 1 << 18
+_DIGITS = 9
+
+
+class Resampled(Struct, frozen=True, eq=False):
+    """Two means and draws of their distributions about zero, shape (draws,) each."""
+
+    left: float
+    right: float
+    left_draws: FloatArray
+    right_draws: FloatArray
+
+    def differences(self, bound: float) -> FloatArray:
+        """Draws of left - bound right about the true one."""
+        return self.left_draws - bound * self.right_draws
+
+    def above(self, bound: float) -> float:
+        """The share of draws that are no less than the difference: at most alpha beyond the quantile 1 - alpha."""
+        return float(np.mean(self.differences(bound) >= self.left - bound * self.right))
+
+    def below(self, bound: float) -> float:
+        """The same downwards; the quantile alpha is that 1 - alpha of the reflected draws, so that axiom (5) holds."""
+        return float(np.mean(self.differences(bound) <= self.left - bound * self.right))
+
+    def reach(self, bound: float, alpha: float) -> tuple[float, float]:
+        """The inverse of the empirical distribution function at 1 - alpha, of the draws and of the reflected ones."""
+        draws = self.differences(bound)
+        return -upper_quantile(-draws, alpha), upper_quantile(draws, alpha)
+
+    def detectable(self, bound: float, alpha: float) -> float:
+        """By the distribution shifted as far as that 80 % of it are beyond the quantile, on the worse side."""
+        draws = self.differences(bound)
+        low, high = self.reach(bound, alpha)
+        one_fifth, four_fifths = np.quantile(draws, (0.2, 0.8)).tolist()
+        return float(max(high - one_fifth, four_fifths - low))
+
+
+def upper_quantile(draws: FloatArray, alpha: float) -> float:
+    """The inverse of the empirical distribution function at 1 - alpha."""
+    place = math.ceil(round(len(draws) * (1.0 - alpha), _DIGITS)) - 1
+    return float(np.partition(draws, place)[place])
+
+
+def resampled(left: MeasuredSample, right: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> Resampled:
+    """The means of two sides with draws of them."""
+    means = [side.value if isinstance(side, Limit) else float(side.means.mean()) for side in (left, right)]
+    return Resampled(means[0], means[1], *(_mean_draws(side, rng, draws) for side in (left, right)))
+
+
+def _mean_draws(side: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Draws of the mean of as many runs of as many observations, about its own mean; zero of a limit.
+
+    Drawn from the history, or from the runs themselves where there is none: shape (draws,). Runs of several sizes
+    count as ones of their harmonic mean.
+    """
+    if isinstance(side, Limit):
+        return np.zeros(draws)
+    runs, means = (side.history, side.history_means) if side.history else (side.runs, side.own_means)
+    observations = len(side.runs) / sum(1.0 / len(run) for run in side.runs)
+    return resampled_means(runs, len(side.runs), max(1, round(observations)), draws, rng) - float(means.mean())
+
+
+def resampled_means(
+    runs: Sequence[FloatArray], size: int, observations: int, draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draws of the mean of ``size`` resampled runs of so many resampled observations, shape (draws,).
+
+    A run's resampled means theta* are drawn with replacement from a store of them (SPL paper, section 4.4), which holds
+    one for each run of each draw, or as many as 40 million observations make: the means of long runs hardly differ.
+    """
+    wanted = min(draws * size, _GATHERS // observations)
+    each = max(_FEWEST_MEANS, -(-wanted // len(runs)))
+    stored = np.stack([_means(run, observations, each, rng) for run in runs])
+    chosen = rng.integers(0, len(runs), (draws, size)), rng.integers(0, each, (draws, size))
+    return np.asarray(stored[chosen].mean(axis=1), dtype=np.float64)
+
+
+def _means(run: FloatArray, observations: int, number: int, rng: np.random.Generator) -> FloatArray:
+    """Of observations drawn from a run with replacement, shape (number,)."""
+    if len(run) == 1:
+        return np.full(number, run[0])
+    rows = max(1, _CHUNK // observations)
+    parts = [
+        run[rng.integers(0, len(run), (min(rows, number - start), observations))].mean(axis=1)
+        for start in range(0, number, rows)
+    ]
+    return np.concatenate(parts)
+
 
 DRAWS = 2_000
 """Of the distribution of a difference of means."""
