@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from operator import is_not
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
@@ -80,6 +81,17 @@ class Node:
         """The nodes of a kind, this one and those below, in order of reading."""
         return tuple(node for node in self.nodes() if isinstance(node, kind))
 
+    def mapped(self: N, read: Callable[[Any], Any]) -> N:
+        """The same node with what ``read`` makes of its parts; itself where that is the same parts."""
+        if self.depth == 1:
+            return self
+        own = [getattr(self, name) for name in self.__match_args__]
+        made = [
+            read(value) if isinstance(value, Node) else _mapped(value, read) if isinstance(value, tuple) else value
+            for value in own
+        ]
+        return type(self)(*made, offset=self.offset) if any(map(is_not, made, own)) else self
+
     def bracketed(self, precedence: int) -> str:
         """The node's text, in parentheses unless it binds tighter than ``precedence``."""
         return str(self) if self.precedence > precedence else f"({self})"
@@ -93,6 +105,11 @@ class Node:
     def error(self, message: str, *, fix: str | None = None) -> FormulaError:
         """The error that something is wrong with this node."""
         return FormulaError(message, self.offset, fix=fix)
+
+
+def _mapped(values: tuple[Any, ...], read: Callable[[Any], Any]) -> tuple[Any, ...]:
+    made = tuple([read(value) if isinstance(value, Node) else value for value in values])
+    return made if any(map(is_not, made, values)) else values
 
 
 def quoted(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from hati.core import InputError, replace
+from hati.core import InputError
 from hati.formula.node import Node
 
 A = TypeVar("A", bound=Node)
@@ -52,17 +52,6 @@ class Connective(Proposition[A]):
         first = self.parts[0]
         assert isinstance(first, Proposition)
         return first.notation
-
-    def mapped(self, read: Callable[[Proposition[A]], Proposition[A]]) -> Proposition[A]:
-        """The same connective with other parts."""
-        values: dict[str, Any] = {}
-        for name in self.__match_args__:
-            value = getattr(self, name)
-            if isinstance(value, tuple):
-                values[name] = tuple(map(read, value))
-            elif isinstance(value, Proposition):
-                values[name] = read(value)
-        return replace(self, **values)
 
 
 @dataclass(frozen=True)

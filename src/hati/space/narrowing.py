@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,10 +24,6 @@ from hati.space.constraint import (
     Literal,
     Membership,
     Name,
-    NegatedTerm,
-    Product,
-    Sum,
-    Term,
     TermComparison,
     literal_text,
     mentioned,
@@ -75,7 +72,7 @@ class Remaining(Struct, frozen=True):
         if constant is not None:
             return constant
         if len(free) > 1 or isinstance(atom, Flag):
-            return self._substituted(atom)
+            return atom.mapped(self._substituted)
         (name,) = free
         literals = tuple(Literal(value) for value in self.settings[name] if holds(atom, {**self.fixed, name: value}))
         kept = isinstance(atom, TermComparison) and atom.options == (name,) and self._fits(atom)
@@ -108,22 +105,11 @@ class Remaining(Struct, frozen=True):
         for chosen in product(*choices):
             yield dict(each for each in chosen if each is not None)
 
-    def _substituted(self, atom: Condition) -> Constraint:
-        if isinstance(atom, TermComparison):
-            return TermComparison(self._term(atom.left), atom.comparator, self._term(atom.right))
-        return replace(atom, term=self._term(atom.term)) if isinstance(atom, Membership) else atom
-
-    def _term(self, term: Term) -> Term:
-        match term:
-            case Name(name=name) if name in self.fixed:
-                return Literal(self.fixed[name])
-            case NegatedTerm(term=part):
-                return NegatedTerm(self._term(part))
-            case Product(factors=factors):
-                return Product(tuple(map(self._term, factors)))
-            case Sum(terms=terms):
-                return replace(term, terms=tuple(map(self._term, terms)))
-        return term
+    def _substituted(self, part: Any) -> Any:
+        """A term with the settings of fixed options in place of their names."""
+        if isinstance(part, Name):
+            return Literal(self.fixed[part.name]) if part.name in self.fixed else part
+        return part.mapped(self._substituted)
 
 
 def narrowed(space: Space, template: Sequence[Constraint]) -> Space:

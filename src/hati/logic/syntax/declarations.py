@@ -14,7 +14,7 @@ from hati.formula import Node
 from hati.logic.syntax.expression import Expression, check_variable
 from hati.logic.syntax.formula import Domain
 from hati.logic.syntax.language import SELF, is_word
-from hati.logic.syntax.method import Generator, Method, ground_generator, ground_method
+from hati.logic.syntax.method import Generator, Method, grounded
 from hati.logic.syntax.transformation import folded
 
 MOST_DECLARATIONS = 500
@@ -150,7 +150,7 @@ class Declarations(Struct, frozen=True, dict=True):
         seen: list[str] = []
         while method.name in self.aliases and method.name not in seen:
             seen.append(method.name)
-            method = _merged(ground_method(self.aliases[method.name], self.values), method)
+            method = _merged(grounded(self.aliases[method.name], self.values), method)
         return replace(method, workload=self._generator(method.workload), instance=self._generator(method.instance))
 
     def _generator(self, generator: Generator | None) -> Generator | None:
@@ -159,7 +159,7 @@ class Declarations(Struct, frozen=True, dict=True):
         seen: list[str] = []
         while (name := generator.callee.name) in self.generators and name not in seen:
             seen.append(name)
-            generator = _made(ground_generator(self.generators[name], self.values), generator)
+            generator = _made(grounded(self.generators[name], self.values), generator)
         return generator
 
 

@@ -30,7 +30,7 @@ from hati.logic.syntax.formula import (
     RelationSide,
     Row,
 )
-from hati.logic.syntax.method import ground_method
+from hati.logic.syntax.method import grounded
 from hati.logic.syntax.transformation import Values, affine, evaluate, folded
 
 Value = int | Fraction
@@ -134,7 +134,7 @@ def compared(comparison: ParameterComparison, values: Values) -> PerformanceForm
     return Truth(comparison.comparator.compare(first, second), notation=SIGNS, offset=comparison.offset)
 
 
-def grounded(relation: Relation, values: Values) -> Relation:
+def _relation(relation: Relation, values: Values) -> Relation:
     """A relation with values for its variables.
 
     Raises:
@@ -167,7 +167,7 @@ def _side(side: RelationSide, values: Values) -> RelationSide:
         return side if amount is side.amount else LimitSide(amount, offset=side.offset)
     assert isinstance(side, PerformanceSide)
     transformation, measured = folded(side.transformation, values), side.measured
-    method = ground_method(measured.method, values)
+    method = grounded(measured.method, values)
     if transformation is not side.transformation:
         _check_factor(side, transformation)
     elif method is measured.method:
@@ -266,7 +266,7 @@ class _Expansion:
             case ParameterComparison():
                 return compared(formula, values)
             case Relation():
-                return grounded(formula, values)
+                return _relation(formula, values)
         raise AssertionError(formula)
 
     def _instances(self, formula: Quantified, values: Values) -> PerformanceFormula:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
-from hati.core import InputError, replace
+from hati.core import InputError
 from hati.formula import Node, quoted
 from hati.logic.syntax.expression import Expression, Number, Text
-from hati.logic.syntax.language import REVISION, SELF, name_text
+from hati.logic.syntax.language import REVISION, name_text
 from hati.logic.syntax.transformation import Values, folded
+
+N = TypeVar("N", bound=Node)
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,6 @@ class Method(Node):
         """The callee's name."""
         return self.callee.name
 
-    @property
-    def is_self(self) -> bool:
-        """Whether that is the method that the formula is attached to."""
-        return self.name == SELF
-
     def __str__(self) -> str:
         generators = ", ".join(str(part) for part in (self.workload, self.instance) if part)
         brackets = f"[{generators}]" if generators or self.callee.types else ""
@@ -106,45 +104,22 @@ def _listed(parts: tuple[Node, ...]) -> str:
     return f"({', '.join(str(part) for part in parts)})" if parts else ""
 
 
-def ground_method(method: Method, values: Values) -> Method:
-    """A method with values for the variables of its arguments.
+def grounded(node: N, values: Values) -> N:
+    """A method or generator with values for the variables of its arguments.
 
     Raises:
         FormulaError: for an argument that is no number or text then.
     """
-    if len(method.parts) == 1 and not method.callee.constructor:
-        return method
-    return replace(
-        method,
-        callee=_callee(method.callee, values),
-        workload=method.workload and ground_generator(method.workload, values),
-        instance=method.instance and ground_generator(method.instance, values),
-        arguments=tuple(
-            Argument(_argument(part.value, values), part.name, offset=part.offset) for part in method.arguments
-        ),
-    )
 
+    def put(part: Node) -> Node:
+        return _argument(part, values) if isinstance(part, Expression) else part.mapped(put)
 
-def ground_generator(generator: Generator, values: Values) -> Generator:
-    """A generator with values for the variables of its arguments.
-
-    Raises:
-        FormulaError: for an argument that is no number or text then.
-    """
-    if not generator.arguments and not generator.callee.constructor:
-        return generator
-    arguments = tuple(_argument(part, values) for part in generator.arguments)
-    return replace(generator, callee=_callee(generator.callee, values), arguments=arguments)
-
-
-def _callee(callee: Callee, values: Values) -> Callee:
-    if not callee.constructor:
-        return callee
-    return replace(callee, constructor=tuple(_argument(part, values) for part in callee.constructor))
+    return node.mapped(put)
 
 
 def _argument(expression: Expression, values: Values) -> Expression:
     value = folded(expression, values)
     if isinstance(value, Text) or (isinstance(value, Number) and not value.unit):
         return value
-    raise expression.error(f"an argument is a number without unit or a text, not {value.shortened}")
+    message = f"an argument is a number without unit or a text, not {value.shortened}"
+    raise expression.error(message)

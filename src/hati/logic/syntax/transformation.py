@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,12 +41,8 @@ def substituted(expression: Expression, values: Values, observed: Expression | N
             return values.get(name, expression)
         case Negative(part):
             return negative(put(part), expression.offset)
-        case Operation(_, left, right):
-            return replace(expression, left=put(left), right=put(right))
-        case Function(_, arguments):
-            return replace(expression, arguments=tuple(put(part) for part in arguments))
         case _:
-            return expression
+            return expression.mapped(put)
 
 
 def negative(part: Expression, offset: int) -> Expression:
@@ -80,14 +77,10 @@ def folded(expression: Expression, values: Values) -> Expression:
             return replace(values[name], offset=expression.offset)
         case Negative(part):
             return negative(folded(part, values), expression.offset)
-        case Operation(_, left, right):
-            parts = folded(left, values), folded(right, values)
-            if parts[0] is not left or parts[1] is not right:
-                expression = replace(expression, left=parts[0], right=parts[1])
-            return _operation(expression)
-        case Function(_, arguments):
-            inner = tuple(folded(part, values) for part in arguments)
-            return _function(replace(expression, arguments=inner))
+        case Operation():
+            return _operation(expression.mapped(partial(folded, values=values)))
+        case Function():
+            return _function(expression.mapped(partial(folded, values=values)))
         case _:
             return expression
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,9 +20,6 @@ from hati.space.constraint import (
     Literal,
     Name,
     NegatedTerm,
-    Product,
-    Sum,
-    Term,
     TermComparison,
     conjunction,
     mentioned,
@@ -110,19 +108,11 @@ def _substituted(formula: Constraint, rule: Rule, selected: Mapping[str, Constra
     return formula.mapped(partial(_substituted, rule=rule, selected=selected))
 
 
-def _counted(term: Term, selected: Mapping[str, Constraint]) -> Term:
-    match term:
-        case Name(name=name):
-            return Literal(1) if name in selected else term
-        case NegatedTerm(term=part):
-            counted = _counted(part, selected)
-            return Literal(-1) if isinstance(counted, Literal) else NegatedTerm(counted)
-        case Product(factors=factors):
-            return Product(tuple(_counted(factor, selected) for factor in factors))
-        case Sum(terms=terms, signs=signs):
-            return Sum(tuple(_counted(part, selected) for part in terms), signs)
-        case _:
-            return term
+def _counted(term: Any, selected: Mapping[str, Constraint]) -> Any:
+    if isinstance(term, Name):
+        return Literal(1) if term.name in selected else term
+    counted = term.mapped(partial(_counted, selected=selected))
+    return Literal(-1) if isinstance(counted, NegatedTerm) and isinstance(counted.term, Literal) else counted
 
 
 _MOST_IN_NAME = 3
