@@ -37,6 +37,7 @@ from hati.core import (
     RevisionKind,
     Task,
 )
+from hati.render import to_plain
 from hati.report import replay_json
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
@@ -83,7 +84,7 @@ def tried(seed: int, *, unchanged: bool) -> Any:
         replay_id(CELLS, LINE, RUNS, ReplayOrder.INTERLEAVED, 1, "m"), LINE, CELLS, RUNS, ReplayOrder.INTERLEAVED
     )
     found = campaign(study, FakeEngine(measured), MemoryStore(), Budget())
-    return replay_json(found, histories(found.series))
+    return to_plain(replay_json(found, histories(found.series)))
 
 
 def days(answer: Any, stratum: dict[str, str]) -> set[str]:

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from msgspec import Struct
 from packages import hati, installed, write_entry_points
 
@@ -44,10 +45,12 @@ def test_it_is_a_command_like_others(package: Path, project: Path) -> None:
     for flag in ("--runs", "--benchmark", "--seed", "--fresh", "--dry-run", "--store", "--report", "--format"):
         assert flag in told
     planned = hati(package, project, "spread", "--runs", "3", "--dry-run", "--format", "json")
-    assert len(json.loads(planned.stdout)) == 3, planned.stderr
+    assert len(json.loads(planned.stdout)["tasks"]) == 3, planned.stderr
     made = hati(package, project, "spread", "--runs", "3", "--format", "json", "--report", "html=page.html")
     assert made.returncode == 0, made.stderr
-    assert set(json.loads(made.stdout)) == {"fastest", "slowest"}
+    assert set(json.loads(made.stdout)) == {"format", "study", "fastest", "slowest"}
+    schema = hati(package, project, "studies", "--schema", "spread").stdout
+    Draft202012Validator(json.loads(schema)).validate(json.loads(made.stdout))
     assert "Spread of runs" in (project / "page.html").read_text()
     again = hati(package, project, "spread", "--runs", "3", "--format", "json")
     assert (again.stdout, "was measured before" in again.stderr) == (made.stdout, True)
@@ -57,7 +60,7 @@ def test_it_is_a_command_like_others(package: Path, project: Path) -> None:
 
 def test_it_is_listed_and_reported(package: Path, project: Path) -> None:
     assert hati(package, project, "spread").returncode == 0
-    [listed] = json.loads(hati(package, project, "studies", "--format", "json").stdout)
+    [listed] = json.loads(hati(package, project, "studies", "--format", "json").stdout)["rows"]
     assert (listed["command"], listed["runs"]) == ("spread", 5)
     told = hati(package, project, "report", "--study", "spread")
     assert "times as long as the fastest" in told.stdout, told.stderr
@@ -83,6 +86,7 @@ def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Pat
         ),
         (('request = "spread", "spread"', 'request = "spread", "gate"'), "already"),
         (('"Measure", SpreadRequest', '"Masure", SpreadRequest'), "its section 'Masure' is not one of Model, "),
+        (('tag_field="format", tag="spread-1"', 'tag="spread-1"'), 'not a msgspec Struct with tag_field="format"'),
         (('"Measure", SpreadRequest', '"Measure", dict'), "is not a msgspec Struct"),
         (("    runs: Annotated", "    fresh: Annotated"), "a field 'fresh', which all commands have"),
         (("    seed: Seed = 1", "    seed: int = 1"), "the field 'seed' of its request has neither a FlagField"),

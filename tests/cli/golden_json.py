@@ -1,7 +1,8 @@
 """The JSON of commands, recorded: what programs rely on.
 
-``python golden_json.py FILE PROGRAM...`` writes that of a program. ``golden/504d09d.json`` is that of the commit of
-this name, the last before the house was rebuilt. Values that differ from run to run, such as times and keys, are marks.
+``python golden_json.py FILE FILE PROGRAM...`` writes that of a program. ``golden/504d09d.json`` is that of the commit
+of this name, the last before the house was rebuilt, and ``golden/4196a47.json`` that of the other commands. Values that
+differ from run to run, such as times and keys, are marks.
 """
 
 from __future__ import annotations
@@ -23,7 +24,24 @@ SAMPLES = {
     name: "benchmark,metric,unit,run,value\n"
     + "".join(f"{b},time,s,{run},{size + run * 7 % 5 / 100}\n" for b in ("a", "b") for run in range(8))
     for name, size in (("before", 1.0), ("after", 1.5))
+} | {
+    name: "benchmark,metric,unit,run,value\n" + "".join(f"a,time,s,0,{size + n * 7 % 5 / 100}\n" for n in range(40))
+    for name, size in (("one", 1.0), ("other", 1.2))
 }
+SEVERAL = "benchmark,position,value\n" + "".join(
+    f"{b},{n},{1 + (n > 20)}.{n * 7 % 3}\n" for b in ("a", "b") for n in range(40)
+)
+FILES = {"series": SERIES, "several": SEVERAL, **SAMPLES}
+HOLDERS = {
+    "hati-compare-1": "comparisons",
+    "hati-compare-files-1": "comparisons",
+    "hati-compare-effects-1": "effects",
+    "hati-findings-1": "findings",
+    "hati-harness-runs-1": "samples",
+    "hati-harness-steady-1": "runs",
+    "hati-table-1": "rows",
+}
+"""The keys of what were lists before they had a format."""
 COMMANDS: dict[str, tuple[str, ...]] = {
     "run": ("run", "--set", "a=on", "--budget", "4"),
     "run --dry-run": ("run", "--budget", "3", "--dry-run"),
@@ -49,6 +67,22 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "space check": ("space", "check"),
     "design": ("design", ".", "--optimal", "D", "--runs", "4"),
 }
+LATER: dict[str, tuple[str, ...]] = {
+    "report": ("report",),
+    "screen --recommend": ("screen", "--recommend", "--budget", "40", "--fresh"),
+    "screen --detect --dry-run": ("screen", "--detect", "20%", "--dry-run", "--fresh"),
+    "studies": ("studies",),
+    "space count": ("space", "count"),
+    "space sample": ("space", "sample", "--count", "2", "--seed", "3"),
+    "history of several series": ("history", "several.csv"),
+    "compare of one process": ("compare", "one.csv", "other.csv"),
+    "assert by measuring": ("assert", "--formula", "latency of main() < 1 us", "--budget", "20"),
+    "assert --dry-run": ("assert", "--formula", "latency of main() < 2 us", "--dry-run"),
+    "harness observations": ("harness", "observations", "before.csv"),
+    "design of two levels": ("design", "--factors", "A-E", "--runs", "8", "--foldover", "all", "--blocks", "2"),
+    "design --orthogonal-array": ("design", ".", "--orthogonal-array", "--runs", "4"),
+}
+"""The rest, as the last commit before JSON was published from declared types wrote it."""
 _MARKS = (
     (re.compile(r"\b[a-z]+(?:-[a-z]+)*-[0-9a-f]{8}-\d+(?:-[0-9a-f]{8})?"), "KEY"),
     (re.compile(r"\b(?:regression|improvement)-[0-9a-f]{8}\b"), "FINDING"),
@@ -61,24 +95,35 @@ _MARKS = (
 )
 _TIMES = {"seconds", "took", "started", "wall_time", "user_time", "system_time", "cpu_time"}
 _MEASURED = _TIMES | {"peak_memory", "load", "machine", "key", "task"}
-_LEFT_OUT = {"disturbed", "within_process"}
+_MEASURED |= {"most", "last run", "age_seconds"}
+_LEFT_OUT = {"disturbed", "within_process", "format"}
 """What is there where other processes disturbed a run, and what later versions add."""
 
 
-def recorded(hati: Callable[[tuple[str, ...], Path], str]) -> dict[str, Any]:
-    """What each command writes as JSON, with marks, in a project whose program is a function of its settings."""
+def outputs(hati: Callable[[tuple[str, ...], Path], str]) -> dict[str, Any]:
+    """What each command writes as JSON, in a project whose program is a function of its settings."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "project"
         made = evolving(folder, extra=LISTED)
         for number in range(4):
             made.commit(with_a=150 if number >= 2 else 120)
-        for file, text in {"series": SERIES, **SAMPLES}.items():
+        for file, text in FILES.items():
             (folder / f"{file}.csv").write_text(text)
-        return {name: _marked(_json(hati((*words, "--format", "json"), folder))) for name, words in COMMANDS.items()}
+        return {name: json.loads(hati(_as_json(words), folder)) for name, words in (COMMANDS | LATER).items()}
 
 
-def _json(text: str) -> Any:
-    return json.loads(text)
+def _as_json(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words if "--format" in words else (*words, "--format", "json")
+
+
+def as_recorded(value: Any) -> Any:
+    """With marks, and without what later versions add: the format, and the object that holds a list."""
+    return _marked(held(value))
+
+
+def held(value: Any) -> Any:
+    """The list that an object holds that was a list before it had a format; of others the value."""
+    return value[HOLDERS[value["format"]]] if isinstance(value, Mapping) and value.get("format") in HOLDERS else value
 
 
 def _marked(value: Any, key: str = "") -> Any:
@@ -113,4 +158,6 @@ def by_program(program: list[str]) -> Callable[[tuple[str, ...], Path], str]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(recorded(by_program(sys.argv[2:])), indent=1, sort_keys=True) + "\n")
+    found = {name: as_recorded(value) for name, value in outputs(by_program(sys.argv[3:])).items()}
+    for file, names in zip(sys.argv[1:3], (COMMANDS, LATER), strict=True):
+        Path(file).write_text(json.dumps({name: found[name] for name in names}, indent=1, sort_keys=True) + "\n")

@@ -96,7 +96,7 @@ def test_what_is_planned_does_not_depend_on_the_token(
     for _ in range(2):
         done = hati_here(*words, "--dry-run", "--format", "json", folder=repository)
         assert done.status == 0, done.err
-        rehearsed.append([{name: row[name] for name in row if name != "task"} for row in done.json])
+        rehearsed.append([{name: row[name] for name in row if name != "task"} for row in done.json["tasks"]])
     assert rehearsed[0] == rehearsed[1] != []
     assert next(drawn) >= 2
 

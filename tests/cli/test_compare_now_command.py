@@ -114,7 +114,7 @@ def test_a_duet(hati: Hati, tiny: Path) -> None:
 
 
 def test_a_dry_run_shows_the_tasks_and_measures_nothing(hati: Hati, tiny: Path) -> None:
-    planned = hati("compare", "old", "new", "--dry-run", "--format", "json").json
+    planned = hati("compare", "old", "new", "--dry-run", "--format", "json").json["tasks"]
     assert len(planned) == 64
     assert {planned[0]["stage"], planned[1]["stage"]} == {"before", "after"}
     assert not list((tiny / ".hati").glob("work/*"))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from golden_json import held
 
 from hati.cli import main
 
@@ -26,7 +27,7 @@ class Done:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return held(json.loads(self.out))
 
 
 @pytest.fixture

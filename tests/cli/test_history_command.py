@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from golden_json import held
 from numpy.typing import NDArray
 
 from hati.cli import main
@@ -28,7 +29,7 @@ class Done:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return held(json.loads(self.out))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_json import held
 
 from hati.cli import main
 
@@ -27,7 +28,7 @@ class Done:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return held(json.loads(self.out))
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_a_budget_in_time_is_as_many_runs_as_the_screening_made_in_it(hati: Hati
     each = screened.json["seconds"] / 16
     planned = hati("validate", *words, "--budget", f"{5.5 * each:.6f}s", "--dry-run", "--format", "json")
     assert planned.status == 0, planned.err
-    assert len(planned.json) == 5
+    assert len(planned.json["tasks"]) == 5
     short = hati("validate", *words, "--budget", f"{0.5 * each:.6f}s")
     assert (short.status, "longer than the budget" in short.err) == (2, True)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from golden_json import held
 
 from hati.cli import INTERRUPTED, main, program
 
@@ -57,7 +58,10 @@ def told(capture: Capture, *arguments: str, status: int = 0) -> str:
 
 class TestSpace:
     def test_count(self, project: Path, capfd: Capture) -> None:
-        assert json.loads(told(capfd, "space", "count", ".", "--format", "json")) == {"configurations": 3}
+        assert json.loads(told(capfd, "space", "count", ".", "--format", "json")) == {
+            "format": "hati-space-count-1",
+            "configurations": 3,
+        }
         assert told(capfd, "space", "count") == "3 configurations\n"
 
     def test_list_leaves_inactive_options_empty(self, project: Path, capfd: Capture) -> None:
@@ -83,7 +87,10 @@ class TestSpace:
     ) -> None:
         model = shared_data / "configurable-systems" / "lrzip" / "FeatureModel.xml"
         told(capfd, "space", "import", str(model), "--output", "lrzip.toml")
-        assert json.loads(told(capfd, "space", "count", "lrzip.toml", "--format", "json")) == {"configurations": 432}
+        assert json.loads(told(capfd, "space", "count", "lrzip.toml", "--format", "json")) == {
+            "format": "hati-space-count-1",
+            "configurations": 432,
+        }
         told(capfd, "space", "import", "no-such-file.xml", status=2)
 
     def test_what_is_too_much_to_list_is_refused(self, project: Path, capfd: Capture) -> None:
@@ -150,7 +157,7 @@ class TestRun:
         for verb in ("run", "screen", "suite", "validate"):
             assert main((verb, ".", "--output", "nowhere/out.txt")) == 2
             assert "nowhere/out.txt cannot be written: No such file or directory" in capfd.readouterr().err
-        assert json.loads(told(capfd, "runs", ".", "--format", "json")) == []
+        assert held(json.loads(told(capfd, "runs", ".", "--format", "json"))) == []
 
     def test_measures_the_default_and_given_configurations(self, project: Path, capfd: Capture) -> None:
         words = ("run", ".", "--budget", "6", "--set", "x=1", "--set", "x=2,y=q", "--format", "json")
@@ -166,11 +173,11 @@ class TestRun:
     def test_each_call_measures(self, project: Path, capfd: Capture) -> None:
         for _ in range(2):
             told(capfd, "run", ".", "--budget", "2")
-        assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 4
+        assert len(held(json.loads(told(capfd, "runs", "--format", "json")))) == 4
 
     def test_a_dry_run_does_not(self, project: Path, capfd: Capture) -> None:
         assert "3 runs" in told(capfd, "run", ".", "--budget", "3", "--dry-run")
-        assert json.loads(told(capfd, "runs", "--format", "json")) == []
+        assert held(json.loads(told(capfd, "runs", "--format", "json"))) == []
 
     @pytest.mark.parametrize("setting", ["x", "x=3", "z=1", "x=1,x"])
     def test_settings_that_are_none(self, setting: str, project: Path, capfd: Capture) -> None:
@@ -180,13 +187,13 @@ class TestRun:
 class TestStore:
     def test_runs_are_listed_shown_and_forgotten(self, project: Path, capfd: Capture) -> None:
         told(capfd, "run", ".", "--budget", "3")
-        listed = json.loads(told(capfd, "runs", "--format", "json"))
+        listed = held(json.loads(told(capfd, "runs", "--format", "json")))
         task = listed[0]["task"]
         shown = told(capfd, "runs", "--task", task[:8])
         assert "context switches" in shown
         assert "machine" in shown
         assert told(capfd, "forget", "--task", task) == "1 run forgotten\n"
-        assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 2
+        assert len(held(json.loads(told(capfd, "runs", "--format", "json")))) == 2
         told(capfd, "forget", status=2)
         for words, said in (
             (("--study", "nope"), "error: there is no study nope; there are: measurement-"),
@@ -259,7 +266,7 @@ class TestStore:
         told(capfd, "run", ".", "--budget", "1", "--store", "other.sqlite")
         assert not (project / ".hati" / "store.sqlite").exists()
         monkeypatch.setenv("HATI_STORE", "sqlite:///other.sqlite")
-        assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 1
+        assert len(held(json.loads(told(capfd, "runs", "--format", "json")))) == 1
 
     def test_without_a_store_there_is_nothing_to_list(self, project: Path, capfd: Capture) -> None:
         assert main(["runs"]) == 2

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from hati.core import InputError
 from hati.design import (
@@ -48,7 +49,7 @@ def test_csv_round_trip(design: Design) -> None:
 @given(designs())
 def test_json_round_trip(design: Design) -> None:
     assert read_json(write_json(design)) == design
-    assert read_json(json.dumps(describe(design), indent=1)) == design
+    assert read_json(json.dumps(asdict(describe(design)), indent=1)) == design
 
 
 def test_what_is_read_is_given() -> None:
@@ -157,10 +158,9 @@ SCR_128 = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG
 
 
 def test_all_keys() -> None:
-    value = json.loads(json.dumps(describe(from_generators("ABCD", ["D=-ABC"]))))
+    value = json.loads(json.dumps(asdict(describe(from_generators("ABCD", ["D=-ABC"])))))
     matrix = value.pop("matrix")
     assert value == {
-        "format": "hati-design-1",
         "kind": "regular fraction",
         "runs": 8,
         "factors": ["A", "B", "C", "D"],
@@ -188,19 +188,19 @@ def test_all_keys() -> None:
 
 
 def test_seed_000() -> None:
-    value = describe(from_generators(letters(14), SCR_32))
+    value = asdict(describe(from_generators(letters(14), SCR_32)))
     assert (value["runs"], value["resolution"]) == (32, 4)
     assert value["word_length_pattern"] == {"4": 77, "6": 168, "8": 203, "10": 56, "12": 7}
     assert "ABCF" in value["words"]  # type: ignore[operator]  # plain JSON
     lengths = [len(word) for word in value["words"]]  # type: ignore[attr-defined]  # plain JSON
     assert lengths == [4] * 77 + [6] * 168 + [8] * 203 + [10] * 56 + [12] * 7
-    aliases = describe(from_generators(letters(14), SCR_128), 4)["aliases"]
+    aliases = asdict(describe(from_generators(letters(14), SCR_128), 4))["aliases"]
     assert aliases["B"][0] == "ACH"  # type: ignore[index]  # plain JSON
     assert sum(len(aliases[name]) for name in "BJCFI") == 45  # type: ignore[index]  # plain JSON
 
 
 def test_full_factorial() -> None:
-    value = describe(full_factorial("ABC"))
+    value = asdict(describe(full_factorial("ABC")))
     assert value["resolution"] is None
     assert value["words"] == []
     assert value["clear_interactions"] == ["AB", "AC", "BC"]
@@ -208,28 +208,30 @@ def test_full_factorial() -> None:
 
 
 def test_long_names_are_joined_with_colons() -> None:
-    value = describe(from_generators(("sync", "cache", "log", "page"), ["D=ABC"]), 2)
+    value = asdict(describe(from_generators(("sync", "cache", "log", "page"), ["D=ABC"]), 2))
     assert value["words"] == ["sync:cache:log:page"]
     assert value["aliases"]["sync:cache"] == ["log:page"]  # type: ignore[index]  # plain JSON
 
 
 def test_all_words_are_the_group_of_the_generators() -> None:
-    assert describe(from_generators("ABCDEF", ["E=ABC", "F=-BCD"]))["words"] == ["ABCE", "-ADEF", "-BCDF"]
+    assert asdict(describe(from_generators("ABCDEF", ["E=ABC", "F=-BCD"])))["words"] == ["ABCE", "-ADEF", "-BCDF"]
 
 
 def test_each_length_has_the_words_that_a_search_finds() -> None:
     design = from_generators(letters(9), ["F=ABC", "G=ABD", "H=-ACD", "I=BCDE"])
     searched = [word for length in range(1, 10) for word in words(design, length)]
-    assert describe(design)["words"] == [("" if word.sign > 0 else "-") + "".join(word.factors) for word in searched]
+    assert asdict(describe(design))["words"] == [
+        ("" if word.sign > 0 else "-") + "".join(word.factors) for word in searched
+    ]
 
 
 def test_order_one_leaves_interactions_out() -> None:
-    assert describe(from_generators("ABC", ["C=AB"]), 1)["aliases"] == {"A": [], "B": [], "C": []}
+    assert asdict(describe(from_generators("ABC", ["C=AB"]), 1))["aliases"] == {"A": [], "B": [], "C": []}
 
 
 def test_partial_aliases_of_a_design_that_lost_a_run() -> None:
     whole = from_generators("ABC", ["C=AB"])
-    value = describe(Design("given", whole.factors, whole.matrix[1:]), 3)
+    value = asdict(describe(Design("given", whole.factors, whole.matrix[1:]), 3))
     assert value["partial_aliases"]["A"] == pytest.approx(  # type: ignore[index]  # plain JSON
         {"B": -1 / 3, "C": 1 / 3, "AB": 1 / 3, "AC": -1 / 3}
     )
@@ -239,7 +241,7 @@ def test_partial_aliases_of_a_design_that_lost_a_run() -> None:
 
 def test_large_designs_lower_the_usual_order_and_refuse_a_given_one() -> None:
     design = by_runs(parse_factors("x1-x127"), 128)
-    value = describe(design)
+    value = asdict(describe(design))
     assert value["alias_order"] == 2
     assert len(value["words"]) == 2667  # type: ignore[arg-type]  # plain JSON
     with pytest.raises(InputError, match="too many to list"):
@@ -250,4 +252,4 @@ def test_large_designs_lower_the_usual_order_and_refuse_a_given_one() -> None:
 
 def test_what_is_described_can_be_read() -> None:
     design = from_generators(letters(14), SCR_32)
-    assert np.array_equal(read_json(json.dumps(describe(design))).matrix, design.matrix)
+    assert np.array_equal(read_json(json.dumps(asdict(describe(design)))).matrix, design.matrix)

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 from hati.core import InputError
 from hati.design import (
@@ -119,7 +120,7 @@ def test_a_foldover_frees_main_effects_from_interactions() -> None:
 
 
 def test_large_designs_can_be_described() -> None:
-    told = describe(plackett_burman(tuple(f"x{i}" for i in range(47)), 48))
+    told = asdict(describe(plackett_burman(tuple(f"x{i}" for i in range(47)), 48)))
     assert told["resolution"] == 3
     assert told["words"] == []
 

@@ -15,7 +15,6 @@ from hati.core import InputError
 from hati.design import (
     LevelDesign,
     array_runs,
-    describe_levels,
     letters,
     level_configurations,
     level_properties,
@@ -179,7 +178,7 @@ def test_values() -> None:
     assert write_level_csv(design) == '"a,b",c\n0,2\n1,0\n'
     assert write_level_csv(design, [["x", "y"], ["1", "2", 'a"b']]) == '"a,b",c\nx,"a""b"\ny,1\n'
     assert '"levels": [[0, 2], [1, 0]]' in write_level_json(design)
-    assert describe_levels(design)["runs"] == 2
+    assert level_properties(design).runs == 2
 
 
 @pytest.mark.parametrize(

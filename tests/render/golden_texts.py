@@ -26,10 +26,11 @@ from hati.render import (
     to_junit,
 )
 from hati.report import (
+    GateJson,
     gate_answer,
     gate_cases,
     gate_document,
-    gate_json,
+    publish,
     screening_document,
     screening_tables,
 )
@@ -69,7 +70,7 @@ for gate, made in GATES.items():
     TEXTS[f"gate-{gate}.xml"] = lambda made=made: gate_junit(made())
     TEXTS[f"gate-{gate}.annotations"] = lambda made=made: gate_annotations(made())
 for gate in ("slower", "broken", "known"):
-    TEXTS[f"gate-{gate}.json"] = lambda made=GATES[gate]: to_json(gate_json(made()))
+    TEXTS[f"gate-{gate}.json"] = lambda made=GATES[gate]: to_json(publish(made(), GateJson))
     TEXTS[f"gate-{gate}.txt"] = lambda made=GATES[gate]: document_text(gate_document(made()))
 
 if __name__ == "__main__":

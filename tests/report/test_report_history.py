@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from hati.core import Metric, replace
-from hati.render import document_markdown, document_text, to_json
+from hati.render import document_markdown, document_text, to_json, to_plain
 from hati.report import histories_document, histories_json, history_answer, history_facts, history_table
 from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Series, Trend
 
@@ -69,21 +69,21 @@ def test_what_is_not_known_is_said() -> None:
     assert facts["trend"] == "too few values to tell"
     assert facts["detectable"] == "no step, however large, is found with 80 % power"
     assert "warning" in document_text(histories_document([SERIES], [UNKNOWN]))
-    found = histories_json([UNKNOWN])
+    found = to_plain(histories_json([UNKNOWN]))
     assert found["trend"] is None
     assert found["detectable"] == {"estimate": None, "relative": None, "unit": "s", "power": 0.8}
 
 
 def test_a_level_of_zero_has_no_relative_change() -> None:
     at_zero = replace(FOUND, change_points=(replace(CHANGE, before=0.0),), trend=replace(TREND, level=0.0))
-    found = histories_json([at_zero])
+    found = to_plain(histories_json([at_zero]))
     assert '"relative": null' in to_json(found)
     assert history_answer(at_zero) == "Slower by 21 ms at v12."
     assert "390 µs over 39 positions" in dict(history_facts(at_zero))["trend"]
 
 
 def test_several_are_told_one_after_the_other() -> None:
-    assert isinstance(histories_json([FOUND, UNKNOWN])["series"], list)
+    assert isinstance(to_plain(histories_json([FOUND, UNKNOWN]))["series"], list)
     document = histories_document([SERIES, SERIES], [FOUND, UNKNOWN])
     assert document.answer == "1 of 2 series changed its level."
     text = document_text(document)

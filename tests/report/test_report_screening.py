@@ -14,6 +14,7 @@ from example_screenings import (
 )
 
 from hati.core import Better, replace
+from hati.render import to_plain
 from hati.report import (
     Column,
     Shown,
@@ -76,7 +77,7 @@ def test_the_answer_names_the_best_and_the_worst_of_several_settings(
 
 
 def test_nothing_of_the_logarithm_of_a_variance_is_a_fraction(whole: ScreeningConclusion) -> None:
-    dispersion = screening_json(whole)["dispersion"]
+    dispersion = to_plain(screening_json(whole))["dispersion"]
     assert isinstance(dispersion, dict)
     for effect in dispersion["effects"]:
         assert (effect["unit"], effect["relative"], effect["relative_interval"]) == ("ln s^2", None, None)
@@ -122,7 +123,7 @@ def test_the_answer_of_a_fraction_says_what_else_an_effect_may_be_and_what_confi
 def test_the_third_word_is_in_tables_and_json(whole: ScreeningConclusion) -> None:
     one = fraction(whole, 4, 1)
     first = whole.important[0]
-    said = screening_json(one)
+    said = to_plain(screening_json(one))
     assert said["important_or_aliased"] == [first]
     assert first not in said["important"]
     effects = {tuple(effect["options"]): effect for effect in said["effects"]}
@@ -141,7 +142,7 @@ def test_options_that_matter_by_interactions_alone_are_named(whole: ScreeningCon
     important = tuple(name for name in whole.important if name != other)
     found = replace(whole, important=important, effects=tuple(clear))
     assert f"; only by interactions: {other}; also together: " in answer(found)
-    assert screening_json(found)["interacting"] == [other]
+    assert to_plain(screening_json(found))["interacting"] == [other]
     assert whole.interacting == ()
 
 
@@ -217,14 +218,14 @@ def test_the_notes_tell_how_effects_were_estimated(whole: ScreeningConclusion) -
     assert "by least squares over the runs that there are; lower is better." in " ".join(
         screening_tables(lost).effects.notes
     )
-    assert screening_json(whole)["estimated_by"] == "difference of means"
-    assert screening_json(lost)["estimated_by"] == "least squares"
+    assert to_plain(screening_json(whole))["estimated_by"] == "difference of means"
+    assert to_plain(screening_json(lost))["estimated_by"] == "least squares"
     assert not [n for n in screening_tables(incomplete_screening()).effects.notes if n.startswith("Intervals")]
 
 
 def test_json_says_what_relative_effects_are_relative_to(whole: ScreeningConclusion) -> None:
-    assert screening_json(whole)["relative_to"] == "first setting"
-    assert screening_json(raw_screening())["relative_to"] == "mean size"
+    assert to_plain(screening_json(whole))["relative_to"] == "first setting"
+    assert to_plain(screening_json(raw_screening()))["relative_to"] == "mean size"
 
 
 def test_every_table_of_every_conclusion_holds_together() -> None:
@@ -252,7 +253,7 @@ def test_cells_show_less_than_they_hold() -> None:
 
 
 def test_json_has_the_keys_that_programs_rely_on(whole: ScreeningConclusion) -> None:
-    said = screening_json(whole)
+    said = to_plain(screening_json(whole))
     assert {
         *("study", "subject", "metric", "unit", "better", "scale", "space", "design", "effects", "ranking"),
         *("important", "detectable", "runs", "seconds", "warnings"),
@@ -278,12 +279,12 @@ def test_json_has_the_keys_that_programs_rely_on(whole: ScreeningConclusion) -> 
 
 def test_json_says_null_and_never_nan(whole: ScreeningConclusion) -> None:
     for make in ALL:
-        json.dumps(screening_json(make()), allow_nan=False)
+        json.dumps(to_plain(screening_json(make())), allow_nan=False)
     broken = replace(whole, effects=(replace(whole.effects[0], estimate=math.nan, interval=(math.inf, 1.0)),))
-    effects = json.loads(json.dumps(screening_json(broken), allow_nan=False))["effects"]
+    effects = json.loads(json.dumps(to_plain(screening_json(broken)), allow_nan=False))["effects"]
     assert effects[0]["estimate"] is None
     assert effects[0]["interval"] == [None, 1.0]
-    assert screening_json(incomplete_screening())["detectable"] == {
+    assert to_plain(screening_json(incomplete_screening()))["detectable"] == {
         "estimate": None,
         "relative": None,
         "unit": "s",

@@ -23,6 +23,7 @@ from hati.core import (
     Workload,
     conversion,
 )
+from hati.render import to_plain
 from hati.report import action_json, action_tool, bencher_json
 from hati.subject.samples import read_samples
 
@@ -41,7 +42,7 @@ def test_a_time_is_the_latency_in_ns_with_a_deviation_on_each_side() -> None:
         workload=Workload({"n": 10}),
     )
     deviation = float(np.std([1.5, 2.5], ddof=1)) * 1e6
-    (name, measures), *others = bencher_json([one]).items()
+    (name, measures), *others = to_plain(bencher_json([one])).items()
     assert (name, others) == ("sort/cache=true/n=10", [])
     assert measures == {
         "latency": {
@@ -69,12 +70,12 @@ def test_a_time_is_the_latency_in_ns_with_a_deviation_on_each_side() -> None:
 def test_units_are_those_of_the_measure_or_in_its_name(
     metrics: list[tuple[str, str]], measures: dict[str, float]
 ) -> None:
-    found = bencher_json([sample([[2.0]], metric, unit) for metric, unit in metrics])["sort"]
+    found = to_plain(bencher_json([sample([[2.0]], metric, unit) for metric, unit in metrics]))["sort"]
     assert found == {name: {"value": pytest.approx(value)} for name, value in measures.items()}
 
 
 def test_an_object_for_each_benchmark_and_metric() -> None:
-    (found,) = action_json([sample([[1.0], [1.2]], revision="abc", machine="box")])
+    (found,) = to_plain(action_json([sample([[1.0], [1.2]], revision="abc", machine="box")]))
     assert found == {
         "name": "sort time",
         "unit": "s",
@@ -82,7 +83,7 @@ def test_an_object_for_each_benchmark_and_metric() -> None:
         "range": "± 0.141",
         "extra": "2 runs\nrevision abc\nmachine box",
     }
-    assert action_json([sample([[1.0]], unit="")]) == [
+    assert to_plain(action_json([sample([[1.0]], unit="")])) == [
         {"name": "sort time", "unit": "1", "value": 1.0, "extra": "1 run"}
     ]
 
@@ -131,14 +132,14 @@ def test_what_is_written_is_read_again(benchmarks: dict[str, tuple[str, str, lis
         for name, (metric, unit, runs) in benchmarks.items()
     ]
     means = [float(np.mean([run.mean() for run in each.steady])) for each in samples]
-    found = read(bencher_json(samples), SampleFormat.BENCHER)
+    found = read(to_plain(bencher_json(samples)), SampleFormat.BENCHER)
     assert [each.benchmark for each in found] == [f"{each.benchmark}/o={setting}" for each in samples]
     for one, written, mean in zip(found, samples, means, strict=True):
         above = written.metric.unit.removesuffix("/op") if one.metric.name == "latency" else written.metric.unit
         assert one.metric.name in {written.metric.name, "latency"}
         factor = conversion(above, one.metric.unit) if above else 1.0
         assert one.steady[0][0] == pytest.approx(factor * mean)
-    again = read(action_json(samples), SampleFormat.GITHUB_ACTION)
+    again = read(to_plain(action_json(samples)), SampleFormat.GITHUB_ACTION)
     assert [each.benchmark for each in again] == [f"{e.benchmark}/o={setting} {e.metric.name}" for e in samples]
     assert [each.metric.unit for each in again] == [each.metric.unit or "1" for each in samples]
     assert [each.steady[0][0] for each in again] == pytest.approx(means)

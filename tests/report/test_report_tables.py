@@ -8,14 +8,17 @@ import numpy as np
 
 from hati.core import Configuration, Metric, Observations, Outcome, Plan, Run, Sample, Task, Workload, sampled
 from hati.design import by_runs, from_generators
+from hati.render import to_plain
 from hati.report import (
+    Joined,
+    SamplesJson,
     cell_value,
     configurations_table,
     design_table,
     diagnosis_table,
     measured_table,
     plan_table,
-    samples_json,
+    publish,
 )
 from hati.space import Option, Space, check, parse_formula
 
@@ -80,12 +83,12 @@ def test_no_two_columns_have_the_same_name() -> None:
 def test_runs_of_an_exported_sample_know_their_study_and_stage() -> None:
     run = a_run(a_task({"a": 1}, 4), 0.5)
     sample = Sample("b", Metric("t", "s"), (sampled(run, run.observations[0]),), run.task.configuration, "r")
-    ((exported,),) = (one["runs"] for one in samples_json([sample])["samples"])  # type: ignore[union-attr,index,call-overload]  # plain JSON
+    ((exported,),) = (one["runs"] for one in to_plain(publish(Joined(samples=[sample]), SamplesJson))["samples"])
     assert (exported["study"], exported["stage"], exported["repetition"]) == ("s", "design", 4)
 
 
 def test_an_export_of_nothing_is_valid() -> None:
-    assert samples_json([]) == {"format": "hati-samples-1", "samples": []}
+    assert to_plain(publish(Joined(samples=[]), SamplesJson)) == {"format": "hati-samples-1", "samples": []}
 
 
 def test_a_designs_notes_tell_what_its_matrix_tells() -> None:

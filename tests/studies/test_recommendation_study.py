@@ -27,8 +27,8 @@ from hati.core import (
     generator,
     replace,
 )
-from hati.render import table_text
-from hati.report import left_out_table, recommendation_answer, recommendation_json
+from hati.render import table_text, to_plain
+from hati.report import RecommendationJson, left_out_table, publish, recommendation_answer
 from hati.space import Option, Space, parse_formula
 from hati.stats import proportion
 from hati.studies.recommendation import (
@@ -449,7 +449,10 @@ def test_looking_before_the_last_run_of_a_round_confirms_nothing() -> None:
     assert recommendation_answer(made.conclude(Evidence(runs[:20]))).endswith(
         "%; 4 runs of the round are left, and it is judged after the last."
     )
-    assert recommendation_json(made.conclude(Evidence(runs[:20])))["configurations"][0]["verdict"] == "unfinished"  # type: ignore[index,call-overload]  # plain values
+    assert (
+        to_plain(publish(made.conclude(Evidence(runs[:20])), RecommendationJson))["configurations"][0]["verdict"]
+        == "unfinished"
+    )  # type: ignore[index,call-overload]  # plain values
 
 
 def test_a_round_that_the_time_ends_is_judged_by_its_runs() -> None:

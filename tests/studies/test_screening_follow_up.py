@@ -12,6 +12,7 @@ import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
 from hati.core import Evidence, InputError, Plan, Run, Setting, StudyId, Task, generator, replace
+from hati.render import to_plain
 from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
@@ -120,7 +121,7 @@ def test_what_flips_contradict_is_not_shown_and_what_they_show_is_confirmed() ->
     assert table is not None
     rows = {row[0]: row[-1] for row in table.rows}
     assert rows == {"a: false -> true": "confirmed", "b: false -> true": "refuted"}
-    said = {tuple(effect["options"]): effect for effect in screening_json(found)["effects"]}
+    said = {tuple(effect["options"]): effect for effect in to_plain(screening_json(found))["effects"]}
     mine, another = said["b",], said["a",]
     assert (mine["verdict"], mine["confirmed"], another["confirmed"]) == ("not shown", False, True)
     assert (mine["evidence"]["design_rows"], mine["evidence"]["flips"], mine["evidence"]["refuted"]) == (76, 5, True)
@@ -387,7 +388,7 @@ def test_a_run_of_a_flip_without_its_partner_is_in_the_analysis_and_no_flip() ->
     evidence = measure(made, latency)
     found = made.conclude(evidence)
     assert (found.done, found.failed, flips_of(found)) == (54 + 3, 3, {})
-    said = screening_json(found)
+    said = to_plain(screening_json(found))
     assert said["effects"][0]["evidence"]["design_rows"] == 54
     assert said["follow_up"] == {"planned": 10, "done": 3, "given_up": ["a"]}
 

@@ -12,7 +12,8 @@ from test_validation_study import EFFECTS, MAINS, PLACE, alias_of, measure, scre
 
 from hati.campaign import campaign
 from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, generator, replace
-from hati.report import validation_answer, validation_json, validation_tables
+from hati.render import to_plain
+from hati.report import ValidationJson, publish, validation_answer, validation_tables
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.validation import (
     Augmenting,
@@ -92,7 +93,7 @@ def test_the_aliases_of_important_effects_are_named() -> None:
     [effect] = [effect for effect in found.effects if effect.options == ("b", "c")]
     assert named in effect.aliases
     assert ":".join(named) in str(validation_tables(found)[-1].rows)
-    [entry] = [each for each in validation_json(found)["effects"] if each["options"] == ["b", "c"]]
+    [entry] = [each for each in to_plain(publish(found, ValidationJson))["effects"] if each["options"] == ["b", "c"]]
     assert list(named) in entry["aliases"]
     assert entry["sum_of_squares"] == effect.sum_of_squares
 
@@ -141,7 +142,7 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
     assert "estimated, by the screening's own runs" in found.warnings[0]
     assert "a:b in doubt" in validation_answer(found)
     assert ("a:b", "undecided") in {(row[0], row[3]) for row in validation_tables(found)[0].rows}
-    assert validation_json(found)["not_estimated"] == [["a", "b"]]
+    assert to_plain(publish(found, ValidationJson))["not_estimated"] == [["a", "b"]]
 
 
 @pytest.mark.parametrize(("mode", "budget"), [(Mode.DEALIAS, 24), (Mode.CHECK, 24), (Mode.CHECK, 96)])

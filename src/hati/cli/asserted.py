@@ -26,11 +26,11 @@ def write_assured(found: Assured, standard: Standard, targets: Sequence[Target])
 
     Where standard output has none that could be, the answer goes to standard error: it is told.
     """
-    from hati.report import assertion_answer, assertion_document, assertion_json
+    from hati.report import AssertionJson, assertion_answer, assertion_document, publish
 
     document = assertion_document(found, standard)
     errors, shown = write_targets(
-        targets, lambda kind, file: write_document(document, lambda: assertion_json(found), kind, file)
+        targets, lambda kind, file: write_document(document, lambda: publish(found, AssertionJson), kind, file)
     )
     if errors and not shown:
         say(assertion_answer(found.answers))
@@ -66,10 +66,10 @@ def refuse_others(context: typer.Context, formats: Sequence[str]) -> None:
 
 def write_portability(found: Portability, targets: Sequence[Target]) -> list[str]:
     """Write every report that can be written; what is wrong with the others."""
-    from hati.report import portability_document, portability_json
+    from hati.report import PortabilityJson, portability_document, publish
 
     document = portability_document(found)
     errors, _ = write_targets(
-        targets, lambda kind, file: write_document(document, lambda: portability_json(found), kind, file)
+        targets, lambda kind, file: write_document(document, lambda: publish(found, PortabilityJson), kind, file)
     )
     return errors

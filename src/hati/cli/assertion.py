@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.cli.asserted import SAMPLES, refuse_others, write_assured, write_explanation, write_portability
 from hati.cli.documents import VerdictFormat, VerdictOption, of_plan, parse_target
-from hati.cli.dry_run import write_planned_formulas
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
 from hati.cli.progress import progress
@@ -265,7 +265,8 @@ def _measured(
     place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store, say)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:
-        write_planned_formulas(plan_assertion(prepared), of_plan(chosen), output)
+        planned = plan_assertion(prepared)
+        write_plan(planned.whole, of_plan(chosen), output, planned.methods)
         return None
     for error in filter(None, unresolved_names(prepared)):
         raise error

@@ -75,7 +75,7 @@ def audit(
 
     Splits the runs at random into two samples: counts false alarms, and how often an injected change is found.
     """
-    from hati.report import audit_document, audit_json
+    from hati.report import AuditJson, audit_document, publish
     from hati.studies.audit import AuditRequest, audit
     from hati.studies.comparison import Question, parse_statistic
     from hati.subject.samples import read_samples
@@ -100,7 +100,7 @@ def audit(
     if not shows_warnings(chosen):
         for text in found.warnings:
             say(f"warning: {text}")
-    write_document(audit_document(found), lambda: audit_json(found), chosen, output)
+    write_document(audit_document(found), lambda: publish(found, AuditJson), chosen, output)
 
 
 def _is_project(path: Path) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from hati.cli.output import STDOUT, TableFormat, write
 from hati.cli.parameters import Output, Seed
 from hati.cli.tables import write_table
-from hati.core import InputError, canonical_json, generator, replace
+from hati.core import InputError, generator, replace
 
 if TYPE_CHECKING:
     from hati.design import Blocks, Design, OptimalDesign, Separation
@@ -59,7 +59,7 @@ def write_two_level(made: Design, changes: Changes, alias_order: int | None, cho
     """Write a two-level design with its changes: json, csv (its matrix, with the blocks first), text or markdown."""
     from hati import render
     from hati.design import blocked, describe, write_csv
-    from hati.report import blocks_notes, design_table, separation_note
+    from hati.report import DesignJson, Joined, blocks_notes, design_table, publish, separation_note
 
     folded = _folded(made, changes)
     final = _replicated(folded, changes.replicates)
@@ -69,8 +69,8 @@ def write_two_level(made: Design, changes: Changes, alias_order: int | None, cho
         return
     separation = None if folded is made else _separation(made, folded)
     if chosen == "json":
-        extra = _separation_json(separation) | _blocks_json(blocks)
-        write(render.to_json(describe(final, alias_order) | extra), output)
+        told = Joined(describe(final, alias_order), separation=separation, blocks=blocks)
+        write(render.to_json(publish(told, DesignJson)), output)
         return
     table = design_table(final, alias_order)
     notes = (*([separation_note(separation)] if separation else []), *(blocks_notes(blocks) if blocks else ()))
@@ -85,9 +85,9 @@ def write_orthogonal_array(path: Path | None, runs: int | None, chosen: str, out
     """
     from hati import render
     from hati.core import setting_text
-    from hati.design import array_runs, check_unconstrained, describe_levels, orthogonal_array, write_level_csv
+    from hati.design import array_runs, check_unconstrained, level_properties, orthogonal_array, write_level_csv
     from hati.project import read_project
-    from hati.report import level_design_table
+    from hati.report import Joined, LevelDesignJson, level_design_table, publish
 
     if path is None:
         raise InputError("--orthogonal-array is for a project's options", fix="give its PATH")
@@ -100,7 +100,8 @@ def write_orthogonal_array(path: Path | None, runs: int | None, chosen: str, out
         write(write_level_csv(design, texts), output)
     elif chosen == "json":
         settings = {option.name: list(option.settings) for option in space.options}
-        write(render.to_json(describe_levels(design) | {"settings": settings}), output)
+        told = Joined(design, level_properties(design), settings=settings)
+        write(render.to_json(publish(told, LevelDesignJson)), output)
     else:
         others = _elsewhere(*array_runs(sizes), design.runs)
         write_table(level_design_table(design, texts, others), TableFormat(chosen), output)
@@ -130,30 +131,6 @@ def _separation(before: Design, after: Design) -> Separation:
         return separation(before, after)
     except InputError:
         return separation(before, after, 1)
-
-
-def _separation_json(separation: Separation | None) -> dict[str, object]:
-    if separation is None:
-        return {}
-    told = {
-        side: {"runs": it.runs, "parameters": it.rank, "estimable": [list(effect) for effect in it.effects]}
-        for side, it in (("before", separation.before), ("after", separation.after))
-    }
-    separated = [list(effect) for effect in separation.separated]
-    return {"separation": {"order": separation.after.order, **told, "separated": separated}}
-
-
-def _blocks_json(blocks: Blocks | None) -> dict[str, object]:
-    if blocks is None:
-        return {}
-    told = {
-        "number": blocks.number,
-        "generators": list(blocks.generators),
-        "of_runs": list(blocks.of_runs),
-        "confounded": [list(effect) for effect in blocks.confounded],
-        "lost": [list(effect) for effect in blocks.lost],
-    }
-    return {"blocks": told}
 
 
 def _with_blocks(text: str, blocks: Blocks) -> str:
@@ -206,8 +183,10 @@ def write_optimal(
     """
     if path is None or runs is None:
         raise InputError("--optimal needs a space and a size", fix="give a project's PATH and --runs")
-    from hati.design import Criterion, optimal_design, read_runs
+    from hati import render
+    from hati.design import Criterion, from_levels, optimal_design, read_runs
     from hati.project import read_project
+    from hati.report import Joined, OptimalDesignJson, publish
 
     space = read_project(path).space
     fixed = None if augment is None else read_runs(_text(augment), space, str(augment))
@@ -223,29 +202,10 @@ def write_optimal(
     )
     seconds = perf_counter() - start
     if chosen == TableFormat.JSON.value:
-        write(canonical_json(_value(made, seconds)) + "\n", output)
+        told = Joined(made, made.fit, seconds=seconds, runs=from_levels(made.levels, made.space))
+        write(render.to_json(publish(told, OptimalDesignJson)), output)
     else:
         write_table(_table(made, seconds), TableFormat(chosen), output)
-
-
-def _value(made: OptimalDesign, seconds: float) -> dict[str, object]:
-    from hati.design import from_levels
-
-    return {
-        "criterion": made.criterion.value,
-        "value": made.value,
-        "d_efficiency": made.fit.d_efficiency,
-        "parameters": made.fit.parameters,
-        "terms": list(made.fit.terms),
-        "potential": list(made.potential),
-        "reduced": list(made.fit.reduced),
-        "dropped": list(made.fit.dropped),
-        "largest_standard_error": made.fit.largest_standard_error,
-        "standard_errors": {str(order): error for order, error in made.fit.standard_errors.items()},
-        "seconds": seconds,
-        "augmented": made.fixed,
-        "runs": [dict(configuration) for configuration in from_levels(made.levels, made.space)],
-    }
 
 
 def _table(made: OptimalDesign, seconds: float) -> Table:

@@ -14,7 +14,9 @@ from hati.cli.output import STDOUT, Format, console, say, whether_read_or_not, w
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.report import Document, Plain
+    from msgspec import Struct
+
+    from hati.report import Document
 
 
 class DocumentFormat(StrEnum):
@@ -113,8 +115,8 @@ def shows_warnings(chosen: str) -> bool:
     return chosen in {"text", "markdown", "html"}
 
 
-def write_document(document: Document, values: Callable[[], Plain], chosen: str, output: str = STDOUT) -> None:
-    """Write a document, or the plain values of what it says.
+def write_document(document: Document, values: Callable[[], Struct], chosen: str, output: str = STDOUT) -> None:
+    """Write a document, or what is published of it as JSON.
 
     Raises:
         InputError: where the file cannot be written, or the format's package cannot be loaded.

@@ -5,57 +5,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hati.cli.output import Format, TableFormat, write
-from hati.cli.tables import write_table, write_tables
+from hati.cli.tables import write_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hati.report import Table
-    from hati.wiring import PlannedAssertion, PlannedCampaign
+    from hati.studies.assertion import ExpectedRuns
+    from hati.wiring import PlannedCampaign
 
 _MOST_SHOWN = 100
 
 
-def write_plan(rehearsal: PlannedCampaign, chosen: Format, output: str) -> None:
-    """Write the tasks in the order in which they would be run."""
-    write_table(_for(_table(rehearsal), chosen), TableFormat(chosen.value), output)
-
-
-def write_planned_formulas(rehearsed: PlannedAssertion, chosen: Format, output: str) -> None:
-    """The same of formulas: first how often each of their methods is run."""
+def write_plan(
+    rehearsal: PlannedCampaign, chosen: Format, output: str, methods: Sequence[ExpectedRuns] | None = None
+) -> None:
+    """Write the tasks in the order in which they would be run; of formulas, first how often each method is run."""
     from hati import render
-    from hati.report import expected_runs_json, expected_runs_table
 
-    whole = rehearsed.whole
-    tables = (expected_runs_table(rehearsed.methods), _table(whole))
+    table = _table(rehearsal)
     if chosen is Format.JSON:
-        told = {
-            "reason": whole.reason,
-            "methods": expected_runs_json(rehearsed.methods),
-            "runs": len(whole.plan),
-            "seconds": whole.seconds,
-            "tasks": render.table_rows(tables[1]),
-        }
-        write(render.to_json(told), output)
-    else:
-        write_tables([_for(table, chosen) for table in tables], TableFormat(chosen.value), output)
+        from hati.report import DryRunJson, Joined, publish, table_rows
 
-
-def write_planned_design(rehearsal: PlannedCampaign, chosen: Format, output: str) -> None:
-    """The same of a screening that is planned for an effect: JSON has what follows from the design, and the tasks."""
-    if chosen is not Format.JSON:
-        write_plan(rehearsal, chosen, output)
+        tasks = table_rows(table)
+        write(render.to_json(publish(Joined(rehearsal, tasks=tasks, methods=methods), DryRunJson)), output)
         return
-    from hati import render
-    from hati.report import consequences
+    tables = [table]
+    if methods is not None:
+        from hati.report import expected_runs_table
 
-    choice = rehearsal.choice
-    told = {
-        "reason": rehearsal.reason,
-        "runs": len(rehearsal.plan),
-        "seconds": rehearsal.seconds,
-        "design": None if choice is None else consequences(choice, rehearsal.options).to_json(),
-        "tasks": render.table_rows(_table(rehearsal)),
-    }
-    write(render.to_json(told), output)
+        tables = [expected_runs_table(methods), table]
+    write_tables([_for(each, chosen) for each in tables], TableFormat(chosen.value), output)
 
 
 def _for(table: Table, chosen: Format) -> Table:

@@ -90,10 +90,10 @@ def export(
 
 def _write_samples(samples: tuple[Sample, ...], chosen: ExportFormat, output: str) -> None:
     from hati import render
-    from hati.report import action_json, action_tool, bencher_json, samples_json
+    from hati.report import Joined, SamplesJson, action_json, action_tool, bencher_json, publish
 
     if chosen is ExportFormat.SAMPLES:
-        write(render.to_json(samples_json(samples)), output)
+        write(render.to_json(publish(Joined(samples=samples), SamplesJson)), output)
     elif chosen is ExportFormat.BENCHSTAT:
         write_pieces(render.benchstat_text(samples), output)
     elif chosen is ExportFormat.BENCHER:

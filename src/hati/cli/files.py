@@ -58,7 +58,7 @@ def compare_files(sides: Words, request: FilesRequest, output: str, chosen: str)
     Raises:
         InputError: where a file cannot be read, or nothing of the one side is on the other.
     """
-    from hati.report import comparisons_document, comparisons_json
+    from hati.report import ComparisonsJson, comparisons_document, publish
     from hati.studies import comparison
     from hati.wiring import comparing_files
 
@@ -73,5 +73,5 @@ def compare_files(sides: Words, request: FilesRequest, output: str, chosen: str)
         say(f"warning: {text}")
     if found.hints:
         say("\n".join(found.hints))
-    write_document(comparisons_document(comparisons), lambda: comparisons_json(comparisons), chosen, output)
+    write_document(comparisons_document(comparisons), lambda: publish(comparisons, ComparisonsJson), chosen, output)
     return comparisons.status(comparison.parse_failing(request.fail_on))

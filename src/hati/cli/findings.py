@@ -9,7 +9,7 @@ import typer
 
 from hati.cli.output import STDOUT, Format, check_output, say
 from hati.cli.parameters import HERE, FormatOption, Output, StorePlace
-from hati.cli.tables import write_plain
+from hati.cli.tables import write_published
 from hati.core import InputError
 
 app = typer.Typer(help="List and acknowledge regressions and improvements.", rich_markup_mode=None)
@@ -44,7 +44,7 @@ def findings(
         return
     from hati.core import FindingState
     from hati.core.wording import suggestion
-    from hati.report import finding_json, findings_table
+    from hati.report import FindingsJson, Joined, findings_table, publish
     from hati.studies.findings import findings_of
     from hati.wiring import existing_store
 
@@ -53,7 +53,7 @@ def findings(
         raise InputError(f"there is no state {state!r}", fix=suggestion(state, known))
     check_output(output)
     found = [one for one in findings_of(existing_store(project, store).events()) if state in {None, one.state.value}]
-    write_plain([finding_json(one) for one in found], findings_table(found), chosen, output)
+    write_published(publish(Joined(findings=found), FindingsJson), findings_table(found), chosen, output)
 
 
 @app.command("acknowledge")

@@ -9,7 +9,7 @@ import typer
 
 from hati.cli.output import STDOUT, Format, check_output, say
 from hati.cli.parameters import FormatOption, Output
-from hati.cli.tables import write_plain
+from hati.cli.tables import write_published
 from hati.core import parse_duration, parse_share
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ def steady(
 ) -> None:
     """Find where the observations of each run become steady."""
     from hati.harness import steady_runs
-    from hati.report import steady_json, steady_table
+    from hati.report import Joined, SteadyJson, publish, steady_table
 
     share = parse_share(tolerance)
     found = list(steady_runs(_samples(path, metric, output), share))
-    write_plain(steady_json(found), steady_table(found, share), chosen, output)
+    write_published(publish(Joined(runs=found), SteadyJson), steady_table(found, share), chosen, output)
 
 
 @app.command("observations")
@@ -85,12 +85,14 @@ def observations(
 ) -> None:
     """Check that runs have enough observations for a quantile."""
     from hati.harness import QuantilePrecision, sufficient_runs
-    from hati.report import observations_json, observations_table
+    from hati.report import Joined, ObservationsJson, observations_table, publish
 
     wanted = QuantilePrecision(quantile, precision, confidence)
     check_output(output)
     found = [] if path is None else list(sufficient_runs(_samples(path, metric, output), wanted))
-    write_plain(observations_json(wanted, found), observations_table(wanted, found), chosen, output)
+    write_published(
+        publish(Joined(wanted, runs=found), ObservationsJson), observations_table(wanted, found), chosen, output
+    )
 
 
 @app.command("runs")
@@ -112,7 +114,7 @@ def runs(
     aim = Aim(parse_share(detect), power, parse_share(alpha))
     costs = tuple(None if text is None else parse_duration(text) for text in (observation_cost, run_cost))
     plans = [run_plan(sample, aim, *costs) for sample in _samples(path, metric, output)]
-    write_plain(plans_json(plans, aim), plans_table(plans, aim), chosen, output)
+    write_published(plans_json(plans, aim), plans_table(plans, aim), chosen, output)
 
 
 def _samples(path: Path, metric: str | None, output: str) -> tuple[Sample, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, TableFormat
+from hati.cli.output import STDOUT, TableFormat, write
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -28,6 +28,10 @@ _Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="Runs wh
 _Last = Annotated[
     int | None,
     typer.Option("--last", metavar="N", min=1, help="List the last N runs [default: 1000 as text; else all]."),
+]
+_Schema = Annotated[
+    str | None,
+    typer.Option("--schema", metavar="NAME", help="Print the JSON Schema of a study or format, such as screen."),
 ]
 _All = Annotated[bool, typer.Option("--all", help="All runs.")]
 
@@ -62,10 +66,17 @@ def runs(
 def studies(
     path: ProjectPath = HERE,
     store: StorePlace = None,
+    schema: _Schema = None,
     output: Output = STDOUT,
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
     """List stored studies, in the order in which they were begun."""
+    if schema is not None:
+        from hati.render import json_schema
+        from hati.wiring.published import published_type
+
+        write(json_schema(published_type(schema)), output)
+        return
     from hati.report import ListedStudy, studies_table
     from hati.wiring import existing_store
     from hati.wiring.study_types import verb_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, DocumentOption, keep_report, of_plan, write_document
-from hati.cli.dry_run import write_plan, write_planned_design
+from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
@@ -169,7 +169,7 @@ def screen(
     if split:
         say(f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended")
     if dry_run:
-        (write_plan if detect is None else write_planned_design)(plan_screening(prepared), of_plan(chosen), output)
+        write_plan(plan_screening(prepared), of_plan(chosen), output)
         return
     if prepared.finished:
         say(f"{prepared.id.key} was measured before; --fresh measures again")

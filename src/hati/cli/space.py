@@ -11,7 +11,7 @@ import typer
 from hati.cli.output import STDOUT, TableFormat, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, Seed, TableFormatOption
 from hati.cli.tables import write_table
-from hati.core import Configuration, InputError, canonical_json, generator
+from hati.core import Configuration, InputError, generator
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -41,13 +41,15 @@ _Target = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Fi
 @app.command("count")
 def count(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> None:
     """Count the valid configurations, exactly."""
+    from hati import render
+    from hati.report import SpaceSizeJson
     from hati.space import count as count_configurations
 
     number = count_configurations(_space(path))
     if chosen is TableFormat.TEXT:
         write(f"{number:,} configurations\n", output)
     elif chosen is TableFormat.JSON:
-        write(canonical_json({"configurations": number}) + "\n", output)
+        write(render.to_json(SpaceSizeJson(number)), output)
     else:
         from hati.report import Column, Table
 

@@ -9,11 +9,13 @@ from hati.cli.output import STDOUT, Format, TableFormat, console, write
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hati.report import Plain, Table
+    from msgspec import Struct
+
+    from hati.report import Table
 
 
 def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None:
-    """Write a table; as JSON a list of objects, as CSV with a header."""
+    """Write a table; as JSON an object for each row, as CSV with a header."""
     write_tables((table,), chosen, output)
 
 
@@ -36,8 +38,8 @@ def write_tables(tables: Sequence[Table], chosen: TableFormat = TableFormat.TEXT
     write("\n".join(map(texts[chosen], tables)), output)
 
 
-def write_plain(values: Plain, table: Table, chosen: Format, output: str = STDOUT) -> None:
-    """Write plain values as JSON, or what people read of them as a table."""
+def write_published(values: Struct, table: Table, chosen: Format, output: str = STDOUT) -> None:
+    """Write what is published as JSON, or what people read of it as a table."""
     if chosen is Format.JSON:
         from hati import render
 

@@ -9,8 +9,10 @@ for designs that were read from a file or lost some runs as well.
 
 from hati.design.configurations import check_two_level, configurations, read_runs, run_order
 from hati.design.exchange import (
+    DESIGN_FORMAT,
+    LEVEL_FORMAT,
+    DesignDescription,
     describe,
-    describe_levels,
     read_csv,
     read_json,
     write_csv,
@@ -100,7 +102,9 @@ from hati.design.two_level.runs import (
 )
 
 __all__ = [
+    "DESIGN_FORMAT",
     "INACTIVE",
+    "LEVEL_FORMAT",
     "AliasedEffect",
     "Augmentation",
     "Blocks",
@@ -108,6 +112,7 @@ __all__ = [
     "CatalogueEntry",
     "Criterion",
     "Design",
+    "DesignDescription",
     "DesignProperties",
     "DiscriminatingRuns",
     "Estimability",
@@ -139,7 +144,6 @@ __all__ = [
     "clear_interactions",
     "configurations",
     "describe",
-    "describe_levels",
     "discriminating_runs",
     "discrimination",
     "entangled",

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError, Place
-from hati.design.orthogonal_arrays import LevelDesign, level_properties
+from hati.design.orthogonal_arrays import LevelDesign
 from hati.design.two_level.aliasing import (
     Indices,
     Word,
@@ -26,7 +27,7 @@ from hati.design.two_level.aliasing import (
 )
 from hati.design.two_level.matrix import MOST_FACTORS, Design, check_runs, effect_name, separator_of
 
-FORMAT = "hati-design-1"
+DESIGN_FORMAT = "hati-design-1"
 
 _LEVELS = {"-1": -1, "-": -1, "\u2212": -1, "1": 1, "+1": 1, "+": 1}
 _ENTRY = "write -1 for the first setting and 1 for the second"
@@ -43,7 +44,7 @@ def write_csv(design: Design) -> str:
 def write_json(design: Design) -> str:
     """A JSON object with ``format``, ``kind``, ``factors``, ``generators`` and ``matrix``."""
     value = {
-        "format": FORMAT,
+        "format": DESIGN_FORMAT,
         "kind": design.kind,
         "factors": list(design.factors),
         "generators": list(design.generators),
@@ -192,30 +193,14 @@ def write_level_csv(design: LevelDesign, settings: Sequence[Sequence[str]] | Non
 
 def write_level_json(design: LevelDesign) -> str:
     """A JSON object with ``format``, ``kind``, ``factors``, ``sizes`` and ``levels``, positions from 0."""
-    return json.dumps(_recipe(design), ensure_ascii=False) + "\n"
-
-
-def describe_levels(design: LevelDesign) -> dict[str, object]:
-    """All that is known of the design, from its levels alone, as values that JSON can hold."""
-    known = level_properties(design)
-    return _recipe(design) | {
-        "runs": known.runs,
-        "distinct": known.distinct,
-        "strength": known.strength,
-        "unbalanced": list(known.unbalanced),
-        "correlated": [list(pair) for pair in known.correlated],
-        "d_efficiency": known.d_efficiency,
-    }
-
-
-def _recipe(design: LevelDesign) -> dict[str, object]:
-    return {
+    value = {
         "format": LEVEL_FORMAT,
         "kind": design.kind,
-        "factors": list(design.names),
-        "sizes": list(design.sizes),
+        "factors": design.names,
+        "sizes": design.sizes,
         "levels": design.levels.tolist(),
     }
+    return json.dumps(value, ensure_ascii=False) + "\n"
 
 
 def _line(fields: Iterable[str]) -> str:
@@ -227,15 +212,32 @@ _MOST_LISTED = 1_000_000
 _MOST_WORDS = 5_000
 
 
-def describe(design: Design, alias_order: int | None = None) -> dict[str, object]:
-    """All that is known of a design, from its matrix alone, as values that JSON can hold.
+class DesignDescription(Struct, frozen=True):
+    """All that is known of a design, from its matrix alone.
 
     ``aliases`` names for every main effect, and for every two-factor interaction where the order is two or
     more, the effects up to ``alias_order`` that equal it, with a minus where it is their negative;
     ``partial_aliases`` the main effects' partial ones up to second order, with the mean of their product.
-    Without an order: third, or as far below it as keeps the listing to a million.
     ``words`` are all defining words, the shortest first, where there are at most 5,000 of them, otherwise the
-    shortest only, where a search finds them; ``resolution`` is null for a full factorial.
+    shortest only, where a search finds them; ``resolution`` is None for a full factorial.
+    """
+
+    kind: str
+    runs: int
+    factors: tuple[str, ...]
+    generators: tuple[str, ...]
+    resolution: float | None
+    word_length_pattern: dict[str, float]
+    words: list[str]
+    alias_order: int
+    aliases: dict[str, list[str]]
+    partial_aliases: dict[str, dict[str, float]]
+    clear_interactions: list[str]
+    matrix: list[list[int]]
+
+
+def describe(design: Design, alias_order: int | None = None) -> DesignDescription:
+    """All that is known of a design; without an order of aliases: third, or below as keeps the listing to a million.
 
     Raises:
         InputError: for an order below one, or one whose listing would be too long.
@@ -247,21 +249,20 @@ def describe(design: Design, alias_order: int | None = None) -> dict[str, object
     if _listed(len(design.factors), design.runs, order) > _MOST_LISTED and alias_order is not None:
         raise InputError(f"the aliases up to order {order} are too many to list", fix="use a lower --alias-order")
     pattern = word_length_pattern(design)
-    return {
-        "format": FORMAT,
-        "kind": design.kind,
-        "runs": design.runs,
-        "factors": list(design.factors),
-        "generators": list(design.generators),
-        "resolution": min(pattern, default=None),
-        "word_length_pattern": {str(length): count for length, count in pattern.items()},
-        "words": [_signed(effect_name(word.factors, between), word.sign) for word in _words(design)],
-        "alias_order": order,
-        "aliases": _aliases(design, order, between),
-        "partial_aliases": _partial_aliases(design, min(order, 2), between),
-        "clear_interactions": [effect_name(pair, between) for pair in clear_interactions(design)],
-        "matrix": design.matrix.tolist(),
-    }
+    return DesignDescription(
+        design.kind,
+        design.runs,
+        design.factors,
+        design.generators,
+        resolution=min(pattern, default=None),
+        word_length_pattern={str(length): count for length, count in pattern.items()},
+        words=[_signed(effect_name(word.factors, between), word.sign) for word in _words(design)],
+        alias_order=order,
+        aliases=_aliases(design, order, between),
+        partial_aliases=_partial_aliases(design, min(order, 2), between),
+        clear_interactions=[effect_name(pair, between) for pair in clear_interactions(design)],
+        matrix=design.matrix.tolist(),
+    )
 
 
 def _words(design: Design) -> Iterable[Word]:

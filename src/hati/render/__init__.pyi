@@ -5,12 +5,13 @@ from .charts import charts_of as charts_of
 from .charts import missing_charts as missing_charts
 from .charts import require_charts as require_charts
 from .data import benchstat_text as benchstat_text
+from .data import json_schema as json_schema
 from .data import samples_text as samples_text
 from .data import table_csv as table_csv
 from .data import table_json as table_json
 from .data import table_parquet as table_parquet
-from .data import table_rows as table_rows
 from .data import to_json as to_json
+from .data import to_plain as to_plain
 from .html import document_html as document_html
 from .markdown import comment_mark as comment_mark
 from .markdown import document_markdown as document_markdown

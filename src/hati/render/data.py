@@ -8,9 +8,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO, StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
 
 from hati.core import (
+    Assignment,
     Metric,
     NotInstalledError,
     Sample,
@@ -21,7 +25,16 @@ from hati.core import (
     parse_unit,
     setting_text,
 )
-from hati.report import FORMAT, Table, cell_value, run_head, sample_head
+from hati.report import (
+    FORMAT,
+    SampledHeadJson,
+    SampledRunHeadJson,
+    Table,
+    TableJson,
+    cell_value,
+    publish,
+    table_rows,
+)
 
 
 def table_csv(table: Table) -> str:
@@ -69,43 +82,40 @@ def table_parquet(table: Table) -> bytes:
     return out.getvalue()
 
 
-def to_json(value: object) -> str:
-    """The JSON text of a plain value, indented, ending in a newline.
-
-    Raises:
-        ValueError: for a number that is not finite, which JSON cannot say.
-    """
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def table_json(table: Table) -> str:
-    """JSON text of a table: a list with an object for each row, keyed by the columns' names, numbers unrounded.
-
-    A column's unit stands beside it, under its name and `` unit``.
-    """
-    return to_json(table_rows(table))
+    """The JSON text of a table; numbers unrounded."""
+    return to_json(TableJson(table_rows(table)))
 
 
-def table_rows(table: Table) -> list[dict[str, object]]:
-    """The objects of ``table_json``."""
-    return [_row(table, number) for number in range(len(table.rows))]
+def to_json(value: object) -> str:
+    """The JSON text of a published value, indented: numbers unrounded, null where they are not finite."""
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=_encoded), indent=2).decode() + "\n"
 
 
-def _row(table: Table, number: int) -> dict[str, object]:
-    row: dict[str, object] = {}
-    for column, cell in zip(table.columns, table.rows[number], strict=True):
-        row[column.name] = cell_value(cell)
-        if column.unit:
-            row[f"{column.name} unit"] = column.unit
-    return row
+def to_plain(value: object) -> Any:
+    """What the JSON says, as dictionaries and lists."""
+    return msgspec.json.decode(to_json(value))
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    return value
+def json_schema(kind: type[Struct]) -> str:
+    """The JSON Schema (2020-12) of a published type."""
+    schema = msgspec.json.schema(kind, schema_hook=_schema)
+    return to_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+
+
+def _encoded(value: Any) -> object:
+    """What JSON has for a type of Hati's or numpy's."""
+    if isinstance(value, Assignment):
+        return dict(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise NotImplementedError(f"{type(value).__name__} has no JSON")
+
+
+def _schema(kind: type) -> dict[str, Any]:
+    if issubclass(kind, Assignment):
+        return {"type": "object", "additionalProperties": {"type": ["boolean", "number", "string"]}}
+    raise NotImplementedError(f"{kind.__name__} has no JSON Schema")
 
 
 _PIECE = 4096
@@ -116,18 +126,19 @@ def samples_text(samples: Sequence[Sample]) -> Iterator[str]:
     """The text of ``hati-samples-1``, a line for each run; what is not known of a run is left out."""
     yield f'{{"format": {json.dumps(FORMAT)},\n "samples": ['
     for number, sample in enumerate(samples):
-        yield f'{"," if number else ""}\n  {_opened(sample_head(sample))}, "runs": ['
+        yield f'{"," if number else ""}\n  {_opened(publish(sample, SampledHeadJson))}, "runs": ['
         for place, run in enumerate(sample.runs):
-            yield f'{"," if place else ""}\n    {_opened(run_head(run))}, "observations": ['
+            yield f'{"," if place else ""}\n    {_opened(publish(run, SampledRunHeadJson))}, "observations": ['
             yield from _observations(run)
             yield "]}"
         yield "]}"
     yield "]}\n"
 
 
-def _opened(value: object) -> str:
-    """An object's text without its last brace."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)[:-1]
+def _opened(head: Struct) -> str:
+    """The text of what is known, an object's without its last brace."""
+    known = {key: value for key, value in to_plain(head).items() if value is not None}
+    return json.dumps(known, ensure_ascii=False)[:-1]
 
 
 def _observations(run: SampledRun) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
 from msgspec import Struct
@@ -22,11 +23,12 @@ from hati.logic.interpret import (
     printed_level,
 )
 from hati.logic.syntax import LimitSide, Relation
-from hati.report.assertion_costs import cost_json, cost_text, sharing
+from hati.report.assertion_costs import CostJson, cost_text, sharing
 from hati.report.changes import WITH_POWER, p_text
 from hati.report.document import Case
+from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import (
     Answer,
     Assured,
@@ -42,55 +44,54 @@ from hati.studies.assertion import (
 _SUITE = "hati assert"
 
 
-def assertion_json(found: Assured) -> Plain:
-    """The formulas with their relations; ``seconds`` are those that measuring took."""
-    return {
-        "formulas": [_formula(each, cost) for each, cost in _with_costs(found)],
-        "seconds": found.seconds,
-        "runs": found.runs,
-        "failures": list(found.failures),
-        "study": found.study or None,
-    }
+class AtomJson(Struct, frozen=True):
+    """A relation of a formula with its evidence; ``unit`` is null of a ratio."""
+
+    text: str
+    verdict: Annotated[FormulaVerdict, Of("evidence.verdict")]
+    scale: Annotated[EstimateScale, Of("evidence.scale")]
+    unit: Annotated[str | None, Of(lambda atom: None if atom.evidence.scale is EstimateScale.RATIO else atom.unit)]
+    estimate: Annotated[float | None, Of("evidence.estimate")]
+    interval: Annotated[Interval | None, Of("evidence.interval")]
+    detectable: Annotated[float | None, Of("evidence.detectable")]
+    runs: Annotated[tuple[int, int], Of("evidence.runs")]
+    runs_needed: Annotated[int | None, Of("evidence.runs_needed")]
+    p_holds: Annotated[float, Of("evidence.p_holds")]
+    p_violated: Annotated[float, Of("evidence.p_violated")]
+    remembered: Annotated[int, Of("evidence.remembered")]
+    remark: Annotated[str, Of("evidence.remark")]
+
+
+class FormulaJson(Struct, frozen=True):
+    """A formula and its verdict: among all, and ``alone``; ``cost`` is null where nothing was measured."""
+
+    formula: Annotated[str, Of(lambda each: str(each.requirement.formula))]
+    name: Annotated[str, Of("requirement.name")]
+    file: Annotated[str, Of("requirement.place.file")]
+    line: Annotated[int, Of("requirement.place.line")]
+    verdict: FormulaVerdict
+    alone: Annotated[FormulaVerdict, Of("judged.verdict")]
+    p_holds: Annotated[float, Of("judged.p_holds")]
+    p_violated: Annotated[float, Of("judged.p_violated")]
+    cost: CostJson | None
+    atoms: list[AtomJson]
+
+
+class AssertionJson(Struct, frozen=True, tag_field="format", tag="hati-assert-1"):
+    """Formulas with their relations; ``seconds`` are those that measuring took."""
+
+    formulas: Annotated[
+        list[FormulaJson], Of(lambda found: [Joined(each, cost=cost) for each, cost in _with_costs(found)])
+    ]
+    seconds: float
+    runs: int
+    failures: list[str]
+    study: Annotated[str | None, Of(lambda found: found.study or None)]
 
 
 def _with_costs(found: Assured) -> Iterator[tuple[Answer, Cost | None]]:
     """None where nothing was measured."""
     return zip(found.answers, found.costs or (None,) * len(found.answers), strict=True)
-
-
-def _formula(each: Answer, cost: Cost | None) -> Plain:
-    place = each.requirement.place
-    return {
-        "formula": str(each.requirement.formula),
-        "name": each.requirement.name,
-        "file": place.file,
-        "line": place.line,
-        "verdict": each.verdict.value,
-        "alone": each.judged.verdict.value,
-        "p_holds": each.judged.p_holds,
-        "p_violated": each.judged.p_violated,
-        "cost": None if cost is None else cost_json(cost),
-        "atoms": [_atom(atom) for atom in each.atoms],
-    }
-
-
-def _atom(atom: Atom) -> Plain:
-    found = atom.evidence
-    return {
-        "text": atom.text,
-        "verdict": found.verdict.value,
-        "scale": found.scale.value,
-        "unit": None if found.scale is EstimateScale.RATIO else atom.unit,
-        "estimate": found.estimate if math.isfinite(found.estimate) else None,
-        "interval": None if found.interval is None else list(found.interval),
-        "detectable": found.detectable,
-        "runs": list(found.runs),
-        "runs_needed": found.runs_needed,
-        "p_holds": found.p_holds,
-        "p_violated": found.p_violated,
-        "remembered": found.remembered,
-        "remark": found.remark,
-    }
 
 
 def assertion_table(found: Assured, standard: Standard) -> Table:

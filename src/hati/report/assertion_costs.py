@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import UNSET, Struct, UnsetType
+
+from hati.core import Setting
 from hati.core.wording import counted
+from hati.report.promises import ConsequencesJson, consequences
+from hati.report.publishing import Of
 from hati.report.quantities import duration
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import Cost, ExpectedRuns
 
 _NAMES = ", also "
@@ -25,12 +31,13 @@ def expected_runs_table(methods: Sequence[ExpectedRuns]) -> Table:
     return Table("Methods", columns, rows, (_MEANT,))
 
 
-def expected_runs_json(methods: Sequence[ExpectedRuns]) -> list[Plain]:
-    """The same as plain values; ``seconds`` are those of the fewest runs."""
-    return [
-        {"methods": list(each.methods), "least": each.least, "most": each.most, "seconds": each.least_seconds}
-        for each in methods
-    ]
+class ExpectedRunsJson(Struct, frozen=True):
+    """How often a thing is run, by all its names; ``seconds`` are those of the fewest runs."""
+
+    methods: list[str]
+    least: int
+    most: int | None
+    seconds: Annotated[float | None, Of("least_seconds")]
 
 
 def _most(each: ExpectedRuns) -> Cell:
@@ -48,9 +55,26 @@ def cost_text(cost: Cost) -> str:
     return f"{counted(cost.runs, 'run')}{shared}, {duration(cost.seconds)}"
 
 
-def cost_json(cost: Cost) -> Plain:
-    """The same as plain values."""
-    return {"runs": cost.runs, "shared": cost.shared, "seconds": cost.seconds}
+class DryRunJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="hati-dry-run-1"):
+    """The tasks that would be run, their time, what follows from their design, and how often methods are run."""
+
+    reason: str
+    runs: Annotated[int, Of(lambda planned: len(planned.plan))]
+    seconds: float | None
+    design: Annotated[
+        ConsequencesJson | None,
+        Of(lambda planned: planned.choice and consequences(planned.choice, planned.options)),
+    ]
+    methods: list[ExpectedRunsJson] | UnsetType = UNSET
+    tasks: list[dict[str, Setting | None]]
+
+
+class CostJson(Struct, frozen=True):
+    """What a formula cost; shared runs are those of several formulas."""
+
+    runs: int
+    shared: int
+    seconds: float
 
 
 def sharing(costs: Sequence[Cost]) -> tuple[str, ...]:

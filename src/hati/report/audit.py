@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Struct
+
+from hati.core import Better
 from hati.knowledge import Entry
 from hati.report.document import Document
+from hati.report.harness import SampleJson
+from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, general, percent
-from hati.report.statistics import choice_json
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.statistics import ChoiceJson
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.stats import Proportion
-from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
-from hati.studies.comparison import AUTO, StatisticChoice
+from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions
+from hati.studies.comparison import AUTO, ChangeVerdict, StatisticChoice
 
 CONFIDENCE = 0.95
 _RIGHT = Align.RIGHT
@@ -112,43 +119,112 @@ def audit_table(found: Audit) -> Table:
     return Table("Benchmarks", columns, tuple(_row(row, one=one) for row in found.rows), notes)
 
 
-def audit_json(found: Audit) -> dict[str, Plain]:
-    """An audit under the names that programs rely on; every number unrounded."""
-    return {
-        "false_alarm_rate": found.false_alarms.estimate,
-        "interval": list(found.false_alarms.interval),
-        "confidence": CONFIDENCE,
-        "detectable_80": found.detectable,
-        "alpha": found.alpha,
-        "margin": found.margin,
-        "statistic": found.statistic,
-        "known_statistics": [
-            {"metric": metric, **choice_json(known.value), "source": known.source} for metric, known in _known(found)
-        ],
-        "seed": found.seed,
-        "splits": found.splits,
-        "comparisons": found.comparisons,
-        "slower": found.directions.slower,
-        "faster": found.directions.faster,
-        "one_sided_p_value": found.directions.p_value,
-        "any_alarm": _proportion(found.any_alarm),
-        "uncorrected": _proportion(found.uncorrected),
-        "same": _proportion(found.same),
-        "false_same": _proportion(found.false_same),
-        "clusters": None
-        if found.clusters is None
-        else {
-            **_proportion(found.clusters.alarms),
-            "misplaced": _proportion(found.clusters.misplaced),
-            "benchmarks": list(found.clusters.benchmarks),
-        },
-        "by_statistic": {str(each.statistic): each.detectable for each in found.by_statistic},
-        "recommended": [{"metric": each.metric, **choice_json(each.choice)} for each in found.recommended],
-        "in_time": _in_time(found.in_time),
-        "benchmarks": [_benchmark(row, found) for row in found.rows],
-        "left_out": [{"benchmark": one.benchmark, "runs": len(one.runs)} for one in found.left_out],
-        "warnings": list(found.warnings),
-    }
+class RateJson(Struct, frozen=True):
+    """A rate, and its 95 % interval."""
+
+    rate: Annotated[float, Of("estimate")]
+    interval: Interval
+
+
+class ClusterAlarmsJson(RateJson, frozen=True):
+    """How often clusters are found to change."""
+
+    rate: Annotated[float, Of("alarms.estimate")]
+    interval: Annotated[Interval, Of("alarms.interval")]
+    misplaced: RateJson
+    benchmarks: list[str]
+
+
+class InTimeJson(Struct, frozen=True):
+    """What comparisons of the earlier half of the runs with the later one say."""
+
+    order: Annotated[str, Of(lambda found: "started" if found.started else "file")]
+    false_alarm_rate: Annotated[float, Of("alarms.estimate")]
+    interval: Annotated[Interval, Of("alarms.interval")]
+    slower: int
+    faster: int
+    later_worse: Annotated[int, Of("direction.slower")]
+    later_better: Annotated[int, Of("direction.faster")]
+    direction_p_value: Annotated[float, Of("direction.p_value")]
+    p_value: float
+
+
+class MetricStatisticJson(ChoiceJson, frozen=True):
+    """A statistic of a metric."""
+
+    metric: str
+
+
+class KnownStatisticOfJson(MetricStatisticJson, frozen=True):
+    """A statistic that is known from earlier studies."""
+
+    source: str
+
+
+class LaterJson(Struct, frozen=True):
+    """The later half of the runs compared with the earlier one."""
+
+    verdict: Annotated[ChangeVerdict, Of("later")]
+    ratio: Annotated[float | None, Of("later_ratio")]
+
+
+class AuditedBenchmarkJson(SampleJson, frozen=True):
+    """How often comparisons of a benchmark with itself err."""
+
+    unit: Annotated[str, Of("sample.metric.unit")]
+    better: Annotated[Better, Of("sample.metric.better")]
+    runs: int
+    false_alarm_rate: Annotated[float, Of(lambda row: (row.slower + row.faster) / row.splits)]
+    slower: int
+    faster: int
+    same: int
+    false_same: int
+    detectable_80: Annotated[float | None, Of("detectable")]
+    later: Annotated[LaterJson, Of()]
+
+
+class TooFewRunsJson(Struct, frozen=True):
+    """A benchmark with too few runs."""
+
+    benchmark: str
+    runs: Annotated[int, Of(lambda sample: len(sample.runs))]
+
+
+class AuditJson(Struct, frozen=True, tag_field="format", tag="hati-audit-1"):
+    """How often comparisons of halves of the same runs err."""
+
+    false_alarm_rate: Annotated[float, Of("false_alarms.estimate")]
+    interval: Annotated[Interval, Of("false_alarms.interval")]
+    confidence: Annotated[float, Of(lambda _: CONFIDENCE)]
+    detectable_80: Annotated[float | None, Of("detectable")]
+    alpha: float
+    margin: float
+    statistic: str
+    known_statistics: Annotated[
+        list[KnownStatisticOfJson],
+        Of(lambda found: [Joined(known, known.value, metric=metric) for metric, known in _known(found)]),
+    ]
+    seed: int
+    splits: int
+    comparisons: int
+    slower: Annotated[int, Of("directions.slower")]
+    faster: Annotated[int, Of("directions.faster")]
+    one_sided_p_value: Annotated[float, Of("directions.p_value")]
+    any_alarm: RateJson
+    uncorrected: RateJson
+    same: RateJson
+    false_same: RateJson
+    clusters: ClusterAlarmsJson | None
+    by_statistic: Annotated[
+        dict[str, float | None], Of(lambda found: {each.statistic: each.detectable for each in found.by_statistic})
+    ]
+    recommended: Annotated[
+        list[MetricStatisticJson], Of(lambda found: [Joined(each, each.choice) for each in found.recommended])
+    ]
+    in_time: InTimeJson
+    benchmarks: Annotated[list[AuditedBenchmarkJson], Of(lambda found: [Joined(row, found) for row in found.rows])]
+    left_out: list[TooFewRunsJson]
+    warnings: list[str]
 
 
 def _row(row: AuditedBenchmark, *, one: bool) -> tuple[Cell, ...]:
@@ -164,46 +240,6 @@ def _row(row: AuditedBenchmark, *, one: bool) -> tuple[Cell, ...]:
         None if row.later_ratio is None else Shown(change(row.later_ratio - 1.0), row.later_ratio),
         row.later.value,
     )
-
-
-def _benchmark(row: AuditedBenchmark, found: Audit) -> Plain:
-    sample = row.sample
-    return {
-        "benchmark": sample.benchmark,
-        "configuration": dict(sample.configuration),
-        "workload": dict(sample.workload),
-        "metric": sample.metric.name,
-        "unit": sample.metric.unit,
-        "better": sample.metric.better.value,
-        "revision": sample.revision,
-        "machine": sample.machine,
-        "runs": row.runs,
-        "false_alarm_rate": (row.slower + row.faster) / found.splits,
-        "slower": row.slower,
-        "faster": row.faster,
-        "same": row.same,
-        "false_same": row.false_same,
-        "detectable_80": row.detectable,
-        "later": {"verdict": row.later.value, "ratio": row.later_ratio},
-    }
-
-
-def _in_time(found: InTime) -> Plain:
-    return {
-        "order": "started" if found.started else "file",
-        "false_alarm_rate": found.alarms.estimate,
-        "interval": list(found.alarms.interval),
-        "slower": found.slower,
-        "faster": found.faster,
-        "later_worse": found.direction.slower,
-        "later_better": found.direction.faster,
-        "direction_p_value": found.direction.p_value,
-        "p_value": found.p_value,
-    }
-
-
-def _proportion(found: Proportion) -> dict[str, Plain]:
-    return {"rate": found.estimate, "interval": list(found.interval)}
 
 
 def _rate(found: Proportion) -> str:

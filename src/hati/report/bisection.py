@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Struct
+
 from hati.core.wording import counted
 from hati.report.document import Document
-from hati.report.gate import revision_json
+from hati.report.gate import RevisionJson
+from hati.report.publishing import Interval, Of
 from hati.report.quantities import change, change_number, duration, percent
-from hati.report.table import Align, Column, Plain, Shown, Table
-from hati.studies.bisection import BisectionConclusion, Culprit
+from hati.report.table import Align, Column, Shown, Table
+from hati.studies.bisection import BisectionConclusion
 
 
-def bisection_json(found: BisectionConclusion) -> Plain:
-    """An object: the commits with their share of the change, and what finding them cost."""
-    return {
-        "commits": [_culprit_json(culprit) for culprit in found.culprits],
-        "good": revision_json(found.good),
-        "bad": revision_json(found.bad),
-        "benchmark": found.benchmark,
-        "metric": found.metric.name,
-        "ratio": found.ratio,
-        "interval": None if found.interval is None else list(found.interval),
-        "margin": found.margin,
-        "same": found.same,
-        "open": [[first.id, last.id] for first, last in found.open_ranges],
-        "skipped": [revision.id for revision in found.skipped],
-        "probes": found.probes,
-        "runs": found.runs,
-        "failed": found.failed,
-        "seconds": found.seconds,
-        "study": found.study,
-    }
+class CulpritJson(Struct, frozen=True):
+    """A commit with its part of the change; ``candidates`` where it is one of several."""
+
+    revision: Annotated[str, Of(lambda culprit: culprit.revisions[-1].id)]
+    title: Annotated[str, Of(lambda culprit: culprit.revisions[-1].title)]
+    candidates: Annotated[list[str], Of(lambda culprit: [each.id for each in culprit.revisions])]
+    ratio: float
+    interval: Interval | None
+    confidence: float
 
 
-def _culprit_json(culprit: Culprit) -> Plain:
-    return {
-        "revision": culprit.revisions[-1].id,
-        "title": culprit.revisions[-1].title,
-        "candidates": [revision.id for revision in culprit.revisions],
-        "ratio": culprit.ratio,
-        "interval": None if culprit.interval is None else list(culprit.interval),
-        "confidence": culprit.confidence,
-    }
+class BisectionJson(Struct, frozen=True, tag_field="format", tag="hati-bisect-1"):
+    """The commits that changed a metric, and what finding them cost."""
+
+    commits: Annotated[list[CulpritJson], Of("culprits")]
+    good: RevisionJson
+    bad: RevisionJson
+    benchmark: str
+    metric: Annotated[str, Of("metric.name")]
+    ratio: float | None
+    interval: Interval | None
+    margin: float
+    same: bool
+    open: Annotated[list[list[str]], Of(lambda found: [[each.id for each in ends] for ends in found.open_ranges])]
+    skipped: Annotated[list[str], Of(lambda found: [each.id for each in found.skipped])]
+    probes: int
+    runs: int
+    failed: int
+    seconds: float
+    study: str
 
 
 def bisection_table(found: BisectionConclusion) -> Table:

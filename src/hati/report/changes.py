@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import Struct
+
+from hati.report.publishing import Interval, Of
 from hati.report.quantities import change, change_number
-from hati.report.table import Plain, Shown
+from hati.report.table import Shown
 from hati.studies.comparison import Change, ChangeVerdict, Comparison
 
 _TINY_P = 1e-4
@@ -14,18 +18,17 @@ WITH_POWER = "with 80 % probability, if the estimate and the noise hold"
 """How sure a number of runs that would decide is."""
 
 
-def change_json(found: Change) -> dict[str, Plain]:
-    """Its verdict and evidence; every number unrounded."""
-    return {
-        "verdict": found.verdict.value,
-        "estimate": None if found.ratio is None else found.ratio - 1.0,
-        "ratio": found.ratio,
-        "interval": None if found.interval is None else list(found.interval),
-        "p_value": found.p_value,
-        "q_value": found.q_value,
-        "detectable": found.detectable,
-        "runs_needed": found.runs_needed,
-    }
+class ChangeJson(Struct, frozen=True):
+    """A change: its verdict and evidence; ``estimate`` is a fraction, ``ratio`` after over before."""
+
+    verdict: Annotated[ChangeVerdict, Of("change.verdict")]
+    estimate: Annotated[float | None, Of(lambda of: None if of.change.ratio is None else of.change.ratio - 1.0)]
+    ratio: Annotated[float | None, Of("change.ratio")]
+    interval: Annotated[Interval | None, Of("change.interval")]
+    p_value: Annotated[float | None, Of("change.p_value")]
+    q_value: Annotated[float | None, Of("change.q_value")]
+    detectable: Annotated[float | None, Of("change.detectable")]
+    runs_needed: Annotated[int | None, Of("change.runs_needed")]
 
 
 def change_text(found: Change) -> Shown:

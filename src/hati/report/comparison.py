@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from hati.core import replace
+from msgspec import UNSET, Struct, UnsetType
+
+from hati.core import Better, Configuration, Workload, replace
 from hati.core.wording import listed
-from hati.report.changes import WITH_POWER, change_json, change_text, interval_text, p_text, verdict_text
+from hati.report.changes import WITH_POWER, ChangeJson, change_text, interval_text, p_text, verdict_text
+from hati.report.publishing import Joined, Of
 from hati.report.quantities import change, general, percent, quantity
-from hati.report.statistics import statistic_json, statistic_name, statistic_notes, statistics_text
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.statistics import ChoiceJson, chosen, statistic_name, statistic_notes, statistics_text
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.report.within_process import (
-    within_process_json,
+    WithinProcessJson,
     within_process_notes,
     within_process_sentence,
     within_process_verdict,
@@ -26,6 +30,7 @@ from hati.studies.comparison import (
     Comparisons,
     IntervalMethod,
     Side,
+    WarmUp,
 )
 
 
@@ -39,21 +44,23 @@ def comparison_name(row: Comparison) -> str:
     return f"{benchmark_name(row)} {row.metric.name}"
 
 
-def cluster_json(part: ClusterChange) -> Plain:
-    """One cluster; every number unrounded."""
-    return {
-        **change_json(part.change),
-        "before": part.before.centre,
-        "after": part.after.centre,
-        "runs": [part.before.runs, part.after.runs],
-        "share": {
-            "before": part.before.share,
-            "after": part.after.share,
-            "p_value": part.share_p_value,
-            "q_value": part.share_q_value,
-            "moved": part.share_moved,
-        },
-    }
+class ShareJson(Struct, frozen=True):
+    """A cluster's mean fraction of a run's observations, before and after."""
+
+    before: Annotated[float, Of("before.share")]
+    after: Annotated[float, Of("after.share")]
+    p_value: Annotated[float | None, Of("share_p_value")]
+    q_value: Annotated[float | None, Of("share_q_value")]
+    moved: Annotated[bool, Of("share_moved")]
+
+
+class ClusterJson(ChangeJson, frozen=True):
+    """One cluster of observations: its centre in both samples, and the runs that have it."""
+
+    before: Annotated[float | None, Of("before.centre")]
+    after: Annotated[float | None, Of("after.centre")]
+    runs: Annotated[tuple[int, int], Of(lambda part: (part.before.runs, part.after.runs))]
+    share: Annotated[ShareJson, Of()]
 
 
 def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
@@ -108,15 +115,21 @@ _NORMAL = 0.05
 _SHORT = {"Kolmogorov-Smirnov": "K-S", "Kruskal-Wallis": "K-W"}
 
 
-def test_json(one: TwoSampleTest) -> Plain:
-    """One test; null where it is not defined."""
-    return {
-        "test": one.name,
-        "transformed": one.transformed,
-        "statistic": one.statistic,
-        "p_value": one.p_value,
-        "normality": None if one.normality is None else dict(zip(("before", "after"), one.normality, strict=True)),
-    }
+class NormalityJson(Struct, frozen=True):
+    """The p-values of Shapiro and Wilk's test of both samples."""
+
+    before: Annotated[float | None, Of(lambda pair: pair[0])]
+    after: Annotated[float | None, Of(lambda pair: pair[1])]
+
+
+class TestJson(Struct, frozen=True):
+    """One test of run medians; null where it is not defined."""
+
+    test: Annotated[str, Of("name")]
+    transformed: str
+    statistic: float | None
+    p_value: float | None
+    normality: NormalityJson | None
 
 
 def median_tests_table(found: Comparisons) -> Table:
@@ -149,47 +162,55 @@ _P = "p"
 _UNSTEADY, _ONE_SIDED = "not steady", "one-sided warm-up"
 
 
-def comparisons_json(found: Comparisons) -> list[Plain]:
-    """An object for each comparison; every number unrounded."""
-    return [_json(row, found) for row in found.rows]
+class SideJson(Struct, frozen=True):
+    """One of two samples: its mean, the half-width of the mean's interval as a fraction, and its runs."""
+
+    mean: float
+    spread: float | None
+    runs: int
+    revision: str
+    machine: str
+    disturbed: int
 
 
-def _json(row: Comparison, found: Comparisons) -> Plain:
-    return {
-        "benchmark": row.benchmark,
-        "configuration": dict(row.configuration),
-        "workload": dict(row.workload),
-        "metric": row.metric.name,
-        "unit": row.metric.unit,
-        "better": row.metric.better.value,
-        **change_json(row.change),
-        "before": _side_json(row.before),
-        "after": _side_json(row.after),
-        "alpha": found.alpha,
-        "margin": found.margin,
-        **statistic_json(row, found.statistic),
-        "interval_method": found.intervals.value,
-        "seed": found.seed,
-        "clusters": [cluster_json(part) for part in row.clusters],
-        "within_process": within_process_json(row),
-        **({"tests": [test_json(one) for one in row.tests]} if row.tests else {}),
-    }
+class WarmedSideJson(SideJson, frozen=True):
+    """One of two samples, with what was left out of it as warm-up."""
+
+    warm_up: WarmUp
 
 
-def _side_json(side: Side) -> Plain:
-    return {
-        "mean": side.mean,
-        "spread": side.spread,
-        "runs": side.runs,
-        "revision": side.revision,
-        "machine": side.machine,
-        "disturbed": side.disturbed,
-        "warm_up": {
-            "runs": side.warm_up.found,
-            "observations": side.warm_up.left_out,
-            "unsteady": list(side.warm_up.unsteady),
-        },
-    }
+class ComparedJson(ChangeJson, frozen=True):
+    """Fields of all comparisons of two samples; ``statistic_choice`` is null where the statistic was asked for."""
+
+    benchmark: str
+    configuration: Configuration
+    workload: Workload
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
+    alpha: float
+    margin: float
+    statistic: Annotated[str, Of(lambda row: str((chosen(row) or row).statistic))]
+    statistic_choice: Annotated[ChoiceJson | None, Of(chosen)]
+    of_tail: Annotated[bool, Of(lambda row: chosen(row) is not None and row.change.of_tail)]
+    clusters: list[ClusterJson]
+
+
+class ComparisonJson(ComparedJson, frozen=True, kw_only=True):
+    """A comparison of a benchmark, metric, configuration and workload."""
+
+    before: WarmedSideJson
+    after: WarmedSideJson
+    interval_method: Annotated[str, Of("intervals")]
+    seed: int | None
+    within_process: WithinProcessJson | None
+    tests: Annotated[list[TestJson] | UnsetType, Of(lambda row: row.tests or None)] = UNSET
+
+
+class ComparisonsJson(Struct, frozen=True, tag_field="format", tag="hati-compare-files-1"):
+    """A comparison of files of samples."""
+
+    comparisons: Annotated[list[ComparisonJson], Of(lambda found: [Joined(row, found) for row in found.rows])]
 
 
 def comparison_table(found: Comparisons) -> Table:

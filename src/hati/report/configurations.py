@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from hati.core import Configuration, Outcome, Run, canonical_json, setting_text
 from hati.core.wording import counted
 from hati.report.table import Cell, Column, Table
 from hati.space import Diagnosis, Space
+
+
+class SpaceSizeJson(Struct, frozen=True, tag_field="format", tag="hati-space-count-1"):
+    """The number of valid configurations."""
+
+    configurations: int
 
 
 def configurations_table(options: Sequence[str], configurations: Iterable[Configuration]) -> Table:

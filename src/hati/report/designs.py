@@ -2,12 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
+from msgspec import UNSET, Struct, UnsetType
+
+from hati.core import Configuration, Setting
 from hati.core.wording import listed
-from hati.design import Blocks, Design, LevelDesign, Separation, describe, level_properties, properties, shortest_words
+from hati.design import (
+    DESIGN_FORMAT,
+    LEVEL_FORMAT,
+    Blocks,
+    Criterion,
+    Design,
+    DesignDescription,
+    LevelDesign,
+    Separation,
+    describe,
+    level_properties,
+    properties,
+    shortest_words,
+)
+from hati.report.publishing import Of
 from hati.report.screening_words import roman
 from hati.report.table import Align, Cell, Column, Table
+
+
+class EstimabilityJson(Struct, frozen=True):
+    """What runs can estimate: the number of parameters, and the effects that no other up to the order hides."""
+
+    runs: int
+    parameters: Annotated[int, Of("rank")]
+    estimable: Annotated[list[list[str]], Of("effects")]
+
+
+class SeparationJson(Struct, frozen=True):
+    """What added runs separate."""
+
+    order: Annotated[int, Of("after.order")]
+    before: EstimabilityJson
+    after: EstimabilityJson
+    separated: list[list[str]]
+
+
+class BlocksJson(Struct, frozen=True):
+    """The blocks of a design: their number, generators, the block of each run, and the effects that they hide."""
+
+    number: int
+    generators: list[str]
+    of_runs: list[int]
+    confounded: list[list[str]]
+    lost: list[list[str]]
+
+
+class DesignJson(DesignDescription, frozen=True, kw_only=True, tag_field="format", tag=DESIGN_FORMAT):
+    """A two-level design, with what was added to it, and its blocks."""
+
+    separation: SeparationJson | UnsetType = UNSET
+    blocks: BlocksJson | UnsetType = UNSET
+
+
+class LevelDesignJson(Struct, frozen=True, tag_field="format", tag=LEVEL_FORMAT):
+    """An orthogonal array: the positions of settings from 0, and what they say."""
+
+    kind: str
+    factors: Annotated[list[str], Of("names")]
+    sizes: list[int]
+    levels: list[list[int]]
+    runs: int
+    distinct: int
+    strength: int
+    unbalanced: list[str]
+    correlated: list[tuple[str, str]]
+    d_efficiency: float
+    settings: dict[str, list[Setting]]
+
+
+class OptimalDesignJson(Struct, frozen=True, tag_field="format", tag="hati-optimal-design-1"):
+    """An optimal design: the value of its criterion, what it estimates and how well, and its runs."""
+
+    criterion: Criterion
+    value: float
+    d_efficiency: float
+    parameters: int
+    terms: list[str]
+    potential: list[str]
+    reduced: list[str]
+    dropped: list[str]
+    largest_standard_error: float
+    standard_errors: dict[str, float]
+    seconds: float
+    augmented: Annotated[int, Of("fixed")]
+    runs: list[Configuration]
+
 
 _MOST_ROWS = 128
 _MOST_NAMED = 12
@@ -34,9 +121,9 @@ def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
         for name, good in (("balanced", known.balanced), ("orthogonal", known.orthogonal), ("regular", known.regular))
         if not good
     ]
-    pattern = ", ".join(f"A{length} = {_count(count)}" for length, count in _items(told["word_length_pattern"]))
-    clear = _list(told["clear_interactions"])
-    shortest = _list(told["words"])[: len(shortest_words(design))]
+    pattern = ", ".join(f"A{length} = {_count(count)}" for length, count in told.word_length_pattern.items())
+    clear = told.clear_interactions
+    shortest = told.words[: len(shortest_words(design))]
     notes = [
         f"{known.factors} factors in {known.runs:,} runs; resolution {resolution}.",
         *((f"Not {' and not '.join(flaws)}.",) if flaws else ()),
@@ -44,35 +131,27 @@ def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
         *((f"Shortest words: {_some(shortest)}.",) if shortest else ()),
         f"Clear two-factor interactions: {len(clear)}{f' ({_some(clear)})' if clear else ''}.",
     ]
-    largest = _largest_part(told["partial_aliases"], set(design.factors))
+    largest = _largest_part(told.partial_aliases, set(design.factors))
     notes += (
         [f"Main effects are aliased in part with two-factor interactions, by at most {largest:.2g}."] if largest else []
     )
-    aliases = {effect: _list(others) for effect, others in _items(told["aliases"]) if effect in design.factors}
+    aliases = {effect: others for effect, others in told.aliases.items() if effect in design.factors}
     notes += [f"{effect} = {_some(others, ' = ')}" for effect, others in aliases.items() if others]
     return tuple(notes)
 
 
-def _count(count: object) -> str:
+def _count(count: int | float) -> str:
     return f"{count:.2f}" if isinstance(count, float) else str(count)
 
 
-def _largest_part(told: object, mains: set[str]) -> float:
-    parts = [pair for _, partial in _items(told) for pair in _items(partial) if pair[0] not in mains]
-    return max((abs(part) for _, part in parts if isinstance(part, float)), default=0.0)
+def _largest_part(told: Mapping[str, Mapping[str, float]], mains: set[str]) -> float:
+    parts = (part for partial in told.values() for name, part in partial.items() if name not in mains)
+    return max(map(abs, parts), default=0.0)
 
 
 def _some(names: list[str], between: str = ", ") -> str:
     rest = len(names) - _MOST_NAMED
     return between.join(names[:_MOST_NAMED]) + (f"{between}{rest:,} more" if rest > 0 else "")
-
-
-def _items(value: object) -> list[tuple[str, object]]:
-    return list(value.items()) if isinstance(value, dict) else []
-
-
-def _list(value: object) -> list[str]:
-    return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
 _MOST_LEVEL_ROWS = 144

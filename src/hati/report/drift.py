@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-from hati.core import setting_text
+from typing import Annotated
+
+from msgspec import Struct
+
+from hati.core import Setting, setting_text
 from hati.core.wording import counted
 from hati.report.changes import p_text
 from hati.report.document import Document
+from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, general, percent
-from hati.report.table import Align, Column, Plain, Shown, Table
+from hati.report.table import Align, Column, Shown, Table
 from hati.studies.effect_drift import EffectDrift, OptionDrift
 
 
-def drift_json(found: EffectDrift) -> list[Plain]:
-    """An object for each option, the most surely changed first."""
-    return [_json(one, found) for one in found.options]
+class OptionDriftJson(Struct, frozen=True):
+    """The effect of an option at both revisions, as fractions."""
+
+    options: Annotated[list[str], Of(lambda one: [one.option])]
+    settings: tuple[Setting, Setting]
+    before: float
+    after: float
+    difference: float
+    difference_interval: Interval
+    ratio: float | None
+    interval: Interval | None
+    p_value: float
+    changed: bool
+    alpha: float
+    benchmark: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    revisions: Annotated[tuple[str, str], Of(lambda one: (one.reference.id, one.revision.id))]
+    rounds: int
+    study: str
 
 
-def _json(one: OptionDrift, found: EffectDrift) -> Plain:
-    return {
-        "options": [one.option],
-        "settings": list(one.settings),
-        "before": one.before,
-        "after": one.after,
-        "difference": one.difference,
-        "difference_interval": list(one.difference_interval),
-        "ratio": one.ratio,
-        "interval": None if one.interval is None else list(one.interval),
-        "p_value": one.p_value,
-        "changed": one.changed,
-        "alpha": found.alpha,
-        "benchmark": found.benchmark,
-        "metric": found.metric.name,
-        "unit": found.metric.unit,
-        "revisions": [found.reference.id, found.revision.id],
-        "rounds": found.rounds,
-        "study": found.study,
-    }
+class DriftJson(Struct, frozen=True, tag_field="format", tag="hati-compare-effects-1"):
+    """The effects of options at two revisions, the most significant change first."""
+
+    effects: Annotated[list[OptionDriftJson], Of(lambda found: [Joined(one, found) for one in found.options])]
 
 
 def drift_table(found: EffectDrift) -> Table:

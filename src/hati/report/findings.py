@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from hati.core import Event, EventKind, Finding, FindingState, SeriesKey, Size
+from msgspec import Struct
+
+from hati.core import EventKind, Finding, FindingState
+from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, change_number
-from hati.report.table import Align, Column, Plain, Table
+from hati.report.table import Align, Column, Table
 from hati.studies.findings import Report
 
 _SHORT = 12
@@ -17,48 +21,55 @@ _WORDS = {
 }
 
 
-def finding_json(found: Finding) -> dict[str, Plain]:
+class SizeJson(Struct, frozen=True):
+    """How large a finding is in one series."""
+
+    benchmark: str
+    metric: str
+    stratum: str
+    workload: str
+    machine: str
+    ratio: float
+    interval: Annotated[Interval, Of(lambda of: (of.low, of.high))]
+
+
+class EventJson(Struct, frozen=True):
+    """What happened to a finding."""
+
+    what: EventKind
+    at: Annotated[str, Of(lambda event: event.at.isoformat())]
+    study: str
+    revision: str
+    author: str
+    reason: str
+
+
+class FindingJson(Struct, frozen=True):
     """What a finding is, with all that happened to it."""
-    return {
-        "id": found.id,
-        "kind": "regression" if found.worse else "improvement",
-        "state": found.state.value,
-        "reference": found.reference,
-        "revision": found.revision,
-        "since": found.since.isoformat(),
-        "sizes": [_size_json(spot, size) for spot, size in sorted(found.sizes.items())],
-        "author": found.author,
-        "reason": found.reason,
-        "events": [_event_json(event) for event in found.events],
-    }
+
+    id: str
+    kind: Annotated[str, Of(lambda found: "regression" if found.worse else "improvement")]
+    state: FindingState
+    reference: str
+    revision: str
+    since: Annotated[str, Of(lambda found: found.since.isoformat())]
+    sizes: Annotated[list[SizeJson], Of(lambda of: [Joined(spot, size) for spot, size in sorted(of.sizes.items())])]
+    author: str
+    reason: str
+    events: list[EventJson]
 
 
-def report_json(told: Report) -> dict[str, Plain]:
-    """A finding as a gate tells it."""
-    return {**finding_json(told.finding), "news": told.news, "fails": told.fails}
+class ReportJson(FindingJson, frozen=True):
+    """A finding as a check reports it."""
+
+    news: bool
+    fails: bool
 
 
-def _size_json(spot: SeriesKey, size: Size) -> Plain:
-    return {
-        "benchmark": spot.benchmark,
-        "metric": spot.metric,
-        "stratum": spot.stratum,
-        "workload": spot.workload,
-        "machine": spot.machine,
-        "ratio": size.ratio,
-        "interval": [size.low, size.high],
-    }
+class FindingsJson(Struct, frozen=True, tag_field="format", tag="hati-findings-1"):
+    """The findings of a store."""
 
-
-def _event_json(event: Event) -> Plain:
-    return {
-        "what": event.what.value,
-        "at": event.at.isoformat(),
-        "study": event.study,
-        "revision": event.revision,
-        "author": event.author,
-        "reason": event.reason,
-    }
+    findings: list[FindingJson]
 
 
 def findings_table(found: Sequence[Finding]) -> Table:

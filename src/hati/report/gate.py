@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
-from msgspec.structs import asdict
+from msgspec import UNSET, Struct, UnsetType
 
-from hati.core import Revision, setting_text
+from hati.core import Configuration, RevisionKind, Setting, setting_text
 from hati.core.wording import counted
-from hati.report.changes import WITH_POWER, change_json, p_text, verdict_text
-from hati.report.findings import report_json, report_sentence
-from hati.report.known import coverage_json, coverage_notes, partial_coverage
+from hati.report.changes import WITH_POWER, p_text, verdict_text
+from hati.report.comparison import ComparedJson, SideJson
+from hati.report.findings import ReportJson, report_sentence
+from hati.report.known import CoverageJson, coverage_notes, partial_coverage
+from hati.report.publishing import Interval, Joined, Of, RunsJson, Settings
 from hati.report.quantities import change, change_number, percent, quantity
-from hati.report.statistics import statistic_json, statistic_notes
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
-from hati.studies.comparison import ChangeVerdict, Comparison, Side
+from hati.report.recalibration import RecalibrationJson
+from hati.report.statistics import statistic_notes
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.findings import Ruling
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
 
@@ -110,91 +114,94 @@ def _because(found: GateConclusion, row: Comparison) -> str:
     return f", most where {where}" + ("" if row.configuration else f" ({change(most.ratio - 1.0)})")
 
 
-def gate_json(ruling: Ruling) -> dict[str, Plain]:
-    """The verdict, both revisions, a row for each benchmark and metric, strata, and the options that carry a change.
+class RevisionJson(Struct, frozen=True):
+    """What a revision is and is called."""
+
+    id: str
+    kind: RevisionKind
+    name: str
+    title: str
+
+
+class CheckedJson(ComparedJson, frozen=True):
+    """A comparison of both revisions; ``known`` is the finding that has the change already."""
+
+    before: SideJson
+    after: SideJson
+    known: str | None
+
+
+class CheckedStratumJson(CheckedJson, frozen=True):
+    """The same of the configurations that have these settings."""
+
+    stratum: Annotated[Configuration, Of("stratum")]
+
+
+class AffectedOptionJson(Struct, frozen=True):
+    """An option's setting on which a change depends."""
+
+    benchmark: str
+    metric: str
+    option: str
+    setting: Setting
+    ratio: float
+    interval: Interval
+    p_value: float
+    where: Settings
+
+
+class BrokenJson(Struct, frozen=True):
+    """A configuration that could not be measured; ``alone``: at this revision only."""
+
+    benchmark: str
+    configuration: Configuration
+    revision: Annotated[str, Of("revision.id")]
+    why: str
+    alone: bool
+
+
+class RoundsJson(Struct, frozen=True):
+    """Rounds that explored, and that confirmed."""
+
+    explored: int
+    confirmed: int
+
+
+class GateJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="hati-check-1"):
+    """A check of a revision against a reference.
 
     ``verdict`` is that of the measurement; ``fails`` says whether it stops the change, in view of what is known.
     """
-    found = ruling.gate
-    return {
-        "verdict": found.verdict.value,
-        "fails": ruling.fails,
-        "reference": revision_json(found.reference),
-        "revision": revision_json(found.revision),
-        "benchmarks": [_row_json(row, ruling) for row in found.rows],
-        "strata": [{"stratum": dict(each.stratum), **_row_json(each.comparison, ruling)} for each in found.strata],
-        "options": [_affected_json(carrier) for carrier in found.affected_options],
-        "findings": [report_json(one) for one in ruling.reports],
-        "broken": [_broken_json(each) for each in found.broken],
-        "unconfirmed": list(found.unconfirmed),
-        "suspected": list(found.suspected),
-        "rounds": {"explored": found.explored, "confirmed": found.confirmed},
-        "runs": {"done": found.done, "failed": found.failed},
-        "seconds": found.seconds,
-        "study": found.study,
-        "warnings": list(found.warnings),
-        "coverage": coverage_json(found.coverage),
-        "warm_up": [asdict(cut) for cut in found.warm_ups],
-    }
+
+    verdict: Annotated[ChangeVerdict, Of("gate.verdict")]
+    fails: bool
+    reference: Annotated[RevisionJson, Of("gate.reference")]
+    revision: Annotated[RevisionJson, Of("gate.revision")]
+    benchmarks: Annotated[list[CheckedJson], Of(lambda ruling: [_row(row, ruling) for row in ruling.gate.rows])]
+    strata: Annotated[
+        list[CheckedStratumJson],
+        Of(lambda ruling: [Joined(_row(each.comparison, ruling), each) for each in ruling.gate.strata]),
+    ]
+    options: Annotated[list[AffectedOptionJson], Of("gate.affected_options")]
+    findings: Annotated[list[ReportJson], Of(lambda ruling: [Joined(each.finding, each) for each in ruling.reports])]
+    broken: Annotated[list[BrokenJson], Of("gate.broken")]
+    unconfirmed: Annotated[list[str], Of("gate.unconfirmed")]
+    suspected: Annotated[list[str], Of("gate.suspected")]
+    rounds: Annotated[RoundsJson, Of("gate")]
+    runs: Annotated[RunsJson, Of("gate")]
+    seconds: Annotated[float, Of("gate.seconds")]
+    study: Annotated[str, Of("gate.study")]
+    warnings: Annotated[list[str], Of("gate.warnings")]
+    coverage: Annotated[list[CoverageJson], Of("gate.coverage")]
+    warm_up: Annotated[list[WarmUpCut], Of("gate.warm_ups")]
+    recalibration: Annotated[
+        RecalibrationJson | UnsetType, Of(lambda ruling: getattr(ruling, "recalibration", None))
+    ] = UNSET
 
 
-def revision_json(revision: Revision) -> dict[str, Plain]:
-    """What a revision is and is called."""
-    return {"id": revision.id, "kind": revision.kind.value, "name": revision.name, "title": revision.title}
-
-
-def _row_json(row: Comparison, ruling: Ruling) -> dict[str, Plain]:
-    question, known = ruling.gate.question, ruling.known(row)
-    return {
-        "benchmark": row.benchmark,
-        "configuration": dict(row.configuration),
-        "workload": dict(row.workload),
-        "metric": row.metric.name,
-        "unit": row.metric.unit,
-        "better": row.metric.better.value,
-        **change_json(row.change),
-        "before": _side_json(row.before),
-        "after": _side_json(row.after),
-        "alpha": question.alpha,
-        "margin": question.margin,
-        **statistic_json(row, str(question.statistic)),
-        "clusters": [],
-        "known": None if known is None else known.id,
-    }
-
-
-def _side_json(side: Side) -> Plain:
-    return {
-        "mean": side.mean,
-        "spread": side.spread,
-        "runs": side.runs,
-        "revision": side.revision,
-        "machine": side.machine,
-        "disturbed": side.disturbed,
-    }
-
-
-def _affected_json(carrier: AffectedOption) -> Plain:
-    return {
-        "benchmark": carrier.benchmark,
-        "metric": carrier.metric,
-        "option": carrier.option,
-        "setting": carrier.setting,
-        "ratio": carrier.ratio,
-        "interval": list(carrier.interval),
-        "p_value": carrier.p_value,
-        "where": dict(carrier.where),
-    }
-
-
-def _broken_json(each: Broken) -> Plain:
-    return {
-        "benchmark": each.benchmark,
-        "configuration": dict(each.configuration),
-        "revision": each.revision.id,
-        "why": each.why,
-        "alone": each.alone,
-    }
+def _row(row: Comparison, ruling: Ruling) -> Joined:
+    known = ruling.known(row)
+    return Joined(row, ruling.gate.question, clusters=(), known=known and known.id)
 
 
 def gate_tables(ruling: Ruling) -> list[Table]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
-from hati.core import Sample
+from msgspec import Struct
+
+from hati.core import Configuration, Observations, Sample, Workload
 from hati.harness import Aim, Allocation, QuantilePrecision, RunPlan, State, SteadyRun, SufficientRun
+from hati.report.publishing import Joined, Of, publish
 from hati.report.quantities import duration, general, percent, quantity
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 
 _RIGHT = Align.RIGHT
 _INDEPENDENT = (
@@ -17,24 +21,40 @@ _INDEPENDENT = (
 )
 
 
-def steady_json(found: Sequence[SteadyRun]) -> list[Plain]:
-    """An object for each run."""
-    return [
-        {
-            **_of(one.sample),
-            "unit": one.sample.metric.unit,
-            "run": one.run,
-            "observations": int(one.sample.runs[one.run].observations.values.size),
-            "warmup": one.sample.runs[one.run].observations.warmup,
-            "state": one.found.state.value,
-            "start": one.found.start,
-            "level": one.found.level,
-            "error": one.found.error,
-            "disturbed": one.found.disturbed,
-            "reason": one.found.reason,
-        }
-        for one in found
-    ]
+class SampleJson(Struct, frozen=True):
+    """Fields of what is found of a sample."""
+
+    benchmark: Annotated[str, Of("sample.benchmark")]
+    configuration: Annotated[Configuration, Of("sample.configuration")]
+    workload: Annotated[Workload, Of("sample.workload")]
+    metric: Annotated[str, Of("sample.metric.name")]
+    revision: Annotated[str, Of("sample.revision")]
+    machine: Annotated[str, Of("sample.machine")]
+
+
+class SteadyRunJson(SampleJson, frozen=True):
+    """Whether a run reaches a steady state, from which observation on, and at which level."""
+
+    unit: Annotated[str, Of("sample.metric.unit")]
+    run: int
+    observations: Annotated[int, Of(lambda one: _observed(one).values.size)]
+    warmup: Annotated[int, Of(lambda one: _observed(one).warmup)]
+    state: Annotated[State, Of("found.state")]
+    start: Annotated[int | None, Of("found.start")]
+    level: Annotated[float | None, Of("found.level")]
+    error: Annotated[float | None, Of("found.error")]
+    disturbed: Annotated[float | None, Of("found.disturbed")]
+    reason: Annotated[str, Of("found.reason")]
+
+
+class SteadyJson(Struct, frozen=True, tag_field="format", tag="hati-harness-steady-1"):
+    """The steady states of runs."""
+
+    runs: list[SteadyRunJson]
+
+
+def _observed(one: SteadyRun) -> Observations:
+    return one.sample.runs[one.run].observations
 
 
 def steady_table(found: Sequence[SteadyRun], tolerance: float) -> Table:
@@ -57,27 +77,26 @@ def steady_table(found: Sequence[SteadyRun], tolerance: float) -> Table:
     return Table("Steady state", columns, rows, tuple(notes))
 
 
-def observations_json(wanted: QuantilePrecision, found: Sequence[SufficientRun]) -> dict[str, Plain]:
-    """What is wanted, what that takes, and what each run has."""
-    return {
-        "quantile": wanted.quantile,
-        "precision": wanted.precision,
-        "confidence": wanted.confidence,
-        "observations": wanted.observations,
-        "assumes": "independent, identically distributed observations",
-        "runs": [
-            {
-                **_of(one.sample),
-                "run": one.run,
-                "observations": one.found.observations,
-                "effective": one.found.effective,
-                "precision": one.found.precision,
-                "needed": one.found.needed,
-                "enough": one.found.enough,
-            }
-            for one in found
-        ],
-    }
+class SufficientRunJson(SampleJson, frozen=True):
+    """What the observations of a run are worth."""
+
+    run: int
+    observations: Annotated[int, Of("found.observations")]
+    effective: Annotated[float, Of("found.effective")]
+    precision: Annotated[float, Of("found.precision")]
+    needed: Annotated[int, Of("found.needed")]
+    enough: Annotated[bool, Of("found.enough")]
+
+
+class ObservationsJson(Struct, frozen=True, tag_field="format", tag="hati-harness-observations-1"):
+    """The precision that is wanted of a quantile, the observations that it takes, and those of each run."""
+
+    quantile: float
+    precision: float
+    confidence: float
+    observations: int
+    assumes: Annotated[str, Of(lambda _: "independent, identically distributed observations")]
+    runs: list[SufficientRunJson]
 
 
 def observations_table(wanted: QuantilePrecision, found: Sequence[SufficientRun]) -> Table:
@@ -122,42 +141,48 @@ def observations_table(wanted: QuantilePrecision, found: Sequence[SufficientRun]
     )
 
 
-def plans_json(plans: Sequence[RunPlan], aim: Aim) -> list[Plain]:
-    """An object for each sample; costs in seconds, variances as fractions of the mean, squared."""
-    return [_plan_json(plan, aim) for plan in plans]
+class RunPlanJson(SampleJson, frozen=True):
+    """What a sample varies by, and the runs that find a change.
+
+    Costs are in seconds, variances in the square of the unit, relative ones fractions of the mean.
+    """
+
+    unit: Annotated[str, Of("sample.metric.unit")]
+    runs: Annotated[int, Of(lambda plan: len(plan.sample.runs))]
+    mean: Annotated[float | None, Of(lambda plan: plan.variance and plan.variance.mean)]
+    variance_within: Annotated[float | None, Of(lambda plan: plan.variance and plan.variance.within)]
+    variance_between: Annotated[float | None, Of(lambda plan: plan.variance and plan.variance.between)]
+    relative_within: Annotated[float | None, Of(lambda plan: _relative(plan, "within"))]
+    relative_between: Annotated[float | None, Of(lambda plan: _relative(plan, "between"))]
+    worth: Annotated[float | None, Of(lambda plan: plan.variance and plan.variance.worth)]
+    cost_observation: Annotated[float | None, Of(lambda plan: plan.costs and plan.costs.observation)]
+    cost_run: Annotated[float | None, Of(lambda plan: plan.costs and plan.costs.run)]
+    cost_basis: Annotated[str | None, Of(lambda plan: plan.costs and plan.costs.basis)]
+    now: Allocation | None
+    best: Allocation | None
+    detect: Annotated[float, Of("change")]
+    power: float
+    alpha: float
+    unknown: list[str]
 
 
-def _plan_json(plan: RunPlan, aim: Aim) -> Plain:
-    variance = plan.variance
-    square = variance.mean**2 if variance and variance.mean else None
-    return {
-        **_of(plan.sample),
-        "unit": plan.sample.metric.unit,
-        "runs": len(plan.sample.runs),
-        "mean": variance.mean if variance else None,
-        "variance_within": variance.within if variance else None,
-        "variance_between": variance.between if variance else None,
-        "relative_within": math.sqrt(variance.within / square) if variance and square else None,
-        "relative_between": _root(variance.between / square)
-        if variance and variance.between is not None and square
-        else None,
-        "worth": variance.worth if variance else None,
-        "cost_observation": plan.costs.observation if plan.costs else None,
-        "cost_run": plan.costs.run if plan.costs else None,
-        "cost_basis": plan.costs.basis if plan.costs else None,
-        "now": _allocation_json(plan.now),
-        "best": _allocation_json(plan.best),
-        "detect": aim.change,
-        "power": aim.power,
-        "alpha": aim.alpha,
-        "unknown": list(plan.unknown),
-    }
+class RunPlansJson(Struct, frozen=True, tag_field="format", tag="hati-harness-runs-1"):
+    """How many runs of each sample find a change."""
+
+    samples: list[RunPlanJson]
 
 
-def _allocation_json(found: Allocation | None) -> Plain:
-    if found is None:
+def plans_json(plans: Sequence[RunPlan], aim: Aim) -> RunPlansJson:
+    """What is published of the runs that samples need."""
+    return publish(Joined(samples=[Joined(plan, aim) for plan in plans]), RunPlansJson)
+
+
+def _relative(plan: RunPlan, of: str) -> float | None:
+    """A standard deviation as a fraction of the mean; 0 where an unbiased variance is negative."""
+    variance: float | None = getattr(plan.variance, of, None)
+    if plan.variance is None or variance is None or not plan.variance.mean:
         return None
-    return {"observations": found.observations, "runs": found.runs, "seconds": found.seconds}
+    return math.sqrt(max(variance, 0.0)) / abs(plan.variance.mean)
 
 
 def plans_table(plans: Sequence[RunPlan], aim: Aim) -> Table:
@@ -186,13 +211,10 @@ def plans_table(plans: Sequence[RunPlan], aim: Aim) -> Table:
 
 
 def _plan_row(plan: RunPlan, *, several: bool) -> tuple[Cell, ...]:
-    values = _plan_json(plan, Aim())
-    assert isinstance(values, dict)
-    within, between = values["relative_within"], values["relative_between"]
     return (
         _name(plan.sample, several=several),
-        _share(within),
-        _share(between),
+        _share(_relative(plan, "within")),
+        _share(_relative(plan, "between")),
         *_allocation_cells(plan.now),
         *_allocation_cells(plan.best),
     )
@@ -208,13 +230,8 @@ def _allocation_cells(found: Allocation | None) -> tuple[Cell, Cell]:
     )
 
 
-def _share(value: Plain) -> Cell:
-    return Shown(general(100.0 * value, 2), value) if isinstance(value, float) else None
-
-
-def _root(square: float) -> float:
-    """Of what may be negative, as unbiased variances may: 0 then."""
-    return math.sqrt(max(square, 0.0))
+def _share(value: float | None) -> Cell:
+    return None if value is None else Shown(general(100.0 * value, 2), value)
 
 
 def _steady_row(one: SteadyRun, *, several: bool) -> tuple[Cell, ...]:
@@ -232,17 +249,6 @@ def _steady_row(one: SteadyRun, *, several: bool) -> tuple[Cell, ...]:
 
 def _several(found: Sequence[SteadyRun | SufficientRun]) -> bool:
     return len({one.sample.metric.name for one in found}) > 1
-
-
-def _of(sample: Sample) -> dict[str, Plain]:
-    return {
-        "benchmark": sample.benchmark,
-        "configuration": dict(sample.configuration),
-        "workload": dict(sample.workload),
-        "metric": sample.metric.name,
-        "revision": sample.revision,
-        "machine": sample.machine,
-    }
 
 
 def _name(sample: Sample, *, several: bool) -> str:

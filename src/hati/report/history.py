@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import Struct
+
+from hati.core import Assignment
 from hati.core.wording import listed
+from hati.report.publishing import DetectableJson, Interval, Joined, MetricJson, Of, detectable_json, publish
 from hati.report.quantities import change, change_number, general, quantity, tidy
-from hati.report.statistics import choice_json
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.statistics import ChoiceJson
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import StatisticChoice
 from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 
@@ -77,90 +82,85 @@ def histories_answer(concluded: Sequence[HistoryConclusion]) -> str:
     return f"{changed or 'None'} of {len(concluded)} series changed {'its' if changed == 1 else 'their'} level."
 
 
-def histories_json(concluded: Sequence[HistoryConclusion]) -> dict[str, Plain]:
-    """The conclusions under the names that programs rely on; of a file with one series that one's alone."""
-    if len(concluded) == 1:
-        return history_json(concluded[0])
-    return {"series": [history_json(one) for one in concluded]}
+class LevelChangeJson(Struct, frozen=True):
+    """A change of level, after ``previous`` at ``position``; intervals of both are of the place."""
+
+    index: int
+    position: str
+    previous: str
+    index_interval: Annotated[tuple[int, int], Of("indexes")]
+    position_interval: Annotated[tuple[str, str], Of("positions")]
+    before: float
+    after: float
+    change: float
+    interval: Interval
+    unit: Annotated[str, Of(lambda one: "1" if one.of_tail else one.metric.unit)]
+    of_tail: bool
+    relative: float | None
+    relative_interval: Interval | None
+    p_value: float
+    verdict: Annotated[Direction, Of("direction")]
 
 
-def history_json(concluded: HistoryConclusion) -> dict[str, Plain]:
-    """One conclusion; every number unrounded, null where nothing can be said."""
-    unit = concluded.metric.unit
-    return {
-        "benchmark": concluded.name,
-        "metric": concluded.metric.name,
-        "unit": unit,
-        "better": concluded.metric.better.value,
-        "positions": concluded.positions,
-        "runs": concluded.runs,
-        "machines": concluded.machines,
-        "first": concluded.first,
-        "last": concluded.last,
-        "alpha": concluded.alpha,
-        "change_points": [_change_json(one, unit) for one in concluded.change_points],
-        "trend": None if concluded.trend is None else _trend_json(concluded.trend, unit),
-        "detectable": _detectable_json(concluded.detectable, unit),
-        "autocorrelation": _finite(concluded.autocorrelation),
-        "outliers": list(concluded.outliers),
-        "assumptions": list(concluded.assumptions),
-        "recurring": _recurring_json(concluded.recurring, unit),
-        "stratum": dict(concluded.stratum),
-        "statistic": str(concluded.choice.statistic) if concluded.choice else None,
-        "statistic_choice": choice_json(concluded.choice) if concluded.choice and concluded.choice.reason else None,
-        "warnings": list(concluded.warnings),
-    }
+class TrendJson(Struct, frozen=True):
+    """A gradual change since a baseline."""
+
+    baseline: str
+    baseline_index: int
+    positions: int
+    level: float | None
+    slope: float | None
+    interval: Interval
+    change: float | None
+    change_interval: Interval
+    unit: Annotated[str, Of("metric.unit")]
+    relative: float | None
+    relative_interval: Interval | None
+    p_value: float | None
+    verdict: Annotated[Direction, Of("direction")]
 
 
-def _recurring_json(found: Recurring | None, unit: str) -> Plain:
-    return None if found is None else {"low": found.low, "high": found.high, "unit": unit, "regained": found.regained}
+class RecurringJson(Recurring, frozen=True):
+    """Two levels between which a series goes back and forth."""
+
+    unit: Annotated[str, Of("metric.unit")]
 
 
-def _change_json(one: LevelChange, unit: str) -> dict[str, Plain]:
-    return {
-        "index": one.index,
-        "position": one.position,
-        "previous": one.previous,
-        "index_interval": list(one.indexes),
-        "position_interval": list(one.positions),
-        "before": one.before,
-        "after": one.after,
-        "change": one.change,
-        "interval": _pair(one.interval),
-        "unit": "1" if one.of_tail else unit,
-        "of_tail": one.of_tail,
-        "relative": _finite(one.relative),
-        "relative_interval": _pair(one.relative_interval),
-        "p_value": one.p_value,
-        "verdict": one.direction.value,
-    }
+class HistoryJson(MetricJson, frozen=True, tag_field="format", tag="hati-history-1"):
+    """What the history of one series shows."""
+
+    benchmark: Annotated[str, Of("name")]
+    positions: int
+    runs: int
+    machines: int
+    first: str
+    last: str
+    alpha: float
+    change_points: Annotated[list[LevelChangeJson], Of(lambda of: [Joined(one, of) for one in of.change_points])]
+    trend: Annotated[TrendJson | None, Of(lambda of: of.trend and Joined(of.trend, of))]
+    detectable: Annotated[
+        DetectableJson, Of(lambda of: detectable_json(of.detectable and of.detectable.step, of.detectable, of.metric))
+    ]
+    autocorrelation: float | None
+    outliers: list[str]
+    assumptions: list[str]
+    recurring: Annotated[RecurringJson | None, Of(lambda of: of.recurring and Joined(of.recurring, of))]
+    stratum: Assignment
+    statistic: Annotated[str | None, Of(lambda of: of.choice and str(of.choice.statistic))]
+    statistic_choice: Annotated[ChoiceJson | None, Of(lambda of: of.choice if of.choice and of.choice.reason else None)]
+    warnings: list[str]
 
 
-def _trend_json(trend: Trend, unit: str) -> dict[str, Plain]:
-    return {
-        "baseline": trend.baseline,
-        "baseline_index": trend.baseline_index,
-        "positions": trend.positions,
-        "level": _finite(trend.level),
-        "slope": _finite(trend.slope),
-        "interval": _pair(trend.interval),
-        "change": _finite(trend.change),
-        "change_interval": _pair(trend.change_interval),
-        "unit": unit,
-        "relative": _finite(trend.relative),
-        "relative_interval": _pair(trend.relative_interval),
-        "p_value": _finite(trend.p_value),
-        "verdict": trend.direction.value,
-    }
+class HistoriesJson(Struct, frozen=True, tag_field="format", tag="hati-histories-1"):
+    """What the histories of several series show."""
+
+    series: list[HistoryJson]
 
 
-def _detectable_json(found: DetectableStep | None, unit: str) -> dict[str, Plain]:
-    return {
-        "estimate": _finite(found.step) if found else None,
-        "relative": _finite(found.relative) if found else None,
-        "unit": unit,
-        "power": 0.8,
-    }
+def histories_json(concluded: Sequence[HistoryConclusion]) -> HistoryJson | HistoriesJson:
+    """What is published of the histories of a file: of one with one series that one's alone."""
+    published = [publish(one, HistoryJson) for one in concluded]
+    return published[0] if len(published) == 1 else HistoriesJson(published)
 
 
 def _row(one: LevelChange, factor: float) -> tuple[Cell, ...]:
@@ -231,11 +231,3 @@ def _named(positions: tuple[str, ...]) -> str:
 
 def _p(p_value: float) -> str:
     return "<0.0001" if p_value < _TINY else general(p_value, 2)
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _pair(interval: tuple[float, float] | None) -> Plain:
-    return None if interval is None else [_finite(bound) for bound in interval]

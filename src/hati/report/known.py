@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from msgspec import Struct
 
 from hati.core.wording import counted
 from hati.knowledge import Coverage, Entry, ImportantOptions, KnownWarmUp, Variation
+from hati.report.publishing import Of
 from hati.report.quantities import duration, percent
-from hati.report.statistics import choice_json
-from hati.report.table import Plain
-from hati.studies.comparison import StatisticChoice
+from hati.studies.comparison import ChoiceBasis, StatisticChoice
 
 T = TypeVar("T")
 
@@ -43,15 +42,62 @@ def known_facts(known: Knowledge) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in found if text)
 
 
-def known_json(known: Knowledge) -> dict[str, Plain]:
-    """The same under the names that programs rely on; null what is not known."""
-    return {
-        "important_options": _json(known.important, lambda value: {"options": list(value.options)}),
-        "statistic": _json(known.statistic, choice_json),
-        "run_cost": _json(known.cost, lambda value: {"seconds": value}),
-        "variation": _json(known.variation, lambda value: {"interactions": value.interactions, "noise": value.noise}),
-        "warm_up": _json(known.warm_up, lambda value: {"observations": value.observations, "steady": value.steady}),
-    }
+class KnownJson(Struct, frozen=True):
+    """Fields of what is known from earlier studies: where it comes from, and why it is preferred."""
+
+    study: Annotated[str, Of("provenance.study")]
+    runs: Annotated[int, Of("provenance.runs")]
+    measured: Annotated[str, Of(lambda entry: entry.provenance.measured.isoformat())]
+    age_seconds: Annotated[float, Of(lambda entry: entry.age.total_seconds())]
+    revision: Annotated[str | None, Of(lambda entry: entry.provenance.revision or None)]
+    machine: Annotated[str | None, Of(lambda entry: entry.provenance.machine or None)]
+    reason: Annotated[str, Of("preferred")]
+
+
+class KnownOptionsJson(KnownJson, frozen=True):
+    """The options that are important."""
+
+    options: Annotated[list[str], Of("value.options")]
+
+
+class KnownStatisticJson(KnownJson, frozen=True):
+    """What stands for a run in comparisons."""
+
+    statistic: Annotated[str, Of(lambda entry: str(entry.value.statistic))]
+    basis: Annotated[ChoiceBasis, Of("value.basis")]
+    sources: Annotated[int, Of("value.sources")]
+    spread: Annotated[float | None, Of("value.spread")]
+    version: Annotated[int, Of("value.version")]
+
+
+class KnownCostJson(KnownJson, frozen=True):
+    """What a run costs."""
+
+    seconds: Annotated[float, Of("value")]
+
+
+class KnownVariationJson(KnownJson, frozen=True):
+    """Relative variances: of interactions, and of the noise."""
+
+    interactions: Annotated[float, Of("value.interactions")]
+    noise: Annotated[float, Of("value.noise")]
+
+
+class KnownWarmUpJson(KnownJson, frozen=True):
+    """The observations that are warm-up, and the runs that are steady after them."""
+
+    observations: Annotated[int, Of("value.observations")]
+    steady: Annotated[int, Of("value.steady")]
+
+
+class KnowledgeJson(Struct, frozen=True):
+    """What new studies of a benchmark and metric are planned from; null what is not known."""
+
+    important_options: Annotated[KnownOptionsJson | None, Of("important")]
+    statistic: KnownStatisticJson | None
+    run_cost: Annotated[KnownCostJson | None, Of("cost")]
+    variation: KnownVariationJson | None
+    warm_up: KnownWarmUpJson | None
 
 
 def _fact(entry: Entry[T] | None, text: Callable[[T], str]) -> str:
@@ -78,34 +124,14 @@ def _warm_up(found: KnownWarmUp) -> str:
     return f"the first {found.observations:,} observations; after these {found.steady} of {found.runs} runs are steady"
 
 
-def _json(entry: Entry[T] | None, value: Callable[[T], dict[str, Plain]]) -> dict[str, Plain] | None:
-    if entry is None:
-        return None
-    origin = entry.provenance
-    return {
-        **value(entry.value),
-        "study": origin.study,
-        "runs": origin.runs,
-        "measured": origin.measured.isoformat(),
-        "age_seconds": entry.age.total_seconds(),
-        "revision": origin.revision or None,
-        "machine": origin.machine or None,
-        "reason": entry.preferred,
-    }
+class CoverageJson(Struct, frozen=True):
+    """Of a benchmark the configurations that are measured, of how many, and why these."""
 
-
-def coverage_json(coverage: Sequence[Coverage]) -> Plain:
-    """Of each benchmark the configurations that are measured, of how many, and why these."""
-    return [
-        {
-            "benchmark": one.benchmark,
-            "configurations": one.configurations,
-            "space": one.space,
-            "strata": list(one.strata),
-            "source": one.source,
-        }
-        for one in coverage
-    ]
+    benchmark: str
+    configurations: int
+    space: int | None
+    strata: list[str]
+    source: str
 
 
 def partial_coverage(coverage: Sequence[Coverage]) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
 
 from hati.core import setting_text
+from hati.report.publishing import Interval, Of, Settings
 from hati.report.quantities import change, change_number, quantity
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.recommendation import KeptMetric, LeaveReason, LeftOut, RecommendationConclusion
 
 _REASONS = {
@@ -39,19 +43,24 @@ def left_out_table(conclusion: RecommendationConclusion) -> Table | None:
     return Table("Candidates that are not recommended", columns, tuple(map(_row, alike.values())), (note,))
 
 
-def left_out_json(conclusion: RecommendationConclusion) -> list[Plain]:
-    """The same under the names that programs rely on; every number unrounded."""
-    return [
-        {
-            "set": dict(one.set),
-            "reason": one.reason.value,
-            "change": one.change,
-            "interval": None if one.interval is None else list(one.interval),
-            "pairs": one.pairs,
-            "broken": [_rule(kept) for kept in one.broken],
-        }
-        for one in conclusion.left_out
-    ]
+class BrokenRuleJson(Struct, frozen=True):
+    """A rule of ``--keep``, and the values of its metric."""
+
+    rule: Annotated[str, Of(lambda kept: str(kept.rule))]
+    value: float | None
+    baseline: float | None
+    change: Annotated[float | None, Of(lambda kept: kept.relative(kept.value))]
+
+
+class LeftOutJson(Struct, frozen=True):
+    """A candidate that is not recommended, and why."""
+
+    set: Settings
+    reason: LeaveReason
+    change: float | None
+    interval: Interval | None
+    pairs: int
+    broken: list[BrokenRuleJson]
 
 
 def _row(alike: Sequence[LeftOut]) -> tuple[Cell, ...]:
@@ -81,12 +90,3 @@ def _broken(kept: KeptMetric) -> str:
     if kept.value is None:
         return f"{kept.rule} (no values)"
     return f"{kept.rule} ({quantity(kept.value, kept.unit) if relative is None else change(relative)})"
-
-
-def _rule(kept: KeptMetric) -> dict[str, Plain]:
-    return {
-        "rule": str(kept.rule),
-        "value": kept.value,
-        "baseline": kept.baseline,
-        "change": kept.relative(kept.value),
-    }

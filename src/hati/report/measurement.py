@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import Struct
+
+from hati.core import Configuration
 from hati.report.document import Document
+from hati.report.publishing import Interval, MetricJson, Of, RunsJson
 from hati.report.quantities import duration, percent, quantity
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.measurement import MeasurementConclusion, Summary
 
 _RIGHT = Align.RIGHT
@@ -30,18 +35,34 @@ def measurement_table(conclusion: MeasurementConclusion) -> Table:
     return Table(f"Benchmark {conclusion.benchmark}", columns, rows, _notes(conclusion))
 
 
-def measurement_json(conclusion: MeasurementConclusion) -> dict[str, Plain]:
-    """A measurement as plain values, unrounded."""
-    return {
-        "study": conclusion.study,
-        "benchmark": conclusion.benchmark,
-        "revision": conclusion.revision,
-        "summaries": [_summary(summary) for summary in conclusion.summaries],
-        "runs": {"done": conclusion.done, "failed": conclusion.failed},
-        "failures": list(conclusion.failures),
-        "seconds": conclusion.seconds,
-        "warnings": list(conclusion.warnings),
-    }
+class SummaryJson(MetricJson, frozen=True):
+    """What was measured of a configuration and metric."""
+
+    configuration: Configuration
+    runs: int
+    observations: int
+    mean: float
+    interval: Interval | None
+    median: float
+    deviation: float | None
+    within: float | None
+    minimum: float
+    maximum: float
+    disturbed: list[str]
+    mean_undisturbed: Annotated[float | None, Of("undisturbed")]
+
+
+class MeasurementJson(Struct, frozen=True, tag_field="format", tag="hati-run-1"):
+    """A measurement."""
+
+    study: str
+    benchmark: str
+    revision: str
+    summaries: list[SummaryJson]
+    runs: Annotated[RunsJson, Of()]
+    failures: list[str]
+    seconds: float
+    warnings: list[str]
 
 
 def _row(summary: Summary, *, several: bool) -> tuple[Cell, ...]:
@@ -89,26 +110,6 @@ def _disturbed(alike: Sequence[Summary], *, several: bool) -> str:
         f"{names}{f' of {first.configuration}' if several else ''}: {number} of {first.runs} runs "
         f"{'was' if number == 1 else 'were'} disturbed (the first: {first.disturbed[0]}), and counted; {without}."
     )
-
-
-def _summary(summary: Summary) -> dict[str, Plain]:
-    return {
-        "configuration": dict(summary.configuration),
-        "metric": summary.metric.name,
-        "unit": summary.metric.unit,
-        "better": summary.metric.better.value,
-        "runs": summary.runs,
-        "observations": summary.observations,
-        "mean": summary.mean,
-        "interval": None if summary.interval is None else list(summary.interval),
-        "median": summary.median,
-        "deviation": summary.deviation,
-        "within": summary.within,
-        "minimum": summary.minimum,
-        "maximum": summary.maximum,
-        "disturbed": list(summary.disturbed),
-        "mean_undisturbed": summary.undisturbed,
-    }
 
 
 def measurement_document(conclusion: MeasurementConclusion) -> Document:

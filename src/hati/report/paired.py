@@ -2,51 +2,59 @@
 
 from __future__ import annotations
 
-from hati.core import Pairing, Stopping, setting_text
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Struct
+
+from hati.core import Configuration, Pairing, Stopping, Workload, setting_text
 from hati.report.changes import needed_notes, p_text, verdict_text
-from hati.report.comparison import comparison_sentence, comparisons_json
+from hati.report.comparison import ComparisonJson, WarmedSideJson, comparison_sentence
 from hati.report.document import Document
+from hati.report.publishing import Joined, Of, RunsJson
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.statistics import statistic_notes, statistics_text
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.report.verdicts import comparison_cases
 from hati.studies.comparison import ChangeVerdict, Comparison, IntervalMethod
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 
 
-def paired_json(found: PairedConclusion) -> list[Plain]:
-    """An object for each metric: those of a comparison of files, and how it was measured."""
-    rows = comparisons_json(found.comparisons)
-    return [_json(row, weighed, found) for row, weighed in zip(rows, found.weighed, strict=True)]
+class VariantJson(WarmedSideJson, frozen=True):
+    """One of two variants, with what it is."""
+
+    benchmark: Annotated[str, Of("benchmark.name")]
+    configuration: Configuration
+    workload: Annotated[Workload, Of("benchmark.workload")]
 
 
-def _json(row: Plain, weighed: Weighed, found: PairedConclusion) -> Plain:
-    assert isinstance(row, dict)
-    sides: dict[str, Plain] = {}
-    for side, variant in (("before", found.before), ("after", found.after)):
-        known = row[side]
-        assert isinstance(known, dict)
-        sides[side] = {
-            **known,
-            "benchmark": variant.benchmark.name,
-            "configuration": dict(variant.configuration),
-            "workload": dict(variant.benchmark.workload),
-        }
-    return {
-        **row,
-        **sides,
-        "interval_method": IntervalMethod.T.value if found.stopping is Stopping.FIXED else found.stopping.value,
-        "study": found.study,
-        "stopping": found.stopping.value,
-        "pairing": found.pairing.value,
-        "pairs": weighed.pairs,
-        "looks": weighed.looks,
-        "e_value": weighed.e_value,
-        "seed": found.seed,
-        "runs": {"done": found.done, "failed": found.failed},
-        "failures": list(found.failures),
-        "seconds": found.seconds,
-    }
+class PairedComparisonJson(ComparisonJson, frozen=True, kw_only=True):
+    """A comparison of a metric, and how it was measured."""
+
+    before: VariantJson
+    after: VariantJson
+    study: str
+    stopping: Stopping
+    pairing: Pairing
+    pairs: int
+    looks: int
+    e_value: float | None
+    runs: Annotated[RunsJson, Of()]
+    failures: list[str]
+    seconds: float
+
+
+class PairedJson(Struct, frozen=True, tag_field="format", tag="hati-compare-1"):
+    """A comparison of two variants that were measured in pairs."""
+
+    comparisons: Annotated[list[PairedComparisonJson], Of(_rows)]
+
+
+def _rows(found: PairedConclusion) -> Iterator[Joined]:
+    method = IntervalMethod.T if found.stopping is Stopping.FIXED else found.stopping
+    for row, weighed in zip(found.comparisons.rows, found.weighed, strict=True):
+        sides = {"before": Joined(row.before, found.before), "after": Joined(row.after, found.after)}
+        yield Joined(row, weighed, found, found.comparisons, intervals=method, **sides)
 
 
 def paired_table(found: PairedConclusion) -> Table:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Struct, field
 
 from hati.report.document import Chart, ChartKind, Document
+from hati.report.publishing import Interval, Of
 from hati.report.quantities import general, percent
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
-from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.assertion import EDGES, Former, KnownMachine, Portability, Ported, SetAside
 
 _SMALL = 2.0
 """Below which 96 % of the metric's values are in the SPL paper, section 6.5."""
@@ -122,38 +125,54 @@ def _histogram(found: Portability) -> Table:
     return Table("Histogram", (Column("portability"), Column("tests", align=Align.RIGHT), Column("")), rows)
 
 
-def portability_json(found: Portability) -> Plain:
-    """Every test in the order of the formulas, and the histogram with all its bins; ``to`` is null of the last."""
-    return {
-        "machines": [_machine(machine) for machine in found.machines],
-        "tests": [
-            {
-                "text": test.text,
-                "portability": test.metric,
-                "interval": None if test.interval is None else list(test.interval),
-                "ratios": list(test.ratios),
-                "runs": [list(runs) for runs in test.runs],
-            }
-            for test in found.tests
-        ],
-        "confidence": found.confidence,
-        "median": found.median,
-        "largest": found.largest,
-        "histogram": [
-            {"from": low, "to": None if math.isinf(high) else high, "tests": count}
-            for low, high, count in zip(EDGES[:-1], EDGES[1:], found.histogram, strict=True)
-        ],
-        "left_out": [{"text": text, "reason": why} for text, why in found.left_out],
-        "set_aside": [
-            {"benchmark": each.benchmark, "machine": each.machine, "runs": each.runs, "differs": list(each.differs)}
-            for each in found.set_aside
-        ],
-        "former": [{"benchmark": each.benchmark, "differs": list(each.differs)} for each in found.former],
-    }
+class PortedJson(Struct, frozen=True):
+    """A test on both machines: the ratio of its means on each, and how much these differ."""
+
+    text: str
+    portability: Annotated[float, Of("metric")]
+    interval: Interval | None
+    ratios: tuple[float, float]
+    runs: tuple[tuple[int, int], tuple[int, int]]
 
 
-def _machine(machine: KnownMachine) -> Plain:
-    return {"name": machine.name, "fingerprint": machine.fingerprint, "properties": dict(machine.properties)}
+class MachineJson(Struct, frozen=True):
+    """A machine."""
+
+    name: str
+    fingerprint: str
+    properties: dict[str, str]
+
+
+class BinJson(Struct, frozen=True):
+    """A bar of the histogram; ``to`` is null of the last."""
+
+    from_: float = field(name="from")
+    to: float | None
+    tests: int
+
+
+class NotPortedJson(Struct, frozen=True):
+    """A relation that is left out."""
+
+    text: str
+    reason: str
+
+
+class PortabilityJson(Struct, frozen=True, tag_field="format", tag="hati-assert-machines-1"):
+    """How portable formulas are between two machines: tests in their order, and the histogram with all its bins."""
+
+    machines: list[MachineJson]
+    tests: list[PortedJson]
+    confidence: float
+    median: float | None
+    largest: float | None
+    histogram: Annotated[
+        list[BinJson],
+        Of(lambda found: [BinJson(*each) for each in zip(EDGES[:-1], EDGES[1:], found.histogram, strict=True)]),
+    ]
+    left_out: Annotated[list[NotPortedJson], Of(lambda found: [NotPortedJson(*each) for each in found.left_out])]
+    set_aside: list[SetAside]
+    former: list[Former]
 
 
 def portability_facts(found: Portability) -> tuple[tuple[str, str], ...]:

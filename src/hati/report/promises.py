@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from msgspec import Struct
 
 from hati.core.wording import counted, listed
+from hati.report.publishing import Of
 from hati.report.quantities import percent
 from hati.report.screening_words import effect_name, roman
-from hati.report.table import Plain
 from hati.stats import contrasts
 from hati.studies.screening import AnyChoice, ModelChoice, Outlook, expected_detectable_deviations
 
@@ -86,21 +87,6 @@ class Consequences(Struct, frozen=True):
     largest_standard_error: float | None = None
     replicated: int = 0
 
-    def to_json(self) -> dict[str, Plain]:
-        """Under the names that programs rely on."""
-        return {
-            "kind": self.kind,
-            "runs": self.configurations * self.repetitions + self.replicated,
-            "configurations": self.configurations,
-            "repetitions": self.repetitions,
-            "replicated": self.replicated,
-            "resolution": self.resolution,
-            "aliased_main_effects": {name[0]: [list(pair) for pair in pairs] for name, pairs in self.main_effects},
-            "aliased_interactions": [[list(pair) for pair in group] for group in self.interactions],
-            "d_efficiency": self.d_efficiency,
-            "largest_standard_error": self.largest_standard_error,
-        }
-
     def sentences(self) -> tuple[str, ...]:
         """In a few lines."""
         if self.d_efficiency is not None:
@@ -118,6 +104,23 @@ class Consequences(Struct, frozen=True):
             ),
             _listed("Interactions of two options that share one estimate", [_some(g) for g in self.interactions]),
         )
+
+
+class ConsequencesJson(Struct, frozen=True):
+    """What follows from a design; an efficiency and standard errors are of optimal ones."""
+
+    kind: str
+    runs: Annotated[int, Of(lambda of: of.configurations * of.repetitions + of.replicated)]
+    configurations: int
+    repetitions: int
+    replicated: int
+    resolution: int | None
+    aliased_main_effects: Annotated[
+        dict[str, list[list[str]]], Of(lambda of: {n[0]: pairs for n, pairs in of.main_effects})
+    ]
+    aliased_interactions: Annotated[list[list[list[str]]], Of("interactions")]
+    d_efficiency: float | None
+    largest_standard_error: float | None
 
 
 def consequences(choice: AnyChoice, names: Sequence[str]) -> Consequences:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
+
+from msgspec import Struct
 
 from hati.report.changes import p_text
+from hati.report.publishing import Of
 from hati.report.quantities import change, change_number, general, percent, quantity
 from hati.report.screening_words import effect_name
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.recalibration import (
     EffectChange,
     EffectChanges,
@@ -17,14 +21,28 @@ from hati.studies.recalibration import (
     RecalibrationCondition,
     ResidualShift,
 )
-from hati.studies.screening import EffectScale
+from hati.studies.screening import EffectScale, Options
 
 AGAIN = "hati screen --recalibrate"
 
 
-def recalibration_json(found: Recalibration) -> dict[str, Plain]:
-    """Whether it is due, and each reason."""
-    return {"due": found.due, "reasons": [_reason_json(reason) for reason in found.reasons]}
+class ReasonJson(Struct, frozen=True):
+    """A condition of recalibration that holds, and why."""
+
+    benchmark: Annotated[str, Of("since.benchmark")]
+    condition: RecalibrationCondition
+    why: Annotated[str, Of(_why)]
+    value: float | None
+    limit: float | None
+    screening: Annotated[str, Of("since.study")]
+    metric: Annotated[str | None, Of(lambda reason: reason.shift and reason.shift.metric.name)]
+
+
+class RecalibrationJson(Struct, frozen=True):
+    """Whether a recalibration is due, and each reason."""
+
+    due: bool
+    reasons: list[ReasonJson]
 
 
 def recalibration_sentence(found: Recalibration) -> str | None:
@@ -36,19 +54,6 @@ def recalibration_sentence(found: Recalibration) -> str | None:
         f"{reason.since.benchmark}: {_why(reason)}" if several else _why(reason) for reason in found.reasons
     )
     return f"Determine the important options again ({AGAIN}): {told}."
-
-
-def _reason_json(reason: Reason) -> Plain:
-    since, shift = reason.since, reason.shift
-    return {
-        "benchmark": since.benchmark,
-        "condition": reason.condition.value,
-        "why": _why(reason),
-        "value": reason.value,
-        "limit": reason.limit,
-        "screening": since.study,
-        "metric": None if shift is None else shift.metric.name,
-    }
 
 
 def _why(reason: Reason) -> str:
@@ -79,30 +84,27 @@ def _size(shift: ResidualShift, size: float) -> str:
     return percent(math.expm1(size), 2) if shift.scale is EffectScale.LOG else quantity(size, shift.metric.unit, 2)
 
 
-def changes_json(found: EffectChanges) -> dict[str, Plain]:
+class EffectChangeJson(EffectChange, frozen=True):
+    """An effect in both screenings."""
+
+    moved: bool
+
+
+class EffectChangesJson(Struct, frozen=True):
     """The effects of both screenings, and the options that only one of them has."""
-    return {
-        "before": found.before,
-        "after": found.after,
-        "metric": found.metric,
-        "became_important": [list(effect.options) for effect in found.of(EffectStatus.BECAME)],
-        "no_longer_shown": [list(effect.options) for effect in found.of(EffectStatus.CEASED)],
-        "added": list(found.added),
-        "removed": list(found.removed),
-        "effects": [_effect_json(effect) for effect in found.effects],
-    }
+
+    before: str
+    after: str
+    metric: str
+    became_important: Annotated[list[list[str]], Of(lambda found: _options(found, EffectStatus.BECAME))]
+    no_longer_shown: Annotated[list[list[str]], Of(lambda found: _options(found, EffectStatus.CEASED))]
+    added: list[str]
+    removed: list[str]
+    effects: list[EffectChangeJson]
 
 
-def _effect_json(effect: EffectChange) -> Plain:
-    return {
-        "options": list(effect.options),
-        "change": effect.change.value,
-        "before": effect.before,
-        "before_interval": None if effect.before_interval is None else list(effect.before_interval),
-        "after": effect.after,
-        "after_interval": None if effect.after_interval is None else list(effect.after_interval),
-        "moved": effect.moved,
-    }
+def _options(found: EffectChanges, status: EffectStatus) -> list[Options]:
+    return [effect.options for effect in found.of(status)]
 
 
 def changes_table(found: EffectChanges) -> Table:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from hati.core import Better, setting_text
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from hati.core import Better, Configuration, Setting, setting_text
 from hati.core.wording import counted
 from hati.report.document import Part
-from hati.report.left_out import broken_rules, left_out_json, left_out_table
+from hati.report.left_out import BrokenRuleJson, LeftOutJson, broken_rules, left_out_table
+from hati.report.publishing import Interval, Joined, Of, RunsJson, Settings
 from hati.report.quantities import change_number, general, percent, quantity, tidy
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.recommendation import KeptMetric, MetricChange, RecommendationConclusion, Recommended, SettingGain
 
 _RIGHT = Align.RIGHT
@@ -51,82 +57,97 @@ def recommendation_answer(conclusion: RecommendationConclusion) -> str:
     return " ".join(f"{_sentence(one, conclusion)}." for one in conclusion.recommended)
 
 
-def recommendation_json(conclusion: RecommendationConclusion) -> dict[str, Plain]:
-    """The conclusion under the names that programs rely on; every number unrounded."""
-    return {
-        "study": conclusion.study,
-        "screening": conclusion.screening,
-        "metric": conclusion.metric.name,
-        "baseline": dict(conclusion.baseline),
-        "configurations": [_recommended(one, looked_up=conclusion.looked_up) for one in conclusion.recommended],
-        "instead_of": [_recommended(one, looked_up=conclusion.looked_up) for one in conclusion.instead_of],
-        "pairs": conclusion.pairs,
-        "looked_up": conclusion.looked_up,
-        "runs": {"planned": conclusion.planned, "done": conclusion.done, "failed": conclusion.failed},
-        "failures": list(conclusion.failures),
-        "seconds": conclusion.seconds,
-        "warnings": list(conclusion.warnings),
-        "followed_up": [
-            {"set": dict(one.set), "change": one.change, "pairs": one.pairs, "selected": one.selected}
-            for one in conclusion.followed_up
-        ],
-        "left_out": left_out_json(conclusion),
-    }
+class MetricChangeJson(Struct, frozen=True):
+    """How a metric changes from the baseline to a configuration."""
+
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    predicted: float | None
+    predicted_change: float | None
+    measured: float | None
+    baseline: float | None
+    change: float | None
+    interval: Interval | None
+    pairs: int
+    confirmed: bool
+    verdict: Annotated[str, Of(lambda change: _verdict(change, looked_up=change.looked_up))]
 
 
-def _recommended(one: Recommended, *, looked_up: bool) -> dict[str, Plain]:
-    return {
-        "configuration": dict(one.configuration),
-        "set": dict(one.set),
-        **_change(one.leading, looked_up=looked_up),
-        **_whole(one, looked_up=looked_up),
-        "gains": [
-            {
-                "option": gain.option,
-                "setting": gain.setting,
-                "change": gain.change,
-                "interval": None if gain.interval is None else list(gain.interval),
-                "pairs": gain.pairs,
-                "confirmed": gain.confirmed,
-            }
-            for gain in one.gains
-        ],
-        "keep": [
-            {
-                "rule": str(kept.rule),
-                "value": kept.value,
-                "baseline": kept.baseline,
-                "change": kept.relative(kept.value),
-                "bound": kept.relative(kept.bound),
-                "shown": kept.shown,
-            }
-            for kept in one.kept
-        ],
-        "metrics": [_change(change, looked_up=looked_up) for change in one.changes],
-    }
+class SettingGainJson(Struct, frozen=True):
+    """What one setting of a recommended configuration gains, given the others."""
+
+    option: str
+    setting: Setting
+    change: float | None
+    interval: Interval | None
+    pairs: int
+    confirmed: bool
 
 
-def _change(change: MetricChange, *, looked_up: bool) -> dict[str, Plain]:
-    return {
-        "metric": change.metric.name,
-        "unit": change.metric.unit,
-        "predicted": change.predicted,
-        "predicted_change": change.predicted_change,
-        "measured": change.measured,
-        "baseline": change.baseline,
-        "change": change.change,
-        "interval": None if change.interval is None else list(change.interval),
-        "pairs": change.pairs,
-        "confirmed": change.confirmed,
-        "verdict": _verdict(change, looked_up=looked_up),
-    }
+class KeptRuleJson(BrokenRuleJson, frozen=True):
+    """A rule of ``--keep``, and whether it is shown to hold."""
+
+    bound: Annotated[float | None, Of(lambda kept: kept.relative(kept.bound))]
+    shown: bool
 
 
-def _whole(one: Recommended, *, looked_up: bool) -> dict[str, Plain]:
-    """The verdict on the configuration: it needs every setting and every rule, too."""
-    verdict = _verdict(one.leading, looked_up=looked_up)
+class RecommendedJson(MetricChangeJson, frozen=True):
+    """A recommended configuration; its verdict needs every setting and every rule, too."""
+
+    configuration: Configuration
+    set: Settings
+    verdict: Annotated[str, Of(lambda one: _whole(one, looked_up=one.looked_up))]
+    gains: list[SettingGainJson]
+    keep: Annotated[list[KeptRuleJson], Of("kept")]
+    metrics: Annotated[list[MetricChangeJson], Of(lambda one: [Joined(each, one) for each in one.changes])]
+
+
+class RecommendationRunsJson(RunsJson, frozen=True):
+    """Runs that were planned, done, and that failed."""
+
+    planned: int
+
+
+class FollowedUpJson(Struct, frozen=True):
+    """Settings that the follow-up compared with the default."""
+
+    set: Settings
+    change: float | None
+    pairs: int
+    selected: bool
+
+
+class RecommendationJson(Struct, frozen=True):
+    """What to set, and what it gains."""
+
+    study: str
+    screening: str
+    metric: Annotated[str, Of("metric.name")]
+    baseline: Configuration
+    configurations: Annotated[list[RecommendedJson], Of(lambda found: _each(found.recommended, found))]
+    instead_of: Annotated[list[RecommendedJson], Of(lambda found: _each(found.instead_of, found))]
+    pairs: int
+    looked_up: bool
+    runs: Annotated[RecommendationRunsJson, Of()]
+    failures: list[str]
+    seconds: float
+    warnings: list[str]
+    followed_up: list[FollowedUpJson]
+    left_out: list[LeftOutJson]
+
+
+def _each(found: Sequence[Recommended], conclusion: RecommendationConclusion) -> list[Joined]:
+    looked_up = conclusion.looked_up
+    return [
+        Joined(one, one.leading, baseline=one.leading.baseline, looked_up=looked_up, metric=one.leading.metric)
+        for one in found
+    ]
+
+
+def _whole(one: Any, *, looked_up: bool) -> str:
+    """The verdict on the configuration."""
     doubted = one.leading.confirmed and not one.confirmed
-    return {"confirmed": one.confirmed, "verdict": "not confirmed" if doubted else verdict}
+    return "not confirmed" if doubted else _verdict(one.leading, looked_up=looked_up)
 
 
 def _gain_row(gain: SettingGain) -> tuple[Cell, ...]:

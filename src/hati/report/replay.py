@@ -2,51 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
+from msgspec import Struct
+
+from hati.core import Configuration
 from hati.report.document import Aside, Document, Section
-from hati.report.gate import revision_json
-from hati.report.history import history_json
+from hati.report.gate import RevisionJson
+from hati.report.history import HistoryJson
 from hati.report.history_document import histories_document
-from hati.report.known import coverage_json, coverage_lines
+from hati.report.known import CoverageJson, coverage_lines
+from hati.report.publishing import Joined, Of, publish
 from hati.report.quantities import general, tidy
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.regression import HistoryConclusion
 from hati.studies.replay import Affected, Replayed, RevisionSpread, Skipped, affected_strata
 
 
-def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plain:
-    """The series with their changes, the spread over configurations at each revision, and what it cost."""
-    return {
-        "series": [history_json(one) for one in concluded],
-        "affected": [_affected_json(each) for each in affected_strata(concluded)],
-        "spreads": [
-            {
-                "benchmark": benchmark,
-                "metric": metric,
-                "unit": found.metrics[benchmark, metric].unit,
-                "revisions": [_spread_json(spread) for spread in spreads],
-            }
-            for (benchmark, metric), spreads in found.spreads.items()
-        ],
-        "skipped": [_skipped_json(one) for one in found.skipped],
-        "left": found.left,
-        "runs": found.runs,
-        "failed": found.failed,
-        "seconds": found.seconds,
-        "study": found.study,
-        "coverage": coverage_json(found.coverage),
-    }
+class SkippedJson(Struct, frozen=True):
+    """A revision that was not measured, or not with a benchmark or configuration."""
+
+    revision: RevisionJson
+    benchmark: Annotated[str | None, Of(lambda found: found.benchmark or None)]
+    configuration: Configuration | None
+    why: str
 
 
-def _skipped_json(found: Skipped) -> Plain:
-    configuration: Plain = None if found.configuration is None else dict(found.configuration)
-    return {
-        "revision": revision_json(found.revision),
-        "benchmark": found.benchmark or None,
-        "configuration": configuration,
-        "why": found.why,
-    }
+class RevisionSpreadJson(Struct, frozen=True):
+    """How far a metric spreads over the configurations at a revision."""
+
+    revision: RevisionJson
+    quantiles: Annotated[
+        dict[str, float], Of(lambda spread: zip(("0", "0.25", "0.5", "0.75", "1"), spread.quantiles, strict=True))
+    ]
+    configurations: int
+
+
+class SpreadsJson(Struct, frozen=True):
+    """The same of all revisions."""
+
+    benchmark: str
+    metric: str
+    unit: str
+    revisions: list[RevisionSpreadJson]
+
+
+class ReplayJson(Struct, frozen=True, tag_field="format", tag="hati-replay-1"):
+    """The series of measured revisions with their changes, the spread over configurations, and what it cost."""
+
+    series: list[HistoryJson]
+    affected: Annotated[list[Affected], Of(lambda found: affected_strata(found.series))]
+    spreads: Annotated[list[SpreadsJson], Of(_spreads)]
+    skipped: list[SkippedJson]
+    left: int
+    runs: int
+    failed: int
+    seconds: float
+    study: str
+    coverage: list[CoverageJson]
+
+
+def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> ReplayJson:
+    """What is published of the measured histories of revisions."""
+    return publish(Joined(found, series=concluded), ReplayJson)
+
+
+def _spreads(found: Replayed) -> Iterator[Joined]:
+    for (benchmark, metric), revisions in found.spreads.items():
+        unit = found.metrics[benchmark, metric].unit
+        yield Joined(benchmark=benchmark, metric=metric, unit=unit, revisions=revisions)
 
 
 def skipped_text(found: Skipped) -> str:
@@ -56,17 +81,6 @@ def skipped_text(found: Skipped) -> str:
         return f"{found.revision} could not be measured: {why}"
     what = f"{found.benchmark} {found.configuration or 'default'}"
     return f"{what} could not be measured at {found.revision}, which series of several configurations leave out: {why}"
-
-
-def _affected_json(found: Affected) -> Plain:
-    return {
-        "position": found.position,
-        "benchmark": found.benchmark,
-        "metric": found.metric,
-        "strata": [dict(stratum) for stratum in found.strata],
-        "of": found.of,
-        "settings": dict(found.settings),
-    }
 
 
 def affected_tables(concluded: Sequence[HistoryConclusion]) -> list[Table]:
@@ -91,14 +105,6 @@ def _where(found: Affected) -> str:
     if len(found.strata) == found.of:
         return "everywhere"
     return str(found.settings) if found.settings else "; ".join(map(str, found.strata))
-
-
-def _spread_json(spread: RevisionSpread) -> Plain:
-    return {
-        "revision": revision_json(spread.revision),
-        "quantiles": dict(zip(("0", "0.25", "0.5", "0.75", "1"), spread.quantiles, strict=True)),
-        "configurations": spread.configurations,
-    }
 
 
 def spread_tables(found: Replayed) -> list[Table]:

@@ -2,63 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated
 
-from hati.core import Sample, SampledRun
-from hati.report.table import Plain
+from msgspec import Struct
+
+from hati.core import Configuration, Workload
+from hati.report.publishing import MetricJson, Of
 
 FORMAT = "hati-samples-1"
 
 
-def samples_json(samples: Iterable[Sample]) -> dict[str, Plain]:
-    """Samples as plain values: two-level, every observation in order, warm-up counted."""
-    return {"format": FORMAT, "samples": [_sample(sample) for sample in samples]}
-
-
-def sample_head(sample: Sample) -> dict[str, Plain]:
+class SampledHeadJson(MetricJson, frozen=True):
     """What a sample's runs are of."""
-    return {
-        "benchmark": sample.benchmark,
-        "metric": sample.metric.name,
-        "unit": sample.metric.unit,
-        "better": sample.metric.better.value,
-        "configuration": dict(sample.configuration),
-        "revision": sample.revision,
-        "workload": dict(sample.workload),
-        "machine": sample.machine,
-    }
+
+    benchmark: str
+    configuration: Configuration
+    revision: str
+    workload: Workload
+    machine: str
 
 
-def run_head(run: SampledRun) -> dict[str, Plain]:
-    """What is known of a run besides its observations; without what is not known."""
-    return {key: value for key, value in _around(run).items() if value is not None}
+class SampledRunHeadJson(Struct, frozen=True, kw_only=True):
+    """What is known of a run besides its observations."""
+
+    started: datetime | None = None
+    warmup: Annotated[int, Of("observations.warmup")]
+    cpu_time: Annotated[float | None, Of("usage.cpu_time")] = None
+    wall_time: Annotated[float | None, Of("usage.wall_time")] = None
+    voluntary_switches: Annotated[int | None, Of("usage.voluntary_switches")] = None
+    involuntary_switches: Annotated[int | None, Of("usage.involuntary_switches")] = None
+    peak_memory: Annotated[int | None, Of("usage.peak_memory")] = None
+    load: Annotated[float | None, Of("usage.load")] = None
+    pressure: Annotated[float | None, Of("usage.pressure")] = None
+    steal: Annotated[float | None, Of("usage.steal")] = None
+    study: Annotated[str | None, Of("origin.study")] = None
+    stage: Annotated[str | None, Of("origin.stage")] = None
+    repetition: Annotated[int | None, Of("origin.repetition")] = None
+    exit: int | None = None
+    remark: Annotated[str | None, Of(lambda run: run.remark or None)] = None
 
 
-def _sample(sample: Sample) -> dict[str, Plain]:
-    return {**sample_head(sample), "runs": [_run(run) for run in sample.runs]}
+class SampledRunJson(SampledRunHeadJson, frozen=True, kw_only=True):
+    """A run with its observations, in order."""
+
+    observations: Annotated[list[float], Of("observations.values")]
 
 
-def _run(run: SampledRun) -> dict[str, Plain]:
-    around = _around(run)
-    begun = {key: around.pop(key) for key in ("started", "warmup")}
-    return {**begun, "observations": [float(value) for value in run.observations.values], **around}
+class SampledJson(SampledHeadJson, frozen=True):
+    """A sample."""
+
+    runs: list[SampledRunJson]
 
 
-def _around(run: SampledRun) -> dict[str, Plain]:
-    return {
-        "started": run.started.isoformat().replace("+00:00", "Z") if run.started else None,
-        "warmup": run.observations.warmup,
-        "cpu_time": run.usage.cpu_time,
-        "wall_time": run.usage.wall_time,
-        "voluntary_switches": run.usage.voluntary_switches,
-        "involuntary_switches": run.usage.involuntary_switches,
-        "peak_memory": run.usage.peak_memory,
-        "load": run.usage.load,
-        "pressure": run.usage.pressure,
-        "steal": run.usage.steal,
-        "study": run.origin.study,
-        "stage": run.origin.stage,
-        "repetition": run.origin.repetition,
-        "exit": run.exit,
-        "remark": run.remark or None,
-    }
+class SamplesJson(Struct, frozen=True, tag_field="format", tag=FORMAT):
+    """Samples: two-level, every observation in order, warm-up counted."""
+
+    samples: list[SampledJson]

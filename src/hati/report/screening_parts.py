@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Annotated
 
-from hati.core import setting_text
+from msgspec import Struct, field
+
+from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
+from hati.report.publishing import Interval, Of, Settings
 from hati.report.quantities import change_number, percent, quantity
-from hati.report.table import Align, Column, Plain, Shown, Table
+from hati.report.table import Align, Column, Shown, Table
 from hati.studies.screening import (
     ConditionalEffect,
-    DominatingOption,
-    Effect,
     FlipEvidence,
     FlipVerdict,
+    RobustFit,
     ScreeningConclusion,
-    SuspectRun,
 )
 
 
@@ -73,29 +75,34 @@ def _constraints(conclusion: ScreeningConclusion) -> list[str]:
     return [text for text in conclusion.template if text.partition(" == ")[0] not in fixed]
 
 
-def conditional_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
-    """Both under the names that programs rely on."""
+class ConditionalEffectJson(Struct, frozen=True):
+    """The effect of an option at the settings of others."""
+
+    option: str
+    from_: Annotated[Setting, Of("before")] = field(name="from")
+    to: Annotated[Setting, Of("after")]
+    at: Assignment
+    relative: float
+    relative_interval: Annotated[Interval | None, Of("interval")]
+    interaction: Annotated[str, Of(lambda each: "found" if each.found else "not excluded")]
+
+
+class DominatingOptionJson(Struct, frozen=True):
+    """The option next to which all others are small, and what to set to screen the rest."""
+
+    option: str
+    share: float
+    set: Settings
+    constraints: list[str]
+
+
+def dominating_json(conclusion: ScreeningConclusion) -> DominatingOptionJson | None:
+    """What is published of it; None where there is none."""
     found = conclusion.dominating
-    return {
-        "conditional_effects": [
-            {
-                "option": each.option,
-                "from": each.before,
-                "to": each.after,
-                "at": dict(each.at),
-                "relative": each.relative,
-                "relative_interval": None if each.interval is None else list(each.interval),
-                "interaction": "found" if each.found else "not excluded",
-            }
-            for each in conclusion.conditional_effects
-        ],
-        "dominating": None if found is None else {**_dominating(found), "constraints": [*_constraints(conclusion)]},
-    }
-
-
-def _dominating(found: DominatingOption) -> dict[str, Plain]:
-    fixed: dict[str, Plain] = dict(found.fixed)
-    return {"option": found.name, "share": found.share, "set": {**fixed, found.name: found.default}}
+    if found is None:
+        return None
+    fixed = {**dict(found.fixed), found.name: found.default}
+    return DominatingOptionJson(found.name, found.share, fixed, _constraints(conclusion))
 
 
 def _interval(effect: ConditionalEffect) -> Shown | None:
@@ -176,28 +183,6 @@ def refuted_sentence(conclusion: ScreeningConclusion) -> str:
     return f"Flips refute {counted(len(names), 'effect')} of the design's rows: {listed(names, _NAMED)}."
 
 
-def follow_up_json(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:
-    """How many runs the follow-up has, and whose flips ended early; None where none was set aside."""
-    made = conclusion.follow_up
-    return None if made is None else {"planned": made.planned, "done": made.done, "given_up": list(made.given_up)}
-
-
-def evidence_json(conclusion: ScreeningConclusion, effect: Effect) -> dict[str, Plain]:
-    """What supports the verdict on an effect; null what only flips tell where there are none."""
-    flips = effect.flips
-    rows = conclusion.done - (conclusion.follow_up.done if conclusion.follow_up else 0)
-    return {
-        "design_rows": rows,
-        "flips": 0 if flips is None else flips.flips,
-        "claimed": None if flips is None else flips.claimed,
-        "flip_change": None if flips is None else flips.change,
-        "flip_interval": None if flips is None or flips.interval is None else list(flips.interval),
-        "refuted": flips is not None and flips.verdict is FlipVerdict.REFUTED,
-        "missed": flips is not None and flips.verdict is FlipVerdict.MISSED,
-        "depends_on": (flips.depends_on or None) if flips is not None else None,
-    }
-
-
 def _flip_interval(found: FlipEvidence) -> Shown | None:
     if found.interval is None:
         return None
@@ -255,17 +240,10 @@ def suspects_sentence(conclusion: ScreeningConclusion) -> str:
     return " ".join(parts)
 
 
-def suspects_json(conclusion: ScreeningConclusion) -> list[Plain]:
-    """The suspect runs; ``used`` is null where a run was not repeated."""
-    return [_suspect(each) for each in conclusion.suspects]
+class RobustFitJson(RobustFit, frozen=True):
+    """What is important without the suspect runs, and whether that differs."""
 
-
-def robust_json(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:
-    """What the robust fit shows; null where no run is suspect that was not repeated."""
-    found = conclusion.robust
-    if found is None:
-        return None
-    return {"shown": list(found.shown), "added": list(found.added), "lost": list(found.lost), "differs": found.differs}
+    differs: bool
 
 
 def _differences(conclusion: ScreeningConclusion) -> str:
@@ -278,16 +256,6 @@ def _differences(conclusion: ScreeningConclusion) -> str:
     if found.lost:
         parts.append(f"{'it' if found.added else 'a robust fit'} does not show {listed(found.lost, 4)}")
     return ", and ".join(parts)
-
-
-def _suspect(found: SuspectRun) -> dict[str, Plain]:
-    return {
-        "order": found.order,
-        "configuration": dict(found.configuration.items()),
-        "value": found.value,
-        "fresh": list(found.fresh),
-        "used": found.used,
-    }
 
 
 def _shown(values: Sequence[float], unit: str) -> Shown:

@@ -1,185 +1,242 @@
-"""A screening conclusion as the plain values that are exchanged: unrounded, and null where nothing can be said."""
+"""What is published of a screening: unrounded, and null where nothing can be said."""
 
 from __future__ import annotations
 
-import math
+from typing import Annotated
 
-from msgspec.structs import asdict
+from msgspec import UNSET, Struct, UnsetType
 
-from hati.report.screening_parts import conditional_json, evidence_json, follow_up_json, robust_json, suspects_json
-from hati.report.screening_words import estimated_by, verdict
-from hati.report.table import Plain
+from hati.core import Setting
+from hati.report.known import Knowledge, KnowledgeJson
+from hati.report.publishing import DetectableJson, Interval, Joined, MetricJson, Of, RunsJson, detectable_json, publish
+from hati.report.recalibration import EffectChangesJson
+from hati.report.recommendation import RecommendationJson
+from hati.report.screening_parts import ConditionalEffectJson, DominatingOptionJson, RobustFitJson, dominating_json
+from hati.report.screening_words import estimated_by
+from hati.report.validation import ValidationJson
+from hati.studies.recalibration import EffectChanges
+from hati.studies.recommendation import RecommendationConclusion
 from hati.studies.screening import (
-    Dispersion,
     Effect,
     EffectScale,
+    EffectVerdict,
+    FlipVerdict,
+    FollowUpSummary,
     LackOfFit,
     Losses,
-    ModelSummary,
-    OptionSummary,
+    Noise,
     ScreeningConclusion,
-    SettingEstimate,
+    SuspectRun,
 )
+from hati.studies.validation import ValidationConclusion
 
 _BASES = {EffectScale.LOG: "first setting", EffectScale.RAW: "mean size"}
 """What a relative effect is a fraction of: exp(effect) - 1 is of the mean at the first setting."""
+_LOG_VARIANCE = "ln s^2"
 
 
-def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
-    """The conclusion under the names that programs rely on; every number unrounded, with its unit beside it."""
-    design = conclusion.design
-    unit = conclusion.metric.unit
-    found = conclusion.detectable
-    return {
-        "study": conclusion.study,
-        "subject": conclusion.subject,
-        "benchmark": conclusion.benchmark,
-        "revision": conclusion.revision,
-        "metric": conclusion.metric.name,
-        "unit": unit,
-        "better": conclusion.metric.better.value,
-        "scale": conclusion.scale.value,
-        "scale_reason": conclusion.scale_reason,
-        "estimated_by": estimated_by(conclusion),
-        "relative_to": _BASES[conclusion.scale],
-        "judged_by": conclusion.judged_by.value,
-        "alpha": _finite(conclusion.alpha),
-        "relevant": _finite(conclusion.relevant),
-        "threshold": _finite(conclusion.threshold),
-        "space": {"options": len(conclusion.options), "configurations": conclusion.configurations},
-        "template": list(conclusion.template),
-        "options": [_option(option) for option in conclusion.options],
-        "design": {
-            "kind": design.kind,
-            "runs": design.runs,
-            "configurations": design.configurations,
-            "repetitions": design.repetitions,
-            "resolution": design.resolution,
-            "generators": list(design.generators),
-            **(
-                {}
-                if design.d_efficiency is None
-                else {"d_efficiency": _finite(design.d_efficiency), "replicated": design.replicated}
-            ),
-        },
-        "effects": [
-            {**_effect(effect, unit), "evidence": evidence_json(conclusion, effect)} for effect in conclusion.effects
-        ],
-        "ranking": list(conclusion.ranking),
-        "important": list(conclusion.important),
-        "important_or_aliased": list(conclusion.important_or_aliased),
-        "interacting": list(conclusion.interacting),
-        "detectable": {
-            "estimate": _finite(found.estimate) if found else None,
-            "relative": _finite(found.relative) if found else None,
-            "unit": unit,
-            "power": 0.8,
-        },
-        "missing": [list(options) for options in conclusion.missing],
-        "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
-        "runs": {"done": conclusion.done, "failed": conclusion.failed, "all": asdict(conclusion.all_runs)},
-        "follow_up": follow_up_json(conclusion),
-        "suspects": suspects_json(conclusion),
-        "robust": robust_json(conclusion),
-        "lack_of_fit": _lack_of_fit(conclusion.lack_of_fit),
-        "failures": list(conclusion.failures),
-        "losses": _losses(conclusion.losses),
-        "seconds": _finite(conclusion.seconds),
-        "warnings": list(conclusion.warnings),
-        "model": _model(conclusion.model),
-        **conditional_json(conclusion),
-    }
+class SpaceJson(Struct, frozen=True):
+    """The size of a space."""
+
+    options: Annotated[int, Of(lambda found: len(found.options))]
+    configurations: int
 
 
-def _lack_of_fit(found: LackOfFit | None) -> dict[str, Plain] | None:
-    if found is None:
-        return None
-    return {
-        "noise": _finite(found.noise),
-        "left": _finite(found.left),
-        "repeated": found.repeated,
-        "found": found.found,
-    }
+class OptionJson(Struct, frozen=True):
+    """An option with its settings; ``letter`` stands for it in generators."""
+
+    name: str
+    letter: str
+    first: Setting
+    second: Setting
+    settings: list[Setting]
+    doc: str
 
 
-def _losses(losses: Losses | None) -> dict[str, Plain] | None:
-    if losses is None:
-        return None
-    excluded: list[Plain] = [
-        {"settings": settings, "message": message}
-        for settings, message in zip(losses.excluded, losses.messages, strict=True)
+class DesignSummaryJson(Struct, frozen=True, kw_only=True):
+    """The design; its efficiency, and the runs that are repeated, are of optimal ones."""
+
+    kind: str
+    runs: int
+    configurations: int
+    repetitions: int
+    resolution: int | None
+    generators: list[str]
+    d_efficiency: float | UnsetType = UNSET
+    replicated: Annotated[
+        int | UnsetType, Of(lambda design: UNSET if design.d_efficiency is None else design.replicated)
+    ] = UNSET
+
+
+class SettingJson(Struct, frozen=True):
+    """The mean at a setting."""
+
+    setting: Setting
+    estimate: float | None
+    unit: str
+    interval: Interval | None
+    relative: float | None
+
+
+class EffectJson(Struct, frozen=True):
+    """An effect: its size, in the metric's unit and as a fraction, and what it is shown to be.
+
+    ``contrast`` is the effect on the deciding scale, ``share`` its fraction of the variance, ``half_normal`` its
+    coordinate among all contrasts, and ``confirmed`` whether flips confirm it.
+    """
+
+    options: list[str]
+    estimate: float | None
+    unit: str
+    relative: float | None
+    interval: Interval | None
+    relative_interval: Interval | None
+    standard_error: float | None
+    contrast: float | None
+    share: float | None
+    p_value: float | None
+    half_normal: float | None
+    important: bool
+    verdict: EffectVerdict
+    confirmed: Annotated[bool | None, Of(lambda effect: effect.confirmed if effect.shown or effect.flips else None)]
+    aliases: list[list[str]]
+    settings: Annotated[
+        list[SettingJson], Of(lambda effect: [Joined(each, unit=effect.unit) for each in effect.settings])
     ]
-    return {"failed": losses.failed, "made": losses.made, "excluded": excluded}
 
 
-def _model(model: ModelSummary) -> dict[str, Plain]:
-    return {
-        "terms": [list(term) for term in model.terms],
-        "r_squared": _finite(model.r_squared),
-        "stability": list(model.stability) or None,
-    }
+class EvidenceJson(Struct, frozen=True):
+    """What supports the verdict on an effect; null what only flips tell where there are none."""
+
+    design_rows: int
+    flips: int = 0
+    claimed: float | None = None
+    flip_change: float | None = None
+    flip_interval: Interval | None = None
+    refuted: bool = False
+    missed: bool = False
+    depends_on: str | None = None
 
 
-def _option(option: OptionSummary) -> dict[str, Plain]:
-    return {
-        "name": option.name,
-        "letter": option.letter,
-        "first": option.first,
-        "second": option.second,
-        "settings": list(option.settings),
-        "doc": option.doc,
-    }
+class ScreenedEffectJson(EffectJson, frozen=True):
+    """An effect with what supports its verdict."""
+
+    evidence: EvidenceJson
 
 
-def _effect(effect: Effect, unit: str) -> dict[str, Plain]:
-    return {
-        "options": list(effect.options),
-        "estimate": _finite(effect.estimate),
-        "unit": unit,
-        "relative": _finite(effect.relative),
-        "interval": _pair(effect.interval),
-        "relative_interval": _pair(effect.relative_interval),
-        "standard_error": _finite(effect.standard_error),
-        "contrast": _finite(effect.contrast),
-        "share": _finite(effect.share),
-        "p_value": _finite(effect.p_value),
-        "half_normal": _finite(effect.half_normal),
-        "important": effect.important,
-        "verdict": verdict(effect),
-        "confirmed": effect.confirmed if effect.shown or effect.flips is not None else None,
-        "aliases": [list(alias) for alias in effect.aliases],
-        "settings": [_setting(setting, unit) for setting in effect.settings],
-    }
+class DispersionJson(Struct, frozen=True):
+    """Effects on the logarithm of the variance, of which nothing is a fraction."""
+
+    of: str
+    effects: Annotated[list[EffectJson], Of(lambda found: list(map(_log_effect, found.effects)))]
+    important: list[str]
 
 
-def _setting(found: SettingEstimate, unit: str) -> dict[str, Plain]:
-    return {
-        "setting": found.setting,
-        "estimate": _finite(found.estimate),
-        "unit": unit,
-        "interval": _pair(found.interval),
-        "relative": _finite(found.relative),
-    }
+class AllRunsJson(RunsJson, frozen=True):
+    """The runs that count, and ``all`` runs of the campaign."""
+
+    all: Annotated[RunsJson, Of("all_runs")]
 
 
-def _dispersion(dispersion: Dispersion) -> dict[str, Plain]:
-    return {
-        "of": dispersion.of,
-        "effects": [_log_effect(effect) for effect in dispersion.effects],
-        "important": list(dispersion.important),
-    }
+class ExclusionJson(Struct, frozen=True):
+    """Settings that do not work, and how they fail."""
+
+    settings: str
+    message: str
 
 
-def _log_effect(effect: Effect) -> dict[str, Plain]:
-    """Of ln s^2, of which nothing is a fraction: what would be relative is null."""
-    found = _effect(effect, "ln s^2")
-    settings = [{**_setting(setting, "ln s^2"), "relative": None} for setting in effect.settings]
-    return {**found, "relative": None, "relative_interval": None, "settings": list(settings)}
+class LossesJson(Struct, frozen=True):
+    """How many of the runs that were made failed, and what was left out for it."""
+
+    failed: int
+    made: int
+    excluded: Annotated[list[ExclusionJson], Of(_excluded)]
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
+class ModelJson(Struct, frozen=True):
+    """The model that predicts; ``stability`` is how often each term is selected from half of the runs."""
+
+    terms: list[list[str]]
+    r_squared: float | None
+    stability: Annotated[list[float] | None, Of(lambda model: model.stability or None)]
 
 
-def _pair(interval: tuple[float, float] | None) -> Plain:
-    return None if interval is None else [_finite(bound) for bound in interval]
+class ScreeningJson(MetricJson, frozen=True, kw_only=True, tag_field="format", tag="hati-screen-1"):
+    """Which options matter; every number unrounded, with its unit beside it."""
+
+    study: str
+    subject: str
+    benchmark: str
+    revision: str
+    scale: EffectScale
+    scale_reason: str
+    estimated_by: Annotated[str, Of(estimated_by)]
+    relative_to: Annotated[str, Of(lambda found: _BASES[found.scale])]
+    judged_by: Noise
+    alpha: float | None
+    relevant: float | None
+    threshold: float | None
+    space: Annotated[SpaceJson, Of()]
+    template: list[str]
+    options: list[OptionJson]
+    design: DesignSummaryJson
+    effects: Annotated[
+        list[ScreenedEffectJson],
+        Of(lambda of: [Joined(each, unit=of.metric.unit, evidence=_evidence(of, each)) for each in of.effects]),
+    ]
+    ranking: list[str]
+    important: list[str]
+    important_or_aliased: list[str]
+    interacting: list[str]
+    detectable: Annotated[
+        DetectableJson,
+        Of(lambda of: detectable_json(of.detectable and of.detectable.estimate, of.detectable, of.metric)),
+    ]
+    missing: list[list[str]]
+    dispersion: DispersionJson | None
+    runs: Annotated[AllRunsJson, Of()]
+    follow_up: FollowUpSummary | None
+    suspects: list[SuspectRun]
+    robust: RobustFitJson | None
+    lack_of_fit: LackOfFit | None
+    failures: list[str]
+    losses: LossesJson | None
+    seconds: float | None
+    warnings: list[str]
+    model: ModelJson
+    conditional_effects: list[ConditionalEffectJson]
+    dominating: Annotated[DominatingOptionJson | None, Of(dominating_json)]
+    validation: ValidationJson | None
+    recommendation: RecommendationJson | UnsetType = UNSET
+    changes: EffectChangesJson | UnsetType = UNSET
+    known: KnowledgeJson | UnsetType = UNSET
+
+
+def screening_json(
+    conclusion: ScreeningConclusion,
+    validation: ValidationConclusion | None = None,
+    recommendation: RecommendationConclusion | None = None,
+    changes: EffectChanges | None = None,
+    known: Knowledge | None = None,
+) -> ScreeningJson:
+    """What is published of a screening, and of what rests on it."""
+    more = {"validation": validation, "recommendation": recommendation, "changes": changes, "known": known}
+    return publish(Joined(conclusion, **more), ScreeningJson)
+
+
+def _log_effect(effect: Effect) -> Joined:
+    settings = [Joined(each, relative=None) for each in effect.settings]
+    return Joined(effect, unit=_LOG_VARIANCE, relative=None, relative_interval=None, settings=settings)
+
+
+def _evidence(conclusion: ScreeningConclusion, effect: Effect) -> EvidenceJson:
+    rows, flips = conclusion.done - (conclusion.follow_up.done if conclusion.follow_up else 0), effect.flips
+    if flips is None:
+        return EvidenceJson(rows)
+    refuted, missed = (flips.verdict is verdict for verdict in (FlipVerdict.REFUTED, FlipVerdict.MISSED))
+    depends_on = flips.depends_on or None
+    return EvidenceJson(rows, flips.flips, flips.claimed, flips.change, flips.interval, refuted, missed, depends_on)
+
+
+def _excluded(losses: Losses) -> list[ExclusionJson]:
+    return [ExclusionJson(*each) for each in zip(losses.excluded, losses.messages, strict=True)]

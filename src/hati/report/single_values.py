@@ -15,7 +15,6 @@ from msgspec import Struct
 from hati.core import Better, InputError, Metric, Sample, conversion, parse_unit, setting_text
 from hati.core.wording import counted, listed
 from hati.report.quantities import general
-from hati.report.table import Plain
 
 _LATENCY = "latency"
 _MEASURES = {_LATENCY: "ns", "throughput": "1/s", "build-time": "s", "file-size": "B"}
@@ -64,7 +63,15 @@ def single_values(samples: Sequence[Sample]) -> tuple[SingleValue, ...]:
     return found
 
 
-def bencher_json(samples: Sequence[Sample]) -> dict[str, Plain]:
+class BencherValue(Struct, frozen=True, omit_defaults=True):
+    """A value of Bencher's metric format, and a standard deviation below and above it."""
+
+    value: float
+    lower_value: float | None = None
+    upper_value: float | None = None
+
+
+def bencher_json(samples: Sequence[Sample]) -> dict[str, dict[str, BencherValue]]:
     """Bencher's metric format: by benchmark and measure the value, and one standard deviation below and above it.
 
     A time that is the benchmark's ``latency``, ``time`` or ``real_time`` is the built-in measure ``latency``, in ns.
@@ -79,7 +86,7 @@ def bencher_json(samples: Sequence[Sample]) -> dict[str, Plain]:
     return {name: dict(_measures(own)) for name, own in groups.items()}
 
 
-def action_json(samples: Sequence[Sample]) -> list[Plain]:
+def action_json(samples: Sequence[Sample]) -> list[ActionEntry]:
     """Custom JSON for github-action-benchmark: an object for each benchmark and metric, both in its name.
 
     Raises:
@@ -130,16 +137,13 @@ def _several(name: str, metric: str, same: Sequence[SingleValue]) -> InputError:
     return InputError(f"the format has one value for each benchmark, and {name} {metric} is of {what}", fix=fix)
 
 
-def _measures(own: Sequence[SingleValue]) -> Iterator[tuple[str, Plain]]:
+def _measures(own: Sequence[SingleValue]) -> Iterator[tuple[str, BencherValue]]:
     latency = _latency(own)
     for each in own:
         measure, factor = (_LATENCY, _to_ns(each)) if each is latency else _measure(each.metric)
         scaled = each.times(factor)
-        value: dict[str, Plain] = {"value": scaled.value}
-        if scaled.deviation is not None:
-            value["lower_value"] = scaled.value - scaled.deviation
-            value["upper_value"] = scaled.value + scaled.deviation
-        yield measure, value
+        value, deviation = scaled.value, scaled.deviation
+        yield measure, BencherValue(value, *(() if deviation is None else (value - deviation, value + deviation)))
 
 
 def _latency(own: Sequence[SingleValue]) -> SingleValue | None:
@@ -166,12 +170,18 @@ def _to_ns(each: SingleValue) -> float:
     return conversion(each.metric.unit.partition("/")[0], _MEASURES[_LATENCY])
 
 
-def _action(each: SingleValue) -> Plain:
+class ActionEntry(Struct, frozen=True, omit_defaults=True):
+    """A value of github-action-benchmark's custom JSON."""
+
+    name: str
+    unit: str
+    value: float
+    extra: str
+    range: str | None = None
+
+
+def _action(each: SingleValue) -> ActionEntry:
     of = [counted(each.runs, "run"), f"revision {each.revision}", f"machine {each.machine}"]
-    found: dict[str, Plain] = {
-        "name": f"{each.name} {each.metric.name}",
-        "unit": each.metric.unit or "1",
-        "value": each.value,
-        "extra": "\n".join(text for text in of if not text.endswith(" ")),
-    }
-    return found if each.deviation is None else {**found, "range": f"± {general(each.deviation, 3)}"}
+    extra = "\n".join(text for text in of if not text.endswith(" "))
+    spread = None if each.deviation is None else f"± {general(each.deviation, 3)}"
+    return ActionEntry(f"{each.name} {each.metric.name}", each.metric.unit or "1", each.value, extra, spread)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Annotated, Any
 
+from msgspec import Struct
+
+from hati.report.publishing import Of
 from hati.report.quantities import percent
-from hati.report.table import Plain
 from hati.studies.comparison import (
     MEAN,
     TAIL_PART,
@@ -44,26 +47,19 @@ def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
     return notes
 
 
-def choice_json(choice: StatisticChoice) -> dict[str, Plain]:
-    """A choice, with the version of its rule."""
-    return {
-        "statistic": str(choice.statistic),
-        "basis": choice.basis.value,
-        "sources": choice.sources,
-        "spread": choice.spread,
-        "version": choice.version,
-    }
+class ChoiceJson(Struct, frozen=True):
+    """A chosen statistic, with the version of its rule."""
+
+    statistic: Annotated[str, Of(lambda choice: str(choice.statistic))]
+    basis: ChoiceBasis
+    sources: int
+    spread: float | None
+    version: int
 
 
-def statistic_json(row: Comparison, asked: str) -> dict[str, Plain]:
-    """The statistic of a comparison, and how it was chosen; None where it was asked for."""
-    if row.choice is None or _asked(row):
-        return {"statistic": asked, "statistic_choice": None, "of_tail": False}
-    return {
-        "statistic": str(row.choice.statistic),
-        "statistic_choice": choice_json(row.choice),
-        "of_tail": row.change.of_tail,
-    }
+def chosen(row: Any) -> StatisticChoice | None:
+    """How a comparison's statistic was chosen; None where it was asked for."""
+    return None if row.choice is None or _asked(row) else row.choice
 
 
 def _asked(row: Comparison) -> bool:

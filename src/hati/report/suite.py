@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Struct
 
 from hati.core import setting_text
 from hati.report.document import Chart, ChartKind, Document
+from hati.report.publishing import Interval, Joined, MetricJson, Of, RunsJson
 from hati.report.quantities import change, general, percent, quantity, tidy
-from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
 
 _RIGHT = Align.RIGHT
@@ -161,93 +164,99 @@ def _deviations(value: float) -> Cell:
     return Shown(general(value, 2), value) if math.isfinite(value) else None
 
 
-def suite_json(conclusion: SuiteConclusion) -> dict[str, Plain]:
-    """The conclusion under the names that programs rely on; every number unrounded, with its unit beside it."""
-    geometric = conclusion.geometric_mean
-    total = sum(stratum.weight for stratum in conclusion.strata)
-    return {
-        "study": conclusion.study,
-        "subject": conclusion.subject,
-        "benchmark": conclusion.benchmark,
-        "revision": conclusion.revision,
-        "metric": conclusion.metric.name,
-        "unit": conclusion.metric.unit,
-        "better": conclusion.metric.better.value,
-        "scale": conclusion.scale.value,
-        "options": list(conclusion.options),
-        "options_from": conclusion.options_from,
-        "space": {"configurations": conclusion.configurations},
-        "design": {
-            "runs": conclusion.planned,
-            "configurations": conclusion.size,
-            "repetitions": conclusion.repetitions,
-            "strata": len(conclusion.strata),
-        },
-        "strata": [_stratum(stratum, total) for stratum in conclusion.strata],
-        "quantiles": {_level(q.level): q.estimate for q in conclusion.quantiles},
-        "quantile_intervals": {_level(q.level): [q.low, q.high] for q in conclusion.quantiles},
-        "mean": conclusion.mean.estimate,
-        "mean_interval": _pair(conclusion.mean.interval),
-        "geometric_mean": None if geometric is None else geometric.estimate,
-        "geometric_mean_interval": None if geometric is None else _pair(geometric.interval),
-        "against": None if conclusion.against is None else _against(conclusion.against, conclusion.scale),
-        "runs": {"done": conclusion.done, "failed": conclusion.failed},
-        "failures": list(conclusion.failures),
-        "seconds": conclusion.seconds,
-        "warnings": list(conclusion.warnings),
-    }
+class SuiteStratumJson(StratumEstimate, frozen=True):
+    """A stratum of the space with its estimate; ``share`` is its fraction of all configurations."""
+
+    share: float
+
+
+class EquivalenceJson(Struct, frozen=True):
+    """Whether both means are the same within a margin."""
+
+    scale: SuiteScale
+    difference: float
+    interval: Interval
+    margin: float
+    p_value: float
+    provable: float
+
+
+class MannWhitneyJson(Struct, frozen=True):
+    """The test of Mann and Whitney, with its power against a shift."""
+
+    superiority: float
+    p_value: float
+    shift: float
+    power: float
+    detectable: float | None
+
+
+class AgreementJson(Struct, frozen=True):
+    """How the suite agrees with all configurations, or with random ones."""
+
+    kind: str
+    values: int
+    mean: float
+    geometric_mean: float | None
+    ks: float
+    range: float
+    equivalent: Annotated[bool | None, Of(lambda found: found.equivalence and found.equivalence.equivalent)]
+    equivalence: Annotated[EquivalenceJson | None, Of(lambda of: of.equivalence and Joined(of.equivalence, of))]
+    mann_whitney: MannWhitneyJson
+    quantiles: Annotated[list[list[float]], Of("pairs")]
+
+
+class SuiteSpaceJson(Struct, frozen=True):
+    """The size of the space."""
+
+    configurations: int
+
+
+class SuiteDesignJson(Struct, frozen=True):
+    """What was planned."""
+
+    runs: Annotated[int, Of("planned")]
+    configurations: Annotated[int, Of("size")]
+    repetitions: int
+    strata: Annotated[int, Of(lambda found: len(found.strata))]
+
+
+class SuiteJson(MetricJson, frozen=True, tag_field="format", tag="hati-suite-1"):
+    """A metric over the whole space, estimated from a test suite."""
+
+    study: str
+    subject: str
+    benchmark: str
+    revision: str
+    scale: SuiteScale
+    options: list[str]
+    options_from: str
+    space: Annotated[SuiteSpaceJson, Of()]
+    design: Annotated[SuiteDesignJson, Of()]
+    strata: Annotated[list[SuiteStratumJson], Of(_strata)]
+    quantiles: Annotated[dict[str, float], Of(lambda found: {_level(q.level): q.estimate for q in found.quantiles})]
+    quantile_intervals: Annotated[
+        dict[str, Interval], Of(lambda found: {_level(q.level): (q.low, q.high) for q in found.quantiles})
+    ]
+    mean: Annotated[float, Of("mean.estimate")]
+    mean_interval: Annotated[Interval | None, Of("mean.interval")]
+    geometric_mean: Annotated[float | None, Of(lambda of: of.geometric_mean and of.geometric_mean.estimate)]
+    geometric_mean_interval: Annotated[Interval | None, Of(lambda of: of.geometric_mean and of.geometric_mean.interval)]
+    against: Annotated[AgreementJson | None, Of(lambda of: of.against and Joined(of.against, of))]
+    runs: Annotated[RunsJson, Of()]
+    failures: list[str]
+    seconds: float
+    warnings: list[str]
+
+
+def _strata(found: SuiteConclusion) -> list[Joined]:
+    total = sum(stratum.weight for stratum in found.strata)
+    return [Joined(stratum, share=stratum.weight / total) for stratum in found.strata]
 
 
 def _level(level: float) -> str:
     """A quantile's level as a key: 0.05, 0.5, 0.999."""
     return repr(float(level))
-
-
-def _stratum(stratum: StratumEstimate, total: int) -> dict[str, Plain]:
-    return {
-        "setting": dict(stratum.setting),
-        "weight": stratum.weight,
-        "share": stratum.weight / total,
-        "estimate": stratum.estimate,
-        "interval": _pair(stratum.interval),
-        "configurations": stratum.configurations,
-        "runs": stratum.runs,
-    }
-
-
-def _against(found: Agreement, scale: SuiteScale) -> dict[str, Plain]:
-    test, equal = found.mann_whitney, found.equivalence
-    return {
-        "kind": found.kind,
-        "values": found.values,
-        "mean": found.mean,
-        "geometric_mean": found.geometric_mean,
-        "ks": found.ks,
-        "range": found.range,
-        "equivalent": None if equal is None else equal.equivalent,
-        "equivalence": None
-        if equal is None
-        else {
-            "scale": scale.value,
-            "difference": equal.difference,
-            "interval": list(equal.interval),
-            "margin": equal.margin,
-            "p_value": equal.p_value,
-            "provable": equal.provable,
-        },
-        "mann_whitney": {
-            "superiority": test.superiority,
-            "p_value": test.p_value,
-            "shift": test.shift,
-            "power": test.power,
-            "detectable": _finite(test.detectable),
-        },
-        "quantiles": found.pairs.tolist(),
-    }
-
-
-def _pair(interval: tuple[float, float] | None) -> Plain:
-    return None if interval is None else list(interval)
 
 
 def _finite(value: float) -> float | None:

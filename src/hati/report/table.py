@@ -7,10 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.core import replace
+from hati.core import Setting, replace
 from hati.report.quantities import general
-
-Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 
 
 class Align(StrEnum):
@@ -82,3 +80,16 @@ def cell_value(cell: Cell) -> str | int | float | bool | None:
     """The value of a cell, unrounded; None for a number that is not finite."""
     value = cell.value if isinstance(cell, Shown) else cell
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class TableJson(Struct, frozen=True, tag_field="format", tag="hati-table-1"):
+    """A table: an object for each row, keyed by the columns' names, a column's unit under its name and `` unit``."""
+
+    rows: list[dict[str, Setting | None]]
+
+
+def table_rows(table: Table) -> list[dict[str, Setting | None]]:
+    """The values of each row by the columns' names, with the columns' units."""
+    units: dict[str, Setting | None] = {f"{column.name} unit": column.unit for column in table.columns if column.unit}
+    names = [column.name for column in table.columns]
+    return [dict(zip(names, map(cell_value, row), strict=True)) | units for row in table.rows]

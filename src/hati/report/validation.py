@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Annotated
+
+from msgspec import Struct
 
 from hati.report.document import Document, Facts
+from hati.report.publishing import Of, RunsJson
 from hati.report.quantities import change_number, fixed
-from hati.report.table import Align, Column, Plain, Shown, Table
+from hati.report.table import Align, Column, Shown, Table
 from hati.studies.validation import (
+    FollowUpRound,
     Mode,
     PredictionCheck,
     Result,
@@ -75,95 +80,55 @@ def validation_assumptions(conclusion: ValidationConclusion) -> tuple[tuple[str,
     return tuple((a.result.value, f"{a.statement}: {a.detail}") for a in conclusion.assumptions)
 
 
-def validation_json(conclusion: ValidationConclusion) -> dict[str, Plain]:
-    """The conclusion under the names that programs rely on; every number unrounded."""
-    return {
-        "study": conclusion.study,
-        "screening": conclusion.screening,
-        "subject": conclusion.subject,
-        "benchmark": conclusion.benchmark,
-        "revision": conclusion.revision,
-        "metric": conclusion.metric.name,
-        "unit": conclusion.metric.unit,
-        "scale": conclusion.scale,
-        "mode": conclusion.mode.value,
-        "order": conclusion.order,
-        "bound": conclusion.bound,
-        "gamma": conclusion.gamma,
-        "outcome": conclusion.outcome.value,
-        "model": [list(effect.options) for effect in conclusion.effects],
-        "models": [
-            {
-                "effects": [list(effect) for effect in model.effects],
-                "probability": model.probability,
-                "odds_against": model.odds,
-            }
-            for model in conclusion.models
-        ],
-        "effects": [
-            {
-                "options": list(effect.options),
-                "contrast": effect.contrast,
-                "standard_error": effect.standard_error,
-                "relative": effect.relative,
-                "important": effect.important,
-                "in_all_models": effect.in_all,
-                "screened": effect.screened,
-                "result": None if effect.result is None else effect.result.value,
-                "sum_of_squares": effect.sum_of_squares,
-                "aliases": [list(alias) for alias in effect.aliases],
-            }
-            for effect in conclusion.effects
-        ],
-        "not_estimated": [list(assumption.effect or ()) for assumption in conclusion.unsized],
-        "prediction": _prediction(conclusion.prediction),
-        "rounds": [
-            {
-                "stage": r.stage,
-                "models": r.rivals,
-                "done": r.done,
-                "configurations": [dict(configuration) for configuration in r.configurations],
-            }
-            for r in conclusion.rounds
-        ],
-        "assumptions": [
-            {"statement": a.statement, "result": a.result.value, "detail": a.detail} for a in conclusion.assumptions
-        ],
-        "runs": {
-            "screening": conclusion.screening_runs,
-            "done": conclusion.done,
-            "failed": conclusion.failed,
-            "budget": conclusion.budget,
-        },
-        "failures": list(conclusion.failures),
-        "seconds": conclusion.seconds,
-        "warnings": list(conclusion.warnings),
-        "runs_needed": conclusion.runs_needed,
-        "runs_needed_unknown": conclusion.needed.unknown or None,
-    }
+class AssumptionJson(Struct, frozen=True):
+    """What the screening took for granted."""
+
+    statement: str
+    result: Result
+    detail: str
+
+
+class ValidationRunsJson(RunsJson, frozen=True):
+    """Runs of the screening and of its validation."""
+
+    screening: Annotated[int, Of("screening_runs")]
+    budget: int
+
+
+class ValidationJson(Struct, frozen=True, tag_field="format", tag="hati-validate-1"):
+    """A validation of a screening."""
+
+    study: str
+    screening: str
+    subject: str
+    benchmark: str
+    revision: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    scale: str
+    mode: Mode
+    order: int
+    bound: float | None
+    gamma: float | None
+    outcome: ValidationOutcome
+    model: Annotated[list[list[str]], Of(lambda found: [effect.options for effect in found.effects])]
+    models: list[RivalModel]
+    effects: list[ValidatedEffect]
+    not_estimated: Annotated[list[list[str]], Of(lambda found: [each.effect or () for each in found.unsized])]
+    prediction: PredictionCheck | None
+    rounds: list[FollowUpRound]
+    assumptions: list[AssumptionJson]
+    runs: Annotated[ValidationRunsJson, Of()]
+    failures: list[str]
+    seconds: float
+    warnings: list[str]
+    runs_needed: int | None
+    runs_needed_unknown: Annotated[str | None, Of(lambda found: found.needed.unknown or None)]
 
 
 def effects_text(effects: tuple[tuple[str, ...], ...]) -> str:
     """The effects of a model in one line."""
     return ", ".join(":".join(effect) for effect in effects) or "no effect"
-
-
-def _prediction(found: PredictionCheck | None) -> dict[str, Plain] | None:
-    if found is None:
-        return None
-    return {
-        "runs": found.runs,
-        "random": found.random,
-        "share": found.share,
-        "p_value": found.p_value,
-        "df": None if found.df is None else list(found.df),
-        "noise": found.noise,
-        "ratio": found.ratio,
-        "median": found.median,
-        "largest": found.largest,
-        "deviation": found.deviation,
-        "unseen": found.unseen,
-    }
 
 
 def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:

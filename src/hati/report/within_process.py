@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from msgspec import Struct
 
 from hati.core import SampleFormat
 from hati.report.changes import interval_text, verdict_text
+from hati.report.publishing import Interval, Of
 from hati.report.quantities import change
 from hati.report.statistics import statistic_name
-from hati.report.table import Plain
 from hati.studies.comparison import MEAN, Comparison, WithinProcess
 
 _LABEL = "within one process"
@@ -63,17 +66,13 @@ def several_processes(formats: Iterable[str]) -> list[str]:
     return lines
 
 
-def within_process_json(row: Comparison) -> Plain:
-    """The interval of the change within these processes; None for a comparison of runs."""
-    within = row.within_process
-    if within is None:
-        return None
-    return {
-        "interval": None if within.change.interval is None else list(within.change.interval),
-        "observations": list(within.observations),
-        "batches": list(within.batches),
-        "decides": within.decides,
-    }
+class WithinProcessJson(Struct, frozen=True):
+    """The interval of the change within these processes, and the observations and batches of each side."""
+
+    interval: Annotated[Interval | None, Of("change.interval")]
+    observations: tuple[int, int]
+    batches: tuple[int, int]
+    decides: bool
 
 
 def within_process_verdict(row: Comparison, within: WithinProcess) -> str:

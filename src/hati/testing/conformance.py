@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator
@@ -12,6 +11,7 @@ from pathlib import Path
 from threading import Barrier
 from typing import get_type_hints
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec import Struct
@@ -38,11 +38,11 @@ from hati.core import (
     Workload,
     replace,
 )
-from hati.render import document_html, document_markdown, document_text, to_json
+from hati.render import document_html, document_markdown, document_text, json_schema, to_json
 from hati.store import Selection, Span, SqlStore
 from hati.wiring import Workplace
 from hati.wiring.stored_studies import StoredStudy, stored_report
-from hati.wiring.study_types import AnyStudyType
+from hati.wiring.study_types import AnyStudyType, format_of
 from hati.wiring.workplace import mute
 
 
@@ -416,7 +416,12 @@ class StudyTypeConformance:
         written = kind.concluded(prepared, request_, kind.make(prepared, request_, mute, silent))
         for write in (document_text, document_markdown, document_html):
             assert write(written.document)
-        assert json.loads(to_json(written.values()))
+        published = written.values()
+        assert kind.published in {None, type(published)}
+        assert format_of(published)
+        read = msgspec.json.decode(to_json(published), type=type(published), dec_hook=lambda type_, value: type_(value))
+        assert to_json(read) == to_json(published)
+        assert json_schema(type(published))
         assert bool(written.document.cases) is kind.judges
 
 

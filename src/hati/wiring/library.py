@@ -31,14 +31,15 @@ from hati.core import (
     level,
 )
 from hati.core.wording import suggestion
-from hati.render import document_html, document_text, table_rows
+from hati.render import document_html, document_text, to_plain
 from hati.report import (
+    ComparisonsJson,
     Document,
-    Plain,
     comparisons_document,
-    comparisons_json,
     histories_document,
     histories_json,
+    publish,
+    table_rows,
 )
 from hati.studies.comparison import parse_failing, parse_statistic
 from hati.studies.regression import histories
@@ -64,7 +65,7 @@ class CommandResult(Struct, frozen=True):
 
     conclusion: Any
     document: Document
-    values: Plain
+    values: Any
     status: int = ExitStatus.OK
 
     def __str__(self) -> str:
@@ -154,7 +155,7 @@ class OpenedProject(Struct, frozen=True):
         report = kind.concluded(prepared, request, found)
         self._say(report)
         report.written()
-        return CommandResult(found, report.document, report.values(), report.status)
+        return CommandResult(found, report.document, to_plain(report.values()), report.status)
 
     def screen(self, *, fresh: bool = False, **asked: Any) -> CommandResult:
         """As ``hati screen``: find the options that matter, by a designed experiment.
@@ -169,7 +170,7 @@ class OpenedProject(Struct, frozen=True):
         request = ScreeningRequest(given.metric, given.budget, given.seed, given.benchmark, given.relevant)
         found = screen(prepare_screening(place, request, fresh=fresh), self.announce)
         report = screening_report(place, found)
-        return CommandResult(found, report.document, report.values())
+        return CommandResult(found, report.document, to_plain(report.values()))
 
     def studies(self) -> list[str]:
         """The keys of the stored studies, in the order in which they were begun."""
@@ -183,7 +184,7 @@ class OpenedProject(Struct, frozen=True):
             MeasurementError: where it measured too little.
         """
         found = report_of(self._place(), study)
-        return CommandResult(None, found.document, found.values(), found.status)
+        return CommandResult(None, found.document, to_plain(found.values()), found.status)
 
     def _say(self, report: StudyReport) -> None:
         for remark in report.remarks:
@@ -216,7 +217,7 @@ def compare(before: Files, after: Files, announce: Announce = mute, **asked: Any
         announce(line)
     verdicts = found.comparisons
     status = verdicts.status(failing)
-    return CommandResult(verdicts, comparisons_document(verdicts), comparisons_json(verdicts), status)
+    return CommandResult(verdicts, comparisons_document(verdicts), to_plain(publish(verdicts, ComparisonsJson)), status)
 
 
 class SeriesRequest(Struct, frozen=True, kw_only=True):
@@ -252,7 +253,7 @@ def history(path: str | Path, metric: str | None = None, **asked: Any) -> Comman
     sheet = selected(read_sheet(Path(path)), [RowCondition.parse(text) for text in request.where])
     series = read_series(sheet, request.metric, statistic=parse_statistic(request.statistic))
     found = histories(series, request.alpha, request.baseline)
-    return CommandResult(found, histories_document(series, found), histories_json(found))
+    return CommandResult(found, histories_document(series, found), to_plain(histories_json(found)))
 
 
 def _words(side: Files) -> tuple[str, ...]:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hati.report import (
-    changes_json,
-    known_json,
-    recommendation_json,
-    screening_document,
-    screening_json,
-    validation_json,
-)
+from hati.report import ScreeningJson, screening_document, screening_json
 from hati.studies.screening import RELEVANT, ScreeningConclusion
 from hati.wiring.known import known_of
 from hati.wiring.recalibrating import stored_changes
@@ -23,7 +16,7 @@ from hati.wiring.validating import validation_of
 from hati.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
-    from hati.report import Knowledge, Plain
+    from hati.report import Knowledge
     from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import RecommendationConclusion
 
@@ -39,15 +32,9 @@ def screening_report(
     too. A page of it is kept.
     """
 
-    def values() -> Plain:
-        validated = validation_of(place, conclusion.study, conclusion.metric.name)
-        return {
-            **screening_json(conclusion),
-            "validation": validation_json(validated) if validated else None,
-            **({"recommendation": recommendation_json(advice)} if advice else {}),
-            **({"changes": changes_json(changes)} if changes else {}),
-            **({"known": known_json(known)} if known else {}),
-        }
+    def values() -> ScreeningJson:
+        validation = validation_of(place, conclusion.study, conclusion.metric.name)
+        return screening_json(conclusion, validation, advice, changes, known)
 
     document = screening_document(conclusion, advice, changes, known)
     return StudyReport(document, values, kept=conclusion.metric.name)

@@ -22,7 +22,7 @@ from hati.packages import added, load_entry
 if TYPE_CHECKING:
     from hati.campaign import Observer
     from hati.core import Study
-    from hati.report import Document, Plain
+    from hati.report import Document
     from hati.wiring.campaigns import Campaign
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
@@ -42,7 +42,7 @@ def _nothing() -> None:
 
 
 class StudyReport(Struct, frozen=True):
-    """What is written of a conclusion: a document, its plain values, and the exit status of the command.
+    """What is written of a conclusion: a document, what is published of it as JSON, and the exit status of the command.
 
     ``remarks`` are warnings that the document does not have; ``spoken`` are sentences that people must have, besides
     the answer, where the report cannot be written; ``written`` is done once they have it; ``kept`` names the file of a
@@ -50,7 +50,7 @@ class StudyReport(Struct, frozen=True):
     """
 
     document: Document
-    values: Callable[[], Plain]
+    values: Callable[[], Struct]
     status: int = 0
     remarks: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
@@ -65,6 +65,7 @@ class StudyType(ABC, Generic[R, S, C]):
     the help lists the verb. ``judges`` is whether its documents have test cases. ``metrics_apart`` is whether a report
     may be of another metric than was asked for; ``unrecorded`` is what records do not have where they do not keep what
     was asked; ``afresh`` is whether a finished study is measured again by the same command.
+    ``published`` is the type that another package has of what ``--format json`` writes; its tag field is ``format``.
     """
 
     name: str
@@ -75,6 +76,7 @@ class StudyType(ABC, Generic[R, S, C]):
     metrics_apart: bool = False
     afresh: bool = False
     unrecorded: tuple[str, ...] = ()
+    published: type[Struct] | None = None
 
     def open(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
         """The project at a path, and its store; where the request has a template, narrowed by it.
@@ -173,6 +175,8 @@ def _checked(found: object) -> AnyStudyType:
         raise InputError(f"Hati has studies called {kind.name!r} or {kind.kind!r} already")
     if not issubclass(kind.request, Struct):
         raise InputError(f"its request {kind.request!r} is not a msgspec Struct")
+    if not format_of(kind.published):
+        raise InputError(f'its published type {kind.published!r} is not a msgspec Struct with tag_field="format"')
     for name, hint in get_type_hints(kind.request, include_extras=True).items():
         if name in _TAKEN:
             raise InputError(f"its request has a field {name!r}, which all commands have")
@@ -188,6 +192,12 @@ _TAKEN = frozenset({"path", "project", "store", "fresh", "dry_run", "output", "r
 @cache
 def _loaded(entry: EntryPoint) -> AnyStudyType:
     return load_entry(entry, "study", _checked)
+
+
+def format_of(published: object) -> str:
+    """The format that a published type says it has; empty where it has none."""
+    config = getattr(published, "__struct_config__", None)
+    return str(config.tag) if config is not None and config.tag_field == "format" else ""
 
 
 def other_types() -> tuple[list[AnyStudyType], list[str]]:

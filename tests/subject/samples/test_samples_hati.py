@@ -12,7 +12,8 @@ import pytest
 
 from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Usage, Workload
 from hati.core.sample import Origin
-from hati.report import samples_json
+from hati.render import to_plain
+from hati.report import Joined, SamplesJson, publish
 from hati.subject.samples import read_samples
 
 
@@ -38,7 +39,7 @@ def written(folder: Path, content: object) -> Path:
 
 
 def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
-    exported = samples_json([a_sample()])
+    exported = to_plain(publish(Joined(samples=[a_sample()]), SamplesJson))
     found = read_samples(written(tmp_path, exported))
     assert found.samples == (a_sample(),)
     assert found.warnings == ()
@@ -46,12 +47,16 @@ def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
 
 def test_packed_files_and_byte_order_marks_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.json.gz"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + json.dumps(samples_json([a_sample()])).encode()))
+    path.write_bytes(
+        gzip.compress(
+            b"\xef\xbb\xbf" + json.dumps(to_plain(publish(Joined(samples=[a_sample()]), SamplesJson))).encode()
+        )
+    )
     assert read_samples(path).samples == (a_sample(),)
 
 
 def test_how_far_one_has_got_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path, samples_json([a_sample()] * 2000))
+    path = written(tmp_path, to_plain(publish(Joined(samples=[a_sample()] * 2000), SamplesJson)))
     told: list[tuple[int, int]] = []
     read_samples(path, watch=lambda *position: told.append(position))
     size = path.stat().st_size
@@ -60,13 +65,15 @@ def test_how_far_one_has_got_is_told(tmp_path: Path) -> None:
 
 
 def test_runs_of_one_identity_are_one_sample(tmp_path: Path) -> None:
-    (found,) = read_samples(written(tmp_path, samples_json([a_sample(), a_sample()]))).samples
+    (found,) = read_samples(
+        written(tmp_path, to_plain(publish(Joined(samples=[a_sample(), a_sample()]), SamplesJson)))
+    ).samples
     assert len(found.runs) == 4
     assert [len(values) for values in found.steady] == [2, 1, 2, 1]
 
 
 def test_units_of_one_dimension_are_converted(tmp_path: Path) -> None:
-    content = samples_json([a_sample(), a_sample()])
+    content = to_plain(publish(Joined(samples=[a_sample(), a_sample()]), SamplesJson))
     content["samples"][1]["unit"] = "s"  # type: ignore[index,call-overload]  # plain JSON
     found = read_samples(written(tmp_path, content))
     assert found.samples[0].runs[3].observations.values.tolist() == [2000.0]

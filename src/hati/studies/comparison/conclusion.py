@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hati.core import Configuration, ExitStatus, Metric, Workload, requests
 from hati.stats import TwoSampleTest
@@ -46,8 +46,8 @@ class WarmUp(Struct, frozen=True):
     other runs are not steady, all of whose observations count.
     """
 
-    found: int = 0
-    left_out: int = 0
+    found: int = field(default=0, name="runs")
+    left_out: int = field(default=0, name="observations")
     unsteady: tuple[str, ...] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from math import floor
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hati.core import Configuration, Metric
 
@@ -58,7 +58,7 @@ class RivalModel(Struct, frozen=True):
 
     effects: tuple[Options, ...]
     probability: float
-    odds: float
+    odds: float = field(name="odds_against")
 
 
 class ValidatedEffect(Struct, frozen=True):
@@ -77,7 +77,7 @@ class ValidatedEffect(Struct, frozen=True):
     standard_error: float | None
     relative: float
     important: bool
-    in_all: bool
+    in_all: bool = field(name="in_all_models")
     screened: bool
     result: Result | None = None
     sum_of_squares: float | None = None
@@ -121,7 +121,7 @@ class FollowUpRound(Struct, frozen=True):
     """A follow-up: how many models there were before it, and what was measured. ``done`` of ``configurations``."""
 
     stage: str
-    rivals: int
+    rivals: int = field(name="models")
     configurations: tuple[Configuration, ...]
     done: int
 

@@ -79,9 +79,9 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
     ) -> StudyReport:
         """The commits."""
         del place, study, request
-        from hati.report import bisection_document, bisection_json
+        from hati.report import BisectionJson, bisection_document, publish
 
-        return StudyReport(bisection_document(found), lambda: bisection_json(found))
+        return StudyReport(bisection_document(found), lambda: publish(found, BisectionJson))
 
     def title(self, study: Bisection) -> str:
         """Its first and last revision."""

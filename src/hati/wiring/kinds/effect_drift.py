@@ -72,9 +72,9 @@ class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]
     ) -> StudyReport:
         """The options."""
         del place, study, request
-        from hati.report import drift_document, drift_json
+        from hati.report import DriftJson, drift_document, publish
 
-        return StudyReport(drift_document(found), lambda: drift_json(found))
+        return StudyReport(drift_document(found), lambda: publish(found, DriftJson))
 
     def title(self, study: EffectDriftStudy) -> str:
         """Its revisions."""

@@ -110,7 +110,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
     def report(self, place: Workplace, study: Gate, found: GateConclusion, request: GateRequest | None) -> StudyReport:
         """The verdicts, with findings as they are known now."""
         del study
-        from hati.report import gate_document, gate_json
+        from hati.report import GateJson, gate_document, publish
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.wiring.finding import stored_reports
@@ -118,13 +118,13 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         revisions = place.revisions()
         failing = parse_failing((request or GateRequest()).fail_on)
         ruling = Ruling(found, stored_reports(place.store, found, revisions), failing)
-        return StudyReport(gate_document(ruling, None, check_name(revisions.within)), lambda: gate_json(ruling))
+        return StudyReport(gate_document(ruling, None, check_name(revisions.within)), lambda: publish(ruling, GateJson))
 
     def concluded(
         self, prepared: Campaign[Gate, GateConclusion], request: GateRequest, found: GateConclusion
     ) -> StudyReport:
         """The verdicts; findings are kept, and when people have the report, marked as reported."""
-        from hati.report import gate_document, gate_json, recalibration_json, report_sentence
+        from hati.report import GateJson, Joined, gate_document, publish, report_sentence
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.wiring.finding import mark_reported, record_findings
@@ -135,7 +135,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         advice = recalibration_of(prepared, datetime.now(UTC))
         return StudyReport(
             gate_document(ruling, advice, check_name(revisions.within)),
-            lambda: {**gate_json(ruling), "recalibration": recalibration_json(advice)},
+            lambda: publish(Joined(ruling, recalibration=advice), GateJson),
             _status(ruling),
             spoken=tuple(map(report_sentence, ruling.reports)),
             written=partial(mark_reported, store, found, ruling.reports),

@@ -69,9 +69,9 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     ) -> StudyReport:
         """The summaries."""
         del place, study, request
-        from hati.report import measurement_document, measurement_json
+        from hati.report import MeasurementJson, measurement_document, publish
 
-        return StudyReport(measurement_document(found), lambda: measurement_json(found))
+        return StudyReport(measurement_document(found), lambda: publish(found, MeasurementJson))
 
     def concluded(
         self,

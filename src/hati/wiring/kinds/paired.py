@@ -106,11 +106,11 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
     ) -> StudyReport:
         """The verdicts."""
         del place, study
-        from hati.report import paired_document, paired_json
+        from hati.report import PairedJson, paired_document, publish
         from hati.studies.comparison import parse_failing
 
         status = found.comparisons.status(parse_failing(request.fail_on)) if request else ExitStatus.OK
-        return StudyReport(paired_document(found), lambda: paired_json(found), status)
+        return StudyReport(paired_document(found), lambda: publish(found, PairedJson), status)
 
     def title(self, study: PairedComparison) -> str:
         """Its variants."""

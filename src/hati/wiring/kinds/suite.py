@@ -174,9 +174,9 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
     ) -> StudyReport:
         """The estimates, of which a page is kept."""
         del place, study, request
-        from hati.report import suite_document, suite_json
+        from hati.report import SuiteJson, publish, suite_document
 
-        return StudyReport(suite_document(found), lambda: suite_json(found), kept=found.metric.name)
+        return StudyReport(suite_document(found), lambda: publish(found, SuiteJson), kept=found.metric.name)
 
     def title(self, study: SuiteStudy) -> str:
         """Its benchmark."""

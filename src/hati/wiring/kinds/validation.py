@@ -78,9 +78,9 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
     ) -> StudyReport:
         """What became of the assumptions."""
         del place, study, request
-        from hati.report import validation_document, validation_json
+        from hati.report import ValidationJson, publish, validation_document
 
-        return StudyReport(validation_document(found), lambda: validation_json(found))
+        return StudyReport(validation_document(found), lambda: publish(found, ValidationJson))
 
     def concluded(
         self,

@@ -1,0 +1,113 @@
+"""What is published as JSON: types whose fields are the keys, filled from what was concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from inspect import get_annotations
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from msgspec import UNSET, Struct, UnsetType
+
+from hati.core import Better, Metric, Setting
+
+Interval = tuple[float | None, float | None]
+"""A lower and an upper end; null: unbounded."""
+Settings = dict[str, Setting]
+P = TypeVar("P", bound=Struct)
+
+
+class Of(Struct, frozen=True):
+    """Where the value of a field comes from: a path of attributes, or a function of the source; else its own name.
+
+    Without a path it is the source itself, whose attributes the key groups.
+    """
+
+    path: str | Callable[[Any], object] = ""
+
+    def __call__(self, source: object) -> object:
+        """The value, of a source."""
+        if not isinstance(self.path, str):
+            return self.path(source)
+        return attrgetter(self.path)(source) if self.path else source
+
+
+class Joined:
+    """The attributes of several objects, each of the first that has it, after those that are given by name."""
+
+    def __init__(self, *parts: object, **own: object) -> None:
+        self.__dict__.update(own)
+        self._parts = parts
+
+    def __getattr__(self, name: str) -> object:
+        for part in self._parts:
+            if hasattr(part, name):
+                return getattr(part, name)
+        raise AttributeError(name)
+
+
+class MetricJson(Struct, frozen=True):
+    """Fields of what has a metric."""
+
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
+
+
+class RunsJson(Struct, frozen=True):
+    """How many runs were done, and how many failed."""
+
+    done: int
+    failed: int
+
+
+class DetectableJson(Struct, frozen=True):
+    """The smallest effect or step that is found with this power; null where none is."""
+
+    estimate: float | None
+    relative: float | None
+    unit: str
+    power: float
+
+
+def detectable_json(estimate: float | None, found: Any, metric: Metric) -> DetectableJson:
+    """What is found with 80 % power; ``found`` has the relative size, None where nothing is."""
+    return DetectableJson(estimate, found and found.relative, metric.unit, 0.8)
+
+
+def publish(source: object, kind: type[P]) -> P:
+    """The published value of a source, which has the attributes that the fields of its type name."""
+    if isinstance(source, kind):
+        return source
+    return kind(**{name: _value(of(source), type_) for name, of, type_ in _fields(kind)})
+
+
+@cache
+def _fields(kind: type[Struct]) -> tuple[tuple[str, Of, Any], ...]:
+    """Names, where their values come from, and their types."""
+    found: dict[str, tuple[str, Of, Any]] = {}
+    for base in reversed(kind.__mro__):
+        # msgspec and typing would find the names of fields before those of the module
+        hints: dict[str, Any] = get_annotations(base, locals={}, eval_str=True)
+        for name, type_ in hints.items():
+            plain, *marks = get_args(type_) if get_origin(type_) is Annotated else (type_,)
+            found[name] = name, next((mark for mark in marks if isinstance(mark, Of)), Of(name)), plain
+    return tuple(found[name] for name in kind.__struct_fields__)
+
+
+def _value(value: Any, kind: Any) -> object:
+    """A value of a field; ``kind`` says which of its parts are published types."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in {Union, UnionType}:
+        if value is UNSET or value is None:
+            return value if NoneType in parts else UNSET
+        return _value(value, next(part for part in parts if part not in {NoneType, UnsetType}))
+    if origin is dict:
+        return {str(key): _value(item, parts[1]) for key, item in dict(value).items()}
+    if hasattr(value, "tolist"):  # an array, or a number of one
+        return value.tolist()
+    if origin in {list, tuple}:
+        return [_value(item, parts[0]) for item in value]
+    return publish(value, kind) if isinstance(kind, type) and issubclass(kind, Struct) else value

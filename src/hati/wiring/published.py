@@ -1,0 +1,31 @@
+"""What is published as JSON, by the name of its format: Hati's own, and that of studies of other packages."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hati import report
+from hati.core import InputError
+from hati.core.wording import suggestion
+from hati.wiring.study_types import format_of, other_types
+
+
+def published_types() -> dict[str, type[Struct]]:
+    """The types by their formats, such as ``hati-screen-1``."""
+    own = (getattr(report, name) for name in dir(report))
+    others = (kind.published for kind in other_types()[0])
+    return {format_: each for each in (*own, *others) if (format_ := format_of(each))}
+
+
+def published_type(name: str) -> type[Struct]:
+    """The type of a format, or of the study that has this name.
+
+    Raises:
+        InputError: where there is none.
+    """
+    known = published_types()
+    known |= {kind.name: kind.published for kind in other_types()[0] if kind.published}
+    found = known.get(name) or known.get(f"hati-{name}-1")
+    if found is None:
+        raise InputError(f"there is no format or study {name!r}", fix=suggestion(name, known))
+    return found
