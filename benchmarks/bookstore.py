@@ -80,7 +80,7 @@ def read(folder: Path) -> Campaign:
     slower = {}
     for statistic in ("mean", "median"):
         compared = hati("compare", *map(str, files), "--metric", METRIC, "--statistic", statistic, "--format", "json")
-        [row] = json.loads(compared)
+        [row] = json.loads(compared)["comparisons"]
         slower[statistic] = row["verdict"] == "slower"
         clusters = row["clusters"] or []
     slower["clusters"] = any(cluster["verdict"] == "slower" for cluster in clusters)

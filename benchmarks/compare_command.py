@@ -46,7 +46,7 @@ def changed(folder: Path, before: Values, after: Values, *more: str) -> list[boo
         capture_output=True,
         text=True,
     )
-    return [row["verdict"] in {"slower", "faster"} for row in json.loads(told.stdout)]
+    return [row["verdict"] in {"slower", "faster"} for row in json.loads(told.stdout)["comparisons"]]
 
 
 def _side(every: Values, order: Index, part: slice = slice(None)) -> dict[str, FloatArray]:

@@ -35,7 +35,7 @@ def compared(name: str, folder: Path, before: str, after: str) -> tuple[list[dic
         export = [HATI, "export", str(project), "--benchmark", benchmark]
         done = subprocess.run(export, capture_output=True, text=True, check=True)
         samples += json.loads(done.stdout)["samples"]
-    return json.loads(told.stdout), samples
+    return json.loads(told.stdout)["comparisons"], samples
 
 
 @pytest.mark.usefixtures("google_benchmark")

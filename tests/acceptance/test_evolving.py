@@ -98,9 +98,10 @@ def test_the_option_whose_effect_changed_is_named(repository: tuple[Path, list[C
     commit = of_kind(commits, Kind.SLOWER_SETTING)
     status, found = hati(folder, "compare-effects", before(commits, commit).revision, commit.revision)
     assert status == 0
-    changed = [option for option in found if option["changed"]]
+    effects = found["effects"]
+    changed = [option for option in effects if option["changed"]]
     assert [option["options"] for option in changed] == [[OPTION]], changed
-    assert {"automatic_index", "foreign_keys"} < {name for option in found for name in option["options"]}
+    assert {"automatic_index", "foreign_keys"} < {name for option in effects for name in option["options"]}
 
 
 @pytest.mark.parametrize("kind", [Kind.SLOWER_SETTING, Kind.FASTER])

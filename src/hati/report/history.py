@@ -8,9 +8,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core import Assignment
+from hati.core import Assignment, Better
 from hati.core.wording import listed
-from hati.report.publishing import DetectableJson, Interval, Joined, MetricJson, Of, detectable_json, publish
+from hati.report.publishing import DetectableJson, Interval, Joined, Of, detectable_json, publish
 from hati.report.quantities import change, change_number, general, quantity, tidy
 from hati.report.statistics import ChoiceJson
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -126,10 +126,13 @@ class RecurringJson(Recurring, frozen=True):
     unit: Annotated[str, Of("metric.unit")]
 
 
-class HistoryJson(MetricJson, frozen=True, tag_field="format", tag="hati-history-1"):
+class HistoryJson(Struct, frozen=True, tag_field="format", tag="hati-history-1"):
     """What the history of one series shows."""
 
     benchmark: Annotated[str, Of("name")]
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
     positions: int
     runs: int
     machines: int

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core import Configuration
+from hati.core import Better, Configuration
 from hati.report.document import Document
-from hati.report.publishing import Interval, MetricJson, Of, RunsJson
+from hati.report.publishing import Interval, Of, RunsJson
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.measurement import MeasurementConclusion, Summary
@@ -35,10 +35,13 @@ def measurement_table(conclusion: MeasurementConclusion) -> Table:
     return Table(f"Benchmark {conclusion.benchmark}", columns, rows, _notes(conclusion))
 
 
-class SummaryJson(MetricJson, frozen=True):
+class SummaryJson(Struct, frozen=True):
     """What was measured of a configuration and metric."""
 
     configuration: Configuration
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
     runs: int
     observations: int
     mean: float

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from msgspec import UNSET, Struct, UnsetType
 
-from hati.core import Better, Metric, Setting
+from hati.core import Metric, Setting
 
 Interval = tuple[float | None, float | None]
 """A lower and an upper end; null: unbounded."""
@@ -46,14 +46,6 @@ class Joined:
             if hasattr(part, name):
                 return getattr(part, name)
         raise AttributeError(name)
-
-
-class MetricJson(Struct, frozen=True):
-    """Fields of what has a metric."""
-
-    metric: Annotated[str, Of("metric.name")]
-    unit: Annotated[str, Of("metric.unit")]
-    better: Annotated[Better, Of("metric.better")]
 
 
 class RunsJson(Struct, frozen=True):

@@ -7,16 +7,19 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core import Configuration, Workload
-from hati.report.publishing import MetricJson, Of
+from hati.core import Better, Configuration, Workload
+from hati.report.publishing import Of
 
 FORMAT = "hati-samples-1"
 
 
-class SampledHeadJson(MetricJson, frozen=True):
+class SampledHeadJson(Struct, frozen=True):
     """What a sample's runs are of."""
 
     benchmark: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
     configuration: Configuration
     revision: str
     workload: Workload

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
-from hati.core import Setting
+from hati.core import Better, Setting
 from hati.report.known import Knowledge, KnowledgeJson
-from hati.report.publishing import DetectableJson, Interval, Joined, MetricJson, Of, RunsJson, detectable_json, publish
+from hati.report.publishing import DetectableJson, Interval, Joined, Of, RunsJson, detectable_json, publish
 from hati.report.recalibration import EffectChangesJson
 from hati.report.recommendation import RecommendationJson
 from hati.report.screening_parts import ConditionalEffectJson, DominatingOptionJson, RobustFitJson, dominating_json
@@ -161,13 +161,16 @@ class ModelJson(Struct, frozen=True):
     stability: Annotated[list[float] | None, Of(lambda model: model.stability or None)]
 
 
-class ScreeningJson(MetricJson, frozen=True, kw_only=True, tag_field="format", tag="hati-screen-1"):
+class ScreeningJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="hati-screen-1"):
     """Which options matter; every number unrounded, with its unit beside it."""
 
     study: str
     subject: str
     benchmark: str
     revision: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
     scale: EffectScale
     scale_reason: str
     estimated_by: Annotated[str, Of(estimated_by)]

@@ -7,9 +7,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
-from hati.core import setting_text
+from hati.core import Better, setting_text
 from hati.report.document import Chart, ChartKind, Document
-from hati.report.publishing import Interval, Joined, MetricJson, Of, RunsJson
+from hati.report.publishing import Interval, Joined, Of, RunsJson
 from hati.report.quantities import change, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
@@ -221,13 +221,16 @@ class SuiteDesignJson(Struct, frozen=True):
     strata: Annotated[int, Of(lambda found: len(found.strata))]
 
 
-class SuiteJson(MetricJson, frozen=True, tag_field="format", tag="hati-suite-1"):
+class SuiteJson(Struct, frozen=True, tag_field="format", tag="hati-suite-1"):
     """A metric over the whole space, estimated from a test suite."""
 
     study: str
     subject: str
     benchmark: str
     revision: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
     scale: SuiteScale
     options: list[str]
     options_from: str
