@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from benchmarks.markdown import table
 from hati.campaign import campaign
-from hati.core import Budget, FloatArray, Plan, StudyId, generator, replace
+from hati.core import Budget, FloatArray, StudyId, generator, replace
 from hati.design import Levels, levels
 from hati.design.suite import leading_options, screening_suite
 from hati.engine import TableEngine
@@ -169,7 +169,7 @@ def screened(system: System, choice: AnyChoice, seed: int) -> ScreeningConclusio
 def alarmed(system: System, choice: AnyChoice, seed: int) -> bool:
     """Whether a screening calls anything important where values belong to no configuration."""
     study, store = study_of(system, choice, seed), MemoryStore()
-    for run in TableEngine(system.shuffled(seed), system.place.machine).run(Plan(study.tasks)):
+    for run in TableEngine(system.shuffled(seed), system.place.machine).run(study.tasks):
         store.record(run)
     evidence = store.evidence(study.id)
     if isinstance(study, Screening):

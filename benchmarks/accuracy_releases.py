@@ -34,15 +34,15 @@ from hati.core import (
     Budget,
     Configuration,
     FloatArray,
-    Plan,
     Revision,
     RevisionKind,
     Run,
     StudyId,
+    Task,
     generator,
 )
 from hati.design.suite import Suite, leading_options, screening_suite
-from hati.engine import TableEngine
+from hati.engine import SerialEngine, TableEngine
 from hati.stats import explained
 from hati.studies.comparison import Question
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
@@ -109,18 +109,18 @@ class Release:
         return np.array([np.expm1(max(own) - min(own)) for own in means])
 
 
-class Releases:
+class Releases(SerialEngine[Task]):
     """An engine that looks each task up in the table of its revision."""
 
     def __init__(self, releases: Sequence[Release]) -> None:
+        super().__init__()
         self._engines = {
             release.revision.id: TableEngine(release.system.table, release.system.place.machine) for release in releases
         }
 
-    def run(self, plan: Plan) -> Iterator[Run]:
-        """One run of each task."""
-        for task in plan:
-            yield from self._engines[task.revision].run(Plan((task,)))
+    def execute(self, task: Task, /) -> Run:
+        """One run."""
+        return self._engines[task.revision].execute(task)
 
 
 class Kept(MemoryStore):

@@ -15,7 +15,7 @@ from examples.study.screenings import DESIGNS, screen
 from examples.study.systems import LETTERS, TAO, System, system
 
 from benchmarks.markdown import table
-from hati.core import Plan, StudyId, generator
+from hati.core import StudyId, generator
 from hati.engine import TableEngine
 from hati.studies.screening import ModelScreening, ScreeningConclusion, choose_design, screening
 from hati.testing import MemoryStore
@@ -90,7 +90,7 @@ def _by_default(of: System, seed: int) -> frozenset[str]:
     assert isinstance(plan, ModelScreening)
     assert own.table is not None
     store = MemoryStore()
-    for run in TableEngine(own.table, own.machine).run(Plan(plan.tasks)):
+    for run in TableEngine(own.table, own.machine).run(plan.tasks):
         store.record(run)
     analysis = plan.analysis(plan.measured(store.evidence(plan.id)))  # a conclusion ranks as well, which takes longer
     return frozenset(LETTERS[e.term[0]] for e in analysis.effects if e.important and len(e.term) == 1)

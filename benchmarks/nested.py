@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.markdown import table
-from hati.core import Benchmark, Metric, Plan, Reader, ReaderKind, Setting, StudyId, Task, generator
+from hati.core import Benchmark, Metric, Reader, ReaderKind, Setting, StudyId, Task, generator
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     ALPHA,
@@ -157,7 +157,7 @@ def important_effects(
         return {"latency": [float(np.exp(of.log(task.configuration) + noise * rng.standard_normal()))]}
 
     store = MemoryStore()
-    for run in FakeEngine(measure).run(Plan(study.tasks)):
+    for run in FakeEngine(measure).run(study.tasks):
         store.record(run)
     evidence = store.evidence(study.id)
     if isinstance(study, ModelScreening):  # the analysis alone: a conclusion would predict the whole space as well

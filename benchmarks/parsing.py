@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.markdown import table
 from benchmarks.sensitivity import Decide, by_default, by_nonparametric, by_parametric, by_welch, rejected, written
-from hati.core import Configuration, FloatArray, Outcome, Plan, Run, Task
+from hati.core import Configuration, FloatArray, Job, Outcome, Run, Task
 from hati.engine import LocalEngine
 from hati.logic.interpret import MeasuredSample, decide
 from hati.python import Recording, python_benchmark
@@ -97,7 +97,8 @@ def measured(rounds: int) -> Iterator[Row]:
                 )
                 for size, _, repetition in ((size, kind, number * (PAST + 1) + i) for size, kind, i in order)
             ]
-            for (size, kind, _), run in zip(order, engine.run(Plan(tuple(tasks))), strict=True):
+            jobs = [Job(task, benchmarks[size], "here") for task, (size, _, _) in zip(tasks, order, strict=True)]
+            for (size, kind, _), run in zip(order, engine.run(jobs), strict=True):
                 yield _row(number, size, kind, run)
 
 

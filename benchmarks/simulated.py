@@ -53,6 +53,6 @@ def made(plan: AnyScreening, measure: Measure) -> Evidence:
     """All runs that a study plans, those of its follow-up included."""
     store = MemoryStore()
     while ahead := plan.plan(store.evidence(plan.id)):
-        for run in FakeEngine(measure).run(ahead):
+        for run in FakeEngine(measure).run(ahead.tasks):
             store.record(run)
     return store.evidence(plan.id)

@@ -16,13 +16,24 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from hati.campaign import campaign
-from hati.core import Benchmark, Budget, Configuration, Evidence, HatiError, Metric, Plan, StudyId, Task, generator
+from hati.core import (
+    Batch,
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    HatiError,
+    Metric,
+    Plan,
+    StudyId,
+    Task,
+    generator,
+)
 from hati.space import Space
 from hati.studies.screening import flipped, mean_interval
 from hati.subject import remember_output
@@ -64,7 +75,7 @@ class Flips:
         """The flips of the next look at each option that is not decided yet, interleaved."""
         ahead = [pair for option in self.space.names for pair in self._ahead(option, evidence)]
         order = generator(self.id.seed, f"order {len(evidence.runs)}").permutation(len(ahead))
-        return Plan(tuple(chain.from_iterable(ahead[place] for place in order)))
+        return Plan(tuple(Batch(ahead[place]) for place in order))
 
     def conclude(self, evidence: Evidence) -> tuple[Change, ...]:
         """The change that each option makes."""

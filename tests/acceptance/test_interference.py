@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import Benchmark, Configuration, Machine, Metric, Plan, Reader, ReaderKind, Run, Task, Workload, usage
+from hati.core import Benchmark, Configuration, Job, Machine, Metric, Reader, ReaderKind, Run, Task, Workload, usage
 from hati.engine import LocalEngine
 from hati.harness import disturbances
 
@@ -28,13 +28,14 @@ def test_runs_beside_a_competitor_are_marked(tmp_path: Path) -> None:
         "work", (sys.executable, "-S", "-c", WORK), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),), cpus=(cpu,)
     )
     tasks = [Task("s", "m", "work", Configuration(), "r", Workload(), number) for number in range(QUIET + BESIDE)]
+    jobs = [Job(task, benchmark, "") for task in tasks]
     with LocalEngine(tmp_path, [benchmark], Machine({"cpu": "any"}), lock=tmp_path / "lock") as engine:
-        runs: list[Run] = list(engine.run(Plan(tuple(tasks[:QUIET]))))
+        runs: list[Run] = list(engine.run(jobs[:QUIET]))
         burner = subprocess.Popen(
             [sys.executable, "-S", "-c", f"import os\nos.sched_setaffinity(0, [{cpu}])\nwhile True: pass"]
         )
         try:
-            runs += engine.run(Plan(tuple(tasks[QUIET:])))
+            runs += engine.run(jobs[QUIET:])
         finally:
             burner.kill()
             burner.wait()

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from packages import hati, installed, write_entry_points
 
-from hati.core import Benchmark, Configuration, Engine, Metric, Reader, ReaderKind, StudyId, Task, Workload
+from hati.core import Benchmark, Configuration, Job, Metric, Reader, ReaderKind, StudyId, Task, Workload
 from hati.engine import EngineSetup
 from hati.subject import machine
-from hati.testing.conformance import EngineConformance
+from hati.testing.conformance import AnyEngine, EngineConformance
 
 PROJECT = """
 [subject]
@@ -58,25 +58,28 @@ class TestPinned(EngineConformance):
     """The engine of the documentation."""
 
     @pytest.fixture
-    def engine(self, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    def engine(self, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AnyEngine]:
         monkeypatch.syspath_prepend(str(package))
         monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
-        reader, metrics = Reader(ReaderKind.REGEX, (("one", "(1)"),)), (Metric("one", "1"),)
-        commands = {"good": ("echo", "1"), "bad": ("false",)}
-        benchmarks = tuple(Benchmark(name, command, reader, metrics) for name, command in commands.items())
-        setup = EngineSetup(tmp_path, benchmarks, machine())
+        setup = EngineSetup(tmp_path, tuple(BENCHMARKS.values()), machine())
         with import_module("pinned").pinned_engine(setup) as engine:
             yield engine
 
     @pytest.fixture
-    def good_tasks(self) -> tuple[Task, ...]:
-        return tuple(_task("good", number) for number in range(3))
+    def good_jobs(self) -> tuple[Job, ...]:
+        return tuple(_job("good", number) for number in range(3))
 
     @pytest.fixture
-    def bad_task(self) -> Task:
-        return _task("bad", 0)
+    def bad_job(self) -> Job:
+        return _job("bad", 0)
 
 
-def _task(benchmark: str, number: int) -> Task:
+READER, METRICS = Reader(ReaderKind.REGEX, (("one", "(1)"),)), (Metric("one", "1"),)
+COMMANDS = {"good": ("echo", "1"), "bad": ("false",)}
+BENCHMARKS = {name: Benchmark(name, command, READER, METRICS) for name, command in COMMANDS.items()}
+
+
+def _job(benchmark: str, number: int) -> Job:
     study = StudyId.of("measurement", {}, 1, "here")
-    return Task(study.key, "measurement", benchmark, Configuration({}), "r", Workload(), number)
+    task = Task(study.key, "measurement", benchmark, Configuration({}), "r", Workload(), number)
+    return Job(task, BENCHMARKS[benchmark], "")

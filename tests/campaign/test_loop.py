@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, Plan, Run, StudyId, Task, Workload, replace
-from hati.testing import FakeEngine, MemoryStore
+from hati.testing import FakeEngine, FakeMachines, MemoryStore
 
 ID = StudyId.of("counting", {}, 1, "m")
 
@@ -27,7 +27,7 @@ class Counting:
 
     def plan(self, evidence: Evidence) -> Plan:
         tasks = [Task(ID.key, "s", "b", Configuration(), "r", Workload(), n) for n in range(self.wanted)]
-        return Plan(tuple(t for t in tasks if t.id not in evidence.known)[: self.at_once])
+        return Plan.of([t for t in tasks if t.id not in evidence.known][: self.at_once])
 
     def conclude(self, evidence: Evidence) -> int:
         return len(evidence.runs)
@@ -75,12 +75,10 @@ def test_a_budget_in_time_is_missed_by_half_a_run_at_most(limit: float, each: fl
 
 
 def test_a_first_run_with_a_long_build_does_not_end_the_campaign() -> None:
-    engine = FakeEngine(one)
-
     class Building(FakeEngine):
-        def run(self, plan: Plan) -> Iterator[Run]:
-            for run in engine.run(plan):
-                yield replace(run, seconds=420.0 if len(engine.tasks) == 1 else 1.0)
+        def completed(self) -> Iterator[Run]:
+            for run in super().completed():
+                yield replace(run, seconds=420.0 if len(self.tasks) == 1 else 1.0)
 
     assert campaign(Counting(300, 50), Building(one), MemoryStore(), Budget(seconds=600.0)) in {180, 181}
 
@@ -90,26 +88,18 @@ def test_failures_are_evidence() -> None:
 
 
 def test_an_engine_that_yields_nothing_new_ends_the_loop() -> None:
-    class Deaf:
-        def run(self, plan: Plan) -> Iterator[Run]:
+    class Deaf(FakeEngine):
+        def completed(self) -> Iterator[Run]:
             return iter(())
 
-    assert campaign(Counting(5, 2), Deaf(), MemoryStore(), Budget()) == 0
+    assert campaign(Counting(5, 2), Deaf(one), MemoryStore(), Budget()) == 0
 
 
-def test_the_engine_is_closed_when_the_observer_fails() -> None:
-    closed = []
-
-    class Watched:
-        def run(self, plan: Plan) -> Iterator[Run]:
-            try:
-                yield from FakeEngine(one).run(plan)
-            finally:
-                closed.append(True)
-
+def test_what_is_out_is_withdrawn_when_the_observer_fails() -> None:
     def fail(run: Run, evidence: Evidence, plan: Plan) -> None:
         raise KeyboardInterrupt
 
+    engine = FakeMachines(one)
     with pytest.raises(KeyboardInterrupt):
-        campaign(Counting(5, 5), Watched(), MemoryStore(), Budget(), fail)
-    assert closed == [True]
+        campaign(Counting(5, 5), engine, MemoryStore(), Budget(), fail)
+    assert [run.task.repetition for run in engine.completed()] == [1]  # it was under way

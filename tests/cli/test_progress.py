@@ -35,8 +35,8 @@ def watched(observe: Observer, rounds: int = 2, size: int = 3) -> None:
     made: list[Run] = []
     every = tasks(rounds * size)
     for number in range(rounds):
-        plan, before = Plan(every[number * size : (number + 1) * size]), Evidence(tuple(made))
-        for task in plan:
+        plan, before = Plan.of(every[number * size : (number + 1) * size]), Evidence(tuple(made))
+        for task in plan.tasks:
             made.append(run(task))
             observe(made[-1], before, plan)
 

@@ -175,13 +175,13 @@ class TestBudget:
         assert Evidence(()).seconds_per_run == 0.0
 
     def test_a_plan_is_cut_to_it(self) -> None:
-        plan = Plan(tuple(a_task(repetition=n) for n in range(5)))
+        plan = Plan.of(a_task(repetition=n) for n in range(5))
         assert len(plan.within(Budget(runs=2))) == 2
         assert len(plan.within(Budget(seconds=1))) == 5
         assert not plan.within(Budget(runs=0))
         assert not plan.within(Budget(seconds=0))
-        assert plan.at_most(2).foreseen == 5
-        assert plan.at_most(2).within(Budget(runs=3)).foreseen == 3
+        assert plan.at_most(2).expected_total == 5
+        assert plan.at_most(2).within(Budget(runs=3)).expected_total == 3
 
 
 class TestUnits:

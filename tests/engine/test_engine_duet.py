@@ -6,27 +6,30 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from hati.core import (
+    Batch,
+    BatchOrder,
     Benchmark,
     Binding,
     InputError,
+    Job,
     Metric,
     Outcome,
-    Plan,
     Reader,
     ReaderKind,
     Ready,
     Reset,
+    Run,
     Server,
     Task,
     replace,
 )
-from hati.engine import DuetEngine, FileLock
+from hati.engine import FileLock, LocalEngine
 from hati.subject import duet_cores, machine, pinned_cores
 from hati.subject.machine import _two_cores
 
@@ -50,18 +53,25 @@ def benchmark(name: str, *command: str) -> Benchmark:
     return Benchmark(name, command, HATI, METRICS)
 
 
+def together(engine: LocalEngine, both: Sequence[Benchmark], *pairs: tuple[Task, ...]) -> list[Run]:
+    """The runs of pairs, which are at once."""
+    known = {benchmark.name: benchmark for benchmark in both}
+    for pair in pairs:
+        engine.submit(Batch(tuple(Job(task, known[task.benchmark], "") for task in pair), BatchOrder.TOGETHER))
+    return list(engine.completed())
+
+
 @pytest.fixture
 def cores() -> tuple[int, int]:
-    usable = sorted(os.sched_getaffinity(0))
-    return usable[0], usable[-1]
+    return duet_cores(())
 
 
 def test_both_run_at_once_each_on_its_core(tmp_path: Path, task: Callable[..., Task], cores: tuple[int, int]) -> None:
     (tmp_path / "meet.py").write_text(MEETING)
     marks = ["a{repetition}", "b{repetition}"]
     both = [benchmark(name, "python3", "-S", "meet.py", *words) for name, words in (("a", marks), ("b", marks[::-1]))]
-    with DuetEngine(tmp_path, both, machine(), cores, lock=tmp_path / "lock") as engine:
-        runs = list(engine.run(Plan((task("a", 1), task("b", 1), task("b", 2), task("a", 2)))))
+    with LocalEngine(tmp_path, both, machine(), lock=tmp_path / "lock") as engine:
+        runs = together(engine, both, (task("a", 1), task("b", 1)), (task("b", 2), task("a", 2)))
     assert [run.outcome for run in runs] == [Outcome.DONE] * 4
     values = [{o.metric: o.mean for o in run.observations} for run in runs]
     assert [value["other"] for value in values] == [1.0] * 4
@@ -69,17 +79,17 @@ def test_both_run_at_once_each_on_its_core(tmp_path: Path, task: Callable[..., T
     assert [(run.task.benchmark, run.task.repetition) for run in runs] == [("a", 1), ("b", 1), ("b", 2), ("a", 2)]
 
 
-def test_a_build_is_made_once_before_both(tmp_path: Path, task: Callable[..., Task], cores: tuple[int, int]) -> None:
+def test_a_build_is_made_once_before_both(tmp_path: Path, task: Callable[..., Task]) -> None:
     build = ("sh", "-c", "echo built >> ../../builds.txt; sleep 0.05")
     command = ("sh", "-c", 'echo \'{{"metric": "cpu", "value": 1}}\'; echo \'{{"metric": "other", "value": 1}}\'')
     both = [Benchmark(name, command, HATI, METRICS, build=(build,)) for name in "ab"]
-    with DuetEngine(tmp_path, both, machine(), cores, lock=tmp_path / "lock") as engine:
-        runs = list(engine.run(Plan((task("a"), task("b")))))
+    with LocalEngine(tmp_path, both, machine(), lock=tmp_path / "lock") as engine:
+        runs = together(engine, both, (task("a"), task("b")))
     assert [run.outcome for run in runs] == [Outcome.DONE] * 2
     assert (tmp_path / ".hati" / "builds.txt").read_text() == "built\n"
 
 
-def test_an_interrupt_ends_both(tmp_path: Path, task: Callable[..., Task], cores: tuple[int, int]) -> None:
+def test_an_interrupt_ends_both(tmp_path: Path, task: Callable[..., Task]) -> None:
     script = "touch $0; exec sleep 60"
     both = [benchmark(name, "sh", "-c", script, str(tmp_path / name)) for name in "ab"]
 
@@ -94,10 +104,10 @@ def test_an_interrupt_ends_both(tmp_path: Path, task: Callable[..., Task], cores
     before = signal.signal(signal.SIGINT, interrupted)
     began = time.monotonic()
     try:
-        engine = DuetEngine(tmp_path, both, machine(), cores, lock=tmp_path / "lock")
+        engine = LocalEngine(tmp_path, both, machine(), lock=tmp_path / "lock")
         threading.Thread(target=interrupt).start()
         with engine, pytest.raises(KeyboardInterrupt):
-            list(engine.run(Plan((task("a"), task("b")))))
+            together(engine, both, (task("a"), task("b")))
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 30

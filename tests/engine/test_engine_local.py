@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hati.core import Benchmark, InputError, MeasurementError, Metric, Outcome, Plan, Reader, ReaderKind, Task
+from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, Metric, Outcome, Reader, ReaderKind, Task
 from hati.engine import FileLock, LocalEngine
 from hati.engine.lock import Locks
 from hati.subject import Trees, machine
@@ -29,7 +29,7 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
 import sys
 from pathlib import Path
-from hati.core import Benchmark, Configuration, Metric, Plan, Reader, ReaderKind, Ready, Server, Task, Workload
+from hati.core import Benchmark, Configuration, Job, Metric, Reader, ReaderKind, Ready, Server, Task, Workload
 from hati.engine import LocalEngine
 from hati.subject import machine
 
@@ -39,8 +39,9 @@ script = f"touch '{{work}}/x'; (setsid sleep {mark}3 &) ; sleep {mark}4 & sleep 
 reader, metrics = Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),)
 benchmark = Benchmark("good", ("sh", "-c", script), reader, metrics, server=server)
 tasks = (Task("s", "d", "good", Configuration(), "r", Workload(), i) for i in range(100_000))
+jobs = (Job(task, benchmark, "") for task in tasks)
 with LocalEngine(root, [benchmark], machine(), print, lock=root / "lock") as engine:
-    for run in engine.run(Plan(tuple(tasks))):
+    for run in engine.run(jobs):
         print(run.outcome, run.detail, flush=True)
 """
 
@@ -134,8 +135,12 @@ def test_what_a_killed_campaign_left_is_removed_by_the_next(
     campaign(f"53{time.time_ns()}").kill()
     stale.mkdir(exist_ok=True)
     with engine(tmp_path) as local:
-        assert [run.outcome for run in local.run(Plan((task(),)))] == [Outcome.DONE]
+        assert [run.outcome for run in local.run((a_job(task()),))] == [Outcome.DONE]
     assert [path.name for path in (tmp_path / ".hati/work").iterdir()] == ["CACHEDIR.TAG"]
+
+
+def a_job(task: Task) -> Job:
+    return Job(task, Benchmark("good", ("true",), PROCESS, WALL), "")
 
 
 def engine(root: Path, waiting: Callable[[str], None] = print, command: tuple[str, ...] = ("true",)) -> LocalEngine:
@@ -154,18 +159,18 @@ def test_another_hati_waits_until_the_first_has_ended(
         first.kill()
 
     with engine(tmp_path, waiting) as second:
-        next(iter(second.run(Plan((task(),)))))
+        next(iter(second.run((a_job(task()),))))
         assert living(mark) == []  # the lock outlives a killed hati for as long as its processes do
     assert messages == [f"waiting for another hati (process {first.pid}, s) that measures on this machine"]
 
 
 def test_one_process_does_not_wait_for_itself(tmp_path: Path, task: Callable[..., Task]) -> None:
     with engine(tmp_path) as first, engine(tmp_path) as second:
-        list(first.run(Plan((task(),))))
+        list(first.run((a_job(task()),)))
         with pytest.raises(MeasurementError, match="this process measures already; close the other engine"):
-            list(second.run(Plan((task(),))))
+            list(second.run((a_job(task()),)))
         first.close()
-        assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
+        assert [run.outcome for run in second.run((a_job(task()),))] == [Outcome.DONE]
 
 
 def test_one_folder_is_for_one_hati_whatever_they_lock_of_the_machine(
@@ -181,7 +186,7 @@ def test_one_folder_is_for_one_hati_whatever_they_lock_of_the_machine(
 
     good = Benchmark("good", ("true",), PROCESS, WALL)
     with LocalEngine(tmp_path, [good], machine(), waiting, lock=tmp_path / "another lock") as second:
-        assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
+        assert [run.outcome for run in second.run((a_job(task()),))] == [Outcome.DONE]
         assert living(mark) == []
     assert messages == [f"waiting for another hati (process {first.pid}, s) that measures in this folder"]
 
@@ -210,9 +215,9 @@ def test_what_may_run_anywhere_waits_for_what_is_pinned(tmp_path: Path, task: Ca
     cpu = min(os.sched_getaffinity(0))
     pinned = Benchmark("good", ("true",), PROCESS, WALL, cpus=(cpu,))
     with LocalEngine(tmp_path / "a", [pinned], machine(), pytest.fail, lock=tmp_path / "lock") as first:
-        list(first.run(Plan((task(),))))
+        list(first.run((a_job(task()),)))
         with engine(tmp_path) as other, pytest.raises(MeasurementError, match="measures already"):
-            list(other.run(Plan((task(),))))
+            list(other.run((a_job(task()),)))
 
 
 def test_a_holder_of_the_same_number_in_another_container_is_waited_for(tmp_path: Path) -> None:
@@ -251,13 +256,15 @@ def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pyt
 def test_tasks_are_run_in_the_order_of_the_plan(tmp_path: Path, task: Callable[..., Task]) -> None:
     tasks = tuple(task(repetition=n) for n in (3, 1, 2))
     with engine(tmp_path) as local:
-        assert [run.task for run in local.run(Plan(tasks))] == list(tasks)
+        assert [run.task for run in local.run(map(a_job, tasks))] == list(tasks)
 
 
-def test_an_unknown_benchmark_is_found_before_anything_runs(tmp_path: Path, task: Callable[..., Task]) -> None:
-    command = ("touch", str(tmp_path / "ran"))
-    with engine(tmp_path, command=command) as local, pytest.raises(InputError, match="no benchmark 'other'"):
-        list(local.run(Plan((task(), task("other")))))
+def test_what_can_never_run_is_refused_before_anything_runs(tmp_path: Path, task: Callable[..., Task]) -> None:
+    good, never = (
+        Benchmark("good", ("touch", str(tmp_path / "ran")), PROCESS, WALL, cpus=cpus) for cpus in ((), (4711,))
+    )
+    with engine(tmp_path) as local, pytest.raises(InputError, match="CPU 4711, which is not there"):
+        local.submit(Batch((Job(task(), good, ""), Job(task(repetition=2), never, ""))))
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / ".hati").exists()
 
@@ -266,10 +273,10 @@ def test_no_write_permission_is_told_and_the_lock_given_up(tmp_path: Path, task:
     (tmp_path / ".hati").write_text("")
     with engine(tmp_path) as local:
         with pytest.raises(MeasurementError, match="cannot write to"):
-            list(local.run(Plan((task(),))))
+            list(local.run((a_job(task()),)))
         (tmp_path / ".hati").unlink()
         with engine(tmp_path) as other:
-            assert len(list(other.run(Plan((task(),))))) == 1
+            assert len(list(other.run((a_job(task()),)))) == 1
 
 
 def test_who_waits_for_the_lock_in_vain_leaves_what_its_holder_made(tmp_path: Path, task: Callable[..., Task]) -> None:
@@ -281,7 +288,7 @@ def test_who_waits_for_the_lock_in_vain_leaves_what_its_holder_made(tmp_path: Pa
     good = Benchmark("good", ("true",), PROCESS, WALL)
     local = LocalEngine(tmp_path, [good], machine(), print, lock=tmp_path / "lock", trees=trees)
     with local, pytest.raises(MeasurementError, match="measures already"):
-        list(local.run(Plan((task(),))))
+        list(local.run((a_job(task()),)))
     assert made.is_dir()
     assert lock.holder() == (str(os.getpid()), "s")
     lock.release()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from measuring import LISTS, WORK, Measure
 
-from hati.core import Benchmark, Configuration, Plan, Run, Task
+from hati.core import Benchmark, Configuration, Job, Run, Task
 from hati.engine import LocalEngine
 from hati.subject import Revisions, machine
 
@@ -28,13 +28,13 @@ def measure(tmp_path: Path) -> Measure:
     def measured(root: Path, *benchmarks: Benchmark, revisions: tuple[str, ...] = ()) -> list[Run]:
         known = Revisions(root) if revisions else None
         names = [known.find(text).id for text in revisions] if known else ["here"]
-        tasks = tuple(
-            Task("study", "design", one.name, Configuration(), name, one.workload, 1)
+        jobs = tuple(
+            Job(Task("study", "design", one.name, Configuration(), name, one.workload, 1), one, name)
             for one in benchmarks
             for name in names
         )
         trees = known.trees(root) if known else None
         with LocalEngine(root, benchmarks, machine(), lock=tmp_path / "lock", trees=trees) as engine:
-            return list(engine.run(Plan(tasks)))
+            return list(engine.run(jobs))
 
     return measured

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from measuring import QUICK, Measure
 
-from hati.campaign import campaign
+from hati.campaign import Dispatcher, JobMaker, campaign
 from hati.core import Benchmark, Budget, Configuration, InputError, Outcome, Run
 from hati.engine import LocalEngine
 from hati.python import Collector, Interpreter, PythonMethod, Recording, python_benchmark
@@ -77,7 +77,8 @@ def test_campaigns_and_stores_take_it_as_any_other(project: Path) -> None:
     store.begin(study, benchmark.metrics, here)
     with LocalEngine(project, [benchmark], here, lock=project / "lock") as engine:
         limit = Budget.parse("2")
-        concluded = campaign(Measurement(study, benchmark, (Configuration(),), "here", limit), engine, store, limit)
+        taking = Dispatcher(engine, JobMaker({benchmark.name: benchmark}, str))
+        concluded = campaign(Measurement(study, benchmark, (Configuration(),), "here", limit), taking, store, limit)
     assert {summary.metric.name: summary.runs for summary in concluded.summaries} == dict.fromkeys(
         ("wall_time", "cpu_time", "peak_memory"), 2
     )

@@ -105,13 +105,13 @@ def test_a_designs_notes_tell_what_its_matrix_tells() -> None:
 
 
 def test_a_plan_says_what_it_costs() -> None:
-    plan = Plan((a_task({"a": 1}), a_task({"a": 2})))
+    plan = Plan.of((a_task({"a": 1}), a_task({"a": 2})))
     assert "about 3" in plan_table(plan, "why", 3.0, ["a"]).notes[1]
     assert "not known" in plan_table(plan, "why", None, ["a"]).notes[1]
 
 
 def test_a_plans_options_are_in_the_order_given_and_inactive_ones_empty() -> None:
-    table = plan_table(Plan((a_task({"a": 1}), a_task({"a": 2, "b": 3}))), "why", None, ["b", "a"])
+    table = plan_table(Plan.of((a_task({"a": 1}), a_task({"a": 2, "b": 3}))), "why", None, ["b", "a"])
     assert [column.name for column in table.columns[3:]] == ["b", "a"]
     assert [row[3:] for row in table.rows] == [(None, 1), (3, 2)]
 

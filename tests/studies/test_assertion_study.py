@@ -15,7 +15,6 @@ from hati.core import (
     Evidence,
     MeasurementError,
     Metric,
-    Plan,
     Run,
     Task,
     replace,
@@ -110,7 +109,7 @@ def test_a_campaign_that_is_killed_anywhere_plans_each_task_once(interpretation:
     wanted = concluded(asked, whole)
     for kill in range(len(whole.tasks)):
         store, engine = MemoryStore(), FakeEngine(measure)
-        for run in FakeEngine(measure).run(Plan(tuple(whole.tasks[:kill]))):
+        for run in FakeEngine(measure).run(tuple(whole.tasks[:kill])):
             store.record(run)
         found = concluded(asked, engine, store)
         assert [task.id for task in engine.tasks] == [task.id for task in whole.tasks[kill:]], kill
@@ -256,7 +255,7 @@ def test_what_fails_again_is_given_up_again() -> None:
 
 def test_what_was_not_measured_yet_did_not_fail() -> None:
     asked = study_of("a <= b")
-    first = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed({"a": 1})))
+    first = FakeEngine(means(a=1.0, b=1.0)).run(asked.rehearsed({"a": 1}))
     told = asked.conclude(Evidence(tuple(first)))
     assert "b" in told.book.missing
     assert blockers(told.answers[0], told.book) == ()
@@ -389,7 +388,7 @@ class _Read(Run):
 
 def _reads(methods: int) -> int:
     asked = study_of(*(f"m{number} <= m{number + 1}" for number in range(methods)))
-    made = FakeEngine(lambda _: {"time": [1.0]}).run(Plan(asked.rehearsed(dict.fromkeys(asked.points, 3))))
+    made = FakeEngine(lambda _: {"time": [1.0]}).run(asked.rehearsed(dict.fromkeys(asked.points, 3)))
     runs = tuple(_Read(**asdict(run)) for run in made)
     _Read.count = 0
     asked.plan(Evidence(runs))
@@ -467,7 +466,7 @@ def test_identities_tell_what_is_measured() -> None:
 
 def test_runs_of_one_side_alone_show_nothing() -> None:
     asked = study_of("a <= b")
-    runs = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed(dict.fromkeys(asked.points, 1))[:1]))
+    runs = FakeEngine(means(a=1.0, b=1.0)).run(asked.rehearsed(dict.fromkeys(asked.points, 1))[:1])
     (found,) = asked.conclude(Evidence(tuple(runs))).answers
     assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert "was not measured yet" in found.atoms[0].evidence.remark

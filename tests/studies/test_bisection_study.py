@@ -133,7 +133,7 @@ def test_a_killed_campaign_measures_nothing_twice() -> None:
     store = MemoryStore()
     engine = FakeEngine(values)
     while plan := study.plan(store.evidence(study.id)):
-        for run in engine.run(plan.at_most(1)):
+        for run in engine.run(plan.at_most(1).tasks):
             assert store.record(run)
     assert [run.task.id for run in store.evidence(study.id).runs] == [run.task.id for run in evidence.runs]
 

@@ -10,7 +10,7 @@ import pytest
 from simulated_subject import screening, signs
 from test_screening_order import by_model
 
-from hati.core import Evidence, Plan, Run, Task, generator, replace
+from hati.core import Evidence, Run, Task, generator, replace
 from hati.studies.screening import Dispersion, ModelScreening, Screening
 from hati.testing import FakeEngine, MemoryStore
 
@@ -69,7 +69,7 @@ def sorted_runs(study: Screening | ModelScreening, values: Values, active: str) 
             NOISE * math.exp(GROWTH * places[task.id] / len(tasks)) * (WIDER if signs(task).get(active, 0) > 0 else 1.0)
         )
 
-    return list(FakeEngine(lambda task: {"latency": values(task, deviation(task))}).run(Plan(tuple(tasks))))
+    return list(FakeEngine(lambda task: {"latency": values(task, deviation(task))}).run(tuple(tasks)))
 
 
 def on_two_machines(
@@ -87,7 +87,7 @@ def on_two_machines(
     return [
         replace(run, started=run.started + timedelta(seconds=place))
         for place, task in enumerate(study.tasks)
-        for run in engines[second(task)].run(Plan((task,)))
+        for run in engines[second(task)].run((task,))
     ]
 
 
@@ -125,7 +125,7 @@ def test_drift_hides_no_effect_on_the_variance_between_runs() -> None:
         deviation = NOISE * (WIDER if signs(task)["d"] > 0 else 1.0)
         return [math.exp(0.016 * places[task.id]) * value for value in single(task, deviation)]
 
-    runs = list(FakeEngine(lambda task: {"latency": drifting(task)}).run(Plan(made.tasks)))
+    runs = list(FakeEngine(lambda task: {"latency": drifting(task)}).run(made.tasks))
     assert shown(dispersion(made, runs)) == {"d"}
 
 

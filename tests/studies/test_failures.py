@@ -12,7 +12,7 @@ from hati.studies.failures import failure_reasons, limit_until_first_success, no
 
 LATENCY = Metric("latency", "s")
 TASKS = tuple(Task("s", "design", "main", Configuration({"a": 1}), "1", Workload(), number) for number in range(9))
-PLAN = Plan(TASKS)
+PLAN = Plan.of(TASKS)
 
 
 def failed(number: int, detail: str = "", outcome: Outcome = Outcome.FAILED) -> Run:

@@ -168,11 +168,11 @@ def test_a_killed_campaign_goes_on_and_measures_nothing_twice() -> None:
     store = MemoryStore()
     engine = FakeEngine(values)
     for stop in (3, 50, 171, 10**6):
-        for run in engine.run(study.plan(store.evidence(study.id)).at_most(stop)):
+        for run in engine.run(study.plan(store.evidence(study.id)).at_most(stop).tasks):
             store.record(run)
         if stop == 10**6:
             while plan := study.plan(store.evidence(study.id)):
-                for run in engine.run(plan.at_most(7)):
+                for run in engine.run(plan.at_most(7).tasks):
                     assert store.record(run)
     again = store.evidence(study.id)
     assert {run.task.id for run in again.runs} == {run.task.id for run in evidence.runs}

@@ -19,7 +19,6 @@ from hati.core import (
     Evidence,
     MeasurementError,
     Metric,
-    Plan,
     Reader,
     ReaderKind,
     Run,
@@ -78,8 +77,8 @@ def test_a_summary_is_of_runs_not_of_observations() -> None:
 class DisturbedEngine(FakeEngine):
     """The first, third and fifth run of the first configuration have little of the CPU."""
 
-    def run(self, plan: Plan) -> Iterator[Run]:
-        for run in super().run(plan):
+    def completed(self) -> Iterator[Run]:
+        for run in super().completed():
             disturbed = run.task.configuration == CONFIGURATIONS[0] and run.task.repetition in {0, 2, 4}
             assert run.resources
             yield replace(run, resources=replace(run.resources, user_time=0.001)) if disturbed else run
@@ -88,8 +87,8 @@ class DisturbedEngine(FakeEngine):
 class StolenEngine(FakeEngine):
     """All runs of the first configuration lost half of their time to another guest of the machine."""
 
-    def run(self, plan: Plan) -> Iterator[Run]:
-        for run in super().run(plan):
+    def completed(self) -> Iterator[Run]:
+        for run in super().completed():
             assert run.resources
             steal = 0.5 if run.task.configuration == CONFIGURATIONS[0] else 0.0
             yield replace(run, resources=replace(run.resources, steal=steal))

@@ -294,7 +294,7 @@ def test_units_are_converted() -> None:
 
     def record(unit: str, engine: FakeEngine, stage: str) -> None:
         tasks = tuple(task for task in study.tasks(8) if task.stage == stage)
-        for run in replace(engine, units={"time": unit}).run(Plan(tasks)):
+        for run in replace(engine, units={"time": unit}).run(tasks):
             store.record(run)
 
     record("s", FakeEngine(measured), "before")
@@ -307,7 +307,7 @@ def test_of_a_duet_that_was_broken_off_neither_run_is_made_again() -> None:
     whole = comparison(Budget(runs=20))
     study = replace(whole, contest=whole.contest._replace(pairing=Pairing.DUET))
     store, engine = MemoryStore(), FakeEngine(values(1.1))
-    store.kept += list(engine.run(Plan(study.tasks(3)[:5])))
+    store.kept += list(engine.run(study.tasks(3)[:5]))
     found = campaign(study, engine, store, study.budget)
     assert found.pairing is Pairing.DUET
     assert [task.repetition for task in engine.tasks[5:]] == [pair for pair in range(3, 9) for _ in range(2)]

@@ -19,7 +19,6 @@ from hati.core import (
     Evidence,
     InputError,
     Metric,
-    Plan,
     Reader,
     ReaderKind,
     Run,
@@ -441,7 +440,7 @@ def looks(made: Recommendation, runs: tuple[Run, ...], every: int) -> list[bool]
 def test_looking_before_the_last_run_of_a_round_confirms_nothing() -> None:
     made = study("a", 24, keep=(KeepRule("size", 1.1),))
     (only,) = made.rounds(Evidence())
-    runs = tuple(FakeEngine(times, {"size": "B"}).run(Plan(made.tasks(only))))
+    runs = tuple(FakeEngine(times, {"size": "B"}).run(made.tasks(only)))
     assert looks(made, runs, 1) == [*[False] * 22, True]
     (one,) = made.conclude(Evidence(runs[:20])).recommended
     assert (one.leading.pending, one.leading.pairs, one.leading.confirmed, one.kept[0].shown) == (4, 10, False, False)
@@ -470,7 +469,7 @@ def test_without_a_gain_something_is_confirmed_at_some_look_in_a_twentieth_at_mo
     """Looks after every block: of 400 studies the lower 95 % limit is within the level."""
     made = study("a", 24)
     (only,) = made.rounds(Evidence())
-    tasks = Plan(made.tasks(only))
+    tasks = made.tasks(only)
 
     def confirmed(seed: int) -> bool:
         draws = generator(seed, "looks")
@@ -498,7 +497,7 @@ def test_runs_of_two_machines_are_no_pair() -> None:
         slower = task.repetition >= 5 and task.configuration != SPACE.default
         noise = 0.01 * float(generator(7, task.id).standard_normal())
         value = {"time": [math.exp(noise) * (1.3 if slower else 1.0)], "size": [80.0]}
-        (made,) = FakeEngine(lambda _: value, {"size": "B"}, machine=f"m{int(slower)}").run(Plan((task,)))
+        (made,) = FakeEngine(lambda _: value, {"size": "B"}, machine=f"m{int(slower)}").run((task,))
         return made
 
     conclusion = made.conclude(Evidence(tuple(map(run, made.tasks(only)))))

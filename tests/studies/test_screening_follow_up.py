@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
-from hati.core import Evidence, InputError, Plan, Run, Setting, StudyId, Task, generator, replace
+from hati.core import Evidence, InputError, Run, Setting, StudyId, Task, generator, replace
 from hati.render import to_plain
 from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
@@ -194,7 +194,7 @@ def test_a_follow_up_that_was_killed_goes_on_with_the_same_flips() -> None:
     made = study(space(10), 96)
     whole = measure(made, value(strong_and_aliased))
     for kept in (0, 50, 76, 81, 95):
-        left = [task.id for task in made.plan(Evidence(whole.runs[:kept]))]
+        left = [task.id for task in made.plan(Evidence(whole.runs[:kept])).tasks]
         assert left == [run.task.id for run in whole.runs[kept : None if kept >= 76 else max(76, kept)]][: len(left)]
         assert left
     assert not made.plan(whole)
@@ -229,7 +229,7 @@ def test_flips_that_all_missed_where_an_effect_acts_do_not_refute_it() -> None:
     made = study(place, 64)
     latency = value(gated)
     engine = FakeEngine(lambda task: {"latency": [latency(task)]})
-    design = tuple(engine.run(Plan(made.tasks)))
+    design = tuple(engine.run(made.tasks))
     task, others = made.tasks[0], [{"b": False, "c": False}, {"b": True, "c": False}, {"b": False, "c": True}]
 
     def flips(outside: tuple[int, ...]) -> list[Run]:
@@ -243,7 +243,7 @@ def test_flips_that_all_missed_where_an_effect_acts_do_not_refute_it() -> None:
             for number in outside
             for end in (False, True)
         ]
-        return list(engine.run(Plan(tuple(pairs))))
+        return list(engine.run(tuple(pairs)))
 
     for outside in (range(6), (0, 3, 6, 9, 12, 15), (1, 4, 7, 10, 13, 16)):
         found = made.conclude(Evidence((*design, *flips(tuple(outside)))))
@@ -275,7 +275,7 @@ def test_flips_between_other_ends_say_nothing_of_a_claim() -> None:
     made = study(place)
     acts = {"x": 0.0, "y": 0.4, "z": 0.05}
     latency = value(lambda c, _: acts[str(c["a"])])
-    design = tuple(FakeEngine(lambda task: {"latency": [latency(task)]}).run(Plan(made.tasks)))
+    design = tuple(FakeEngine(lambda task: {"latency": [latency(task)]}).run(made.tasks))
     task = made.tasks[0]
 
     def flip(number: int, setting: str, change: float) -> list[Run]:
@@ -285,7 +285,7 @@ def test_flips_between_other_ends_say_nothing_of_a_claim() -> None:
             for end in ("x", setting)
         ]
         engine = FakeEngine(lambda t: {"latency": [math.exp(change if t.configuration["a"] == setting else 0.0)]})
-        return list(engine.run(Plan(tuple(pair))))
+        return list(engine.run(tuple(pair)))
 
     of_claim = [run for number, change in enumerate((-0.045, 0.0, 0.045)) for run in flip(number, "y", change)]
     others = [run for number in range(3, 11) for run in flip(number, "z", 0.05)]

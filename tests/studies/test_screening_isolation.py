@@ -17,7 +17,6 @@ from hati.core import (
     Evidence,
     MeasurementError,
     Outcome,
-    Plan,
     Run,
     Setting,
     StudyId,
@@ -57,7 +56,7 @@ def evidence_of(fails: Fails, *configurations: Configuration, space: Space = SPA
 
     engine = FakeEngine(measure)
     tasks = tuple(Task(ID.key, "design", "orders", c, "1", BENCHMARK.workload, 0) for c in configurations)
-    for run in engine.run(Plan(tasks)):
+    for run in engine.run(tasks):
         store.record(run)
     found = campaign(Isolation(ID, BENCHMARK, "1", space), engine, store, Budget(runs=200))
     return found, store.evidence(ID)
@@ -284,6 +283,6 @@ def test_reasons_are_counted_by_message() -> None:
         return f"fatal {task.id}: cannot use port {task.repetition * 1000 + 17} in /tmp/{task.id}/x"
 
     tasks = tuple(Task(ID.key, "design", "b", SPACE.default, "1", BENCHMARK.workload, n) for n in range(64))
-    runs = list(FakeEngine(measure).run(Plan(tasks)))
+    runs = list(FakeEngine(measure).run(tasks))
     (reason,) = failure_reasons(runs, BENCHMARK.metrics[0])
     assert reason.endswith("(64 runs)")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs, space
 
-from hati.core import Evidence, Plan, StudyId, Task, generator, replace
+from hati.core import Evidence, StudyId, Task, generator, replace
 from hati.design import Model
 from hati.stats import beside_trend, contrasts, least_squares, pure_error
 from hati.stats.effects.least_squares import within_residuals
@@ -54,9 +54,7 @@ def sorted_runs(study: Screening | ModelScreening, sizes: dict[str, float], nois
     places = {task.id: place for place, task in enumerate(tasks)}
     value = multiplying(sizes, noise)
     store = MemoryStore()
-    for run in FakeEngine(lambda task: {"latency": [value(task) * math.exp(DRIFT * places[task.id])]}).run(
-        Plan(tuple(tasks))
-    ):
+    for run in FakeEngine(lambda task: {"latency": [value(task) * math.exp(DRIFT * places[task.id])]}).run(tasks):
         store.record(run)
     return store.evidence(study.id)
 
@@ -88,7 +86,7 @@ def test_a_slower_machine_does_not_hide_an_effect(study: Made) -> None:
     for place, task in enumerate(made.tasks):
         slower = 1.3 if place % 2 else 1.0
         engine = FakeEngine(lambda task, slower=slower: {"latency": [slower * value(task)]}, machine=f"m{place % 2}")
-        for run in engine.run(Plan((task,))):
+        for run in engine.run((task,)):
             store.record(replace(run, started=run.started + timedelta(seconds=place)))
     found = made.conclude(store.evidence(made.id))
     assert {*found.important, *found.important_or_aliased} == {"d"}
@@ -142,10 +140,10 @@ def flips_of_d(factor: Callable[[Task, int], tuple[float, str]]) -> FlipEvidence
     """What the flips of an option that adds 5 % show; ``factor`` is what a run at a place takes longer, and where."""
     study, value, store = followed(), multiplying({"d": 0.05}, 0.005), MemoryStore()
     while plan := study.plan(store.evidence(study.id)):
-        for task in plan:
+        for task in plan.tasks:
             longer, machine = factor(task, len(store.kept))
             engine = FakeEngine(lambda task, longer=longer: {"latency": [longer * value(task)]}, machine=machine)
-            store.record(next(engine.run(Plan((task,)))))
+            store.record(next(engine.run((task,))))
     found = study.conclude(store.evidence(study.id))
     assert found.important == ("d",)
     flips = next(effect for effect in found.effects if effect.options == ("d",)).flips
@@ -176,13 +174,13 @@ def repaired(study: ModelScreening, factor: Callable[[int], tuple[float, str]], 
     """
     store = MemoryStore()
     while plan := study.plan(store.evidence(study.id)):
-        for task in plan:
+        for task in plan.tasks:
             place = len(store.kept)
             longer, machine = factor(place)
             noise = 0.01 * float(generator(seed, task.id).standard_normal())
             value = math.exp(0.02 * bool(task.configuration["a"]) + noise) * longer * (8.0 if place in (1, 3, 5) else 1)
             engine = FakeEngine(lambda _, value=value: {"latency": [value]}, machine=machine)
-            store.record(next(engine.run(Plan((task,)))))
+            store.record(next(engine.run((task,))))
     evidence = store.evidence(study.id)
     return len(evidence.stage("again").runs), "a" in study.conclude(evidence).important
 
@@ -218,11 +216,11 @@ def test_a_true_value_under_drift_ends_the_search() -> None:
     study, store = without_flips(1), MemoryStore()
     far = study.tasks[3].configuration
     while plan := study.plan(store.evidence(study.id)):
-        for task in plan:
+        for task in plan.tasks:
             noise = 0.01 * float(generator(1, task.id).standard_normal())
             value = math.exp(DRIFT * len(store.kept) + noise) * (8.0 if task.configuration == far else 1.0)
             engine = FakeEngine(lambda _, value=value: {"latency": [value]})
-            store.record(next(engine.run(Plan((task,)))))
+            store.record(next(engine.run((task,))))
     assert len(store.evidence(study.id).stage("again").runs) == 2
 
 
@@ -233,14 +231,14 @@ def test_the_run_that_is_used_is_in_the_repetition_of_the_one_that_it_replaces()
     assert again.choice.repetitions == 2
     value, store = multiplying({"d": 0.05}), MemoryStore()
     while plan := again.plan(store.evidence(again.id)):
-        for task in plan:
+        for task in plan.tasks:
             place = len(store.kept)
             longer = (8.0 if place == 4 else 1.0) * (1.3 if place % 2 or place >= 64 else 1.0)
             engine = FakeEngine(
                 lambda task, longer=longer: {"latency": [longer * value(task)]},
                 machine=f"m{int(place % 2 or place >= 64)}",
             )
-            store.record(next(engine.run(Plan((task,)))))
+            store.record(next(engine.run((task,))))
     found = again.measured(store.evidence(again.id))
     ((place, used),) = [(place, run) for place, run in enumerate(found.runs) if run.task.stage == "again"]
     same = [
@@ -257,7 +255,7 @@ def test_the_run_that_is_used_is_in_the_repetition_of_the_one_that_it_replaces()
 def test_of_few_usable_runs_there_is_a_conclusion(study: Made, usable: int) -> None:
     made = study()
     value = multiplying({"d": 0.1})
-    runs = FakeEngine(lambda task: {"latency": [value(task)]}).run(Plan(made.tasks[:usable]))
+    runs = FakeEngine(lambda task: {"latency": [value(task)]}).run(made.tasks[:usable])
     found = made.conclude(Evidence(tuple(runs)))
     assert (found.done, found.important, found.warnings != ()) == (usable, (), True)
 
@@ -298,7 +296,7 @@ def measured_under(study: Screening | ModelScreening, factor: Callable[[int], tu
     for place, task in enumerate(study.tasks):
         longer, machine = factor(place)
         engine = FakeEngine(lambda task, longer=longer: {"latency": [longer * dominated(task)]}, machine=machine)
-        for run in engine.run(Plan((task,))):
+        for run in engine.run((task,)):
             store.record(replace(run, started=run.started + timedelta(seconds=place)))
     return store.evidence(study.id)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
-from hati.core import Evidence, Plan, Run, StudyId, Task, generator
+from hati.core import Evidence, Run, StudyId, Task, generator
 from hati.knowledge import Variation
 from hati.report import corrected_promise
 from hati.studies.screening import (
@@ -52,7 +52,7 @@ def choice() -> AnyChoice:
 
 
 def runs(choice: AnyChoice, interactions: float, noise: float, seed: int) -> tuple[Run, ...]:
-    return tuple(FakeEngine(value(interactions, noise, seed)).run(Plan(study(choice).tasks)))
+    return tuple(FakeEngine(value(interactions, noise, seed)).run(study(choice).tasks))
 
 
 def test_an_outlook_after_half_of_the_runs_is_near_that_after_all(choice: AnyChoice) -> None:
@@ -98,7 +98,7 @@ def one_pair(deviation: float, seed: int):
 
 
 def test_a_promise_counts_the_interactions_that_the_runs_show_as_found(choice: AnyChoice) -> None:
-    every = tuple(FakeEngine(one_pair(0.01, 3)).run(Plan(study(choice).tasks)))
+    every = tuple(FakeEngine(one_pair(0.01, 3)).run(study(choice).tasks))
     found = outlook(study(choice), every[:48])
     assert found is not None
     assert found.deviation == pytest.approx(0.01, rel=0.5)
@@ -108,7 +108,7 @@ def test_a_promise_counts_the_interactions_that_the_runs_show_as_found(choice: A
 def test_it_expects_smaller_standard_errors_of_the_runs_that_are_to_come(choice: AnyChoice) -> None:
     ratios = []
     for seed in range(1, 11):
-        every = tuple(FakeEngine(one_pair(0.05, seed)).run(Plan(study(choice).tasks)))
+        every = tuple(FakeEngine(one_pair(0.05, seed)).run(study(choice).tasks))
         early, late = (outlook(study(choice), every[:size]) for size in (48, len(every)))
         assert early is not None
         assert late is not None
@@ -118,7 +118,7 @@ def test_it_expects_smaller_standard_errors_of_the_runs_that_are_to_come(choice:
 
 def test_a_pilot_promises_by_the_variation_between_configurations() -> None:
     pilot = Pilot(StudyId.of("screening", {}, 1, "fake"), BENCHMARK, LATENCY, "1", PLACE)
-    found = pilot.conclude(Evidence(tuple(FakeEngine(value(0.04, 0.005, 3)).run(Plan(pilot.tasks)))))
+    found = pilot.conclude(Evidence(tuple(FakeEngine(value(0.04, 0.005, 3)).run(pilot.tasks))))
     assert found.spread is not None
     assert found.variation is not None
     assert found.variation.interactions > found.variation.noise

@@ -31,7 +31,7 @@ def evidence_of(study: Pilot, values: Sequence[float | str]) -> Evidence:
     store = MemoryStore()
     engine = FakeEngine(measure, seconds=0.5)
     while plan := study.plan(store.evidence(study.id)):
-        for run in engine.run(plan):
+        for run in engine.run(plan.tasks):
             store.record(run)
     return store.evidence(study.id)
 

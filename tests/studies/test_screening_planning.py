@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hati.core import Benchmark, FloatArray, InputError, Metric, Plan, Reader, ReaderKind, Run, StudyId, Task
+from hati.core import Benchmark, FloatArray, InputError, Metric, Reader, ReaderKind, Run, StudyId, Task
 from hati.design import Model
 from hati.space import Option, Space
 from hati.stats import contrasts
@@ -126,7 +126,7 @@ def test_the_noise_of_pilot_runs_is_pooled_over_their_configurations() -> None:
         return {"time": [values[task.id]]}
 
     store = MemoryStore()
-    runs: list[Run] = list(FakeEngine(measure).run(Plan(pilot.tasks)))
+    runs: list[Run] = list(FakeEngine(measure).run(pilot.tasks))
     for run in runs:
         store.record(run)
     noise = run_noise(pilot, store.evidence(pilot.id), metric)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
-from hati.core import Evidence, Plan, Setting, StudyId, Task, generator, replace
+from hati.core import Evidence, Setting, StudyId, Task, generator, replace
 from hati.space import Option, Space, narrowed, parse_formula
 from hati.studies.screening import ModelChoice, ModelScreening, choose_followed, is_flip
 from hati.testing import FakeEngine, MemoryStore
@@ -37,14 +37,14 @@ def finished(study: ModelScreening, made: Evidence) -> Evidence:
     for run in made.runs:
         store.record(run)
     while plan := study.plan(store.evidence(study.id)):
-        for run in FakeEngine(latency).run(plan):
+        for run in FakeEngine(latency).run(plan.tasks):
             store.record(run)
     return store.evidence(study.id)
 
 
 def abandoned(runs: int = 16) -> Evidence:
     """The first runs of the design of all ten options."""
-    return Evidence(tuple(FakeEngine(latency).run(Plan(by_design(space(10), 64).tasks[:runs]))))
+    return Evidence(tuple(FakeEngine(latency).run(by_design(space(10), 64).tasks[:runs])))
 
 
 def test_rows_of_an_abandoned_design_are_in_no_analysis() -> None:
@@ -66,7 +66,7 @@ def test_suspect_runs_of_an_abandoned_design_are_not_reported() -> None:
     first = by_design(space(10), 64)
     task = next(task for task in first.tasks if task.configuration["j"])
     fresh = (replace(task, stage="again", repetition=number) for number in (0, 1))
-    made = Evidence(tuple(FakeEngine(latency).run(Plan((*first.tasks[:16], task, *fresh)))))
+    made = Evidence(tuple(FakeEngine(latency).run((*first.tasks[:16], task, *fresh))))
     study = by_design(narrowed(space(10), (WITHOUT_J,)), 48, again=0)
     assert study.conclude(finished(study, made)).suspects == ()
 
@@ -87,7 +87,7 @@ def test_flips_with_a_setting_that_is_excluded_are_in_no_analysis() -> None:
         )
         for number, (task, setting) in enumerate(zip(first.tasks, ("epoll", "poll") * 2, strict=False))
     )
-    design = tuple(FakeEngine(by_event).run(Plan(study.tasks)))
-    made = Evidence((*design, *FakeEngine(by_event).run(Plan(flips))))
+    design = tuple(FakeEngine(by_event).run(study.tasks))
+    made = Evidence((*design, *FakeEngine(by_event).run(flips)))
     assert {str(run.task.configuration["event"]) for run in study.measured(made).runs} == {"epoll", "select"}
     assert {*study.conclude(made).important} == {"a", "event", "j"}

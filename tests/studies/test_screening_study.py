@@ -45,7 +45,7 @@ def test_what_was_run_is_not_planned_again() -> None:
     evidence = measure(study, multiplying({"a": 0.5}), runs=11)
     assert len(evidence.runs) == 11
     plan = study.plan(evidence)
-    assert [task.id for task in plan] == [task.id for task in study.tasks if task.id not in evidence.known]
+    assert [task.id for task in plan.tasks] == [task.id for task in study.tasks if task.id not in evidence.known]
     assert len(plan) == 21
     assert not study.plan(measure(study, multiplying({"a": 0.5})))
 

@@ -57,7 +57,7 @@ def run(made: ModelScreening, off: Off, at_once: int = 10_000) -> Evidence:
 
     store, engine = MemoryStore(), FakeEngine(measure)
     while ahead := made.plan(store.evidence(made.id)).at_most(at_once):
-        for each in engine.run(ahead):
+        for each in engine.run(ahead.tasks):
             store.record(each)
     return store.evidence(made.id)
 

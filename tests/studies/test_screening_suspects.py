@@ -64,7 +64,7 @@ def run_by(made: AnyScreening, measure: Callable[[Task], Any], at_once: int = 10
     store = MemoryStore()
     engine = FakeEngine(measure)
     while ahead := made.plan(store.evidence(made.id)).at_most(at_once):
-        for each in engine.run(ahead):
+        for each in engine.run(ahead.tasks):
             store.record(each)
     return store.evidence(made.id)
 

@@ -170,9 +170,9 @@ def test_the_plan_is_a_function_of_the_evidence() -> None:
     start = screened("nested", 40, 0.0, np.random.default_rng(1))
     study, again = confirming("nested", start), confirming("nested", start)
     assert [task.id for task in study.tasks] == [task.id for task in again.tasks]
-    runs = tuple(FakeEngine(lambda _: {"latency": [1.0]}).run(study.plan(Evidence())))
+    runs = tuple(FakeEngine(lambda _: {"latency": [1.0]}).run(study.plan(Evidence()).tasks))
     assert len(runs) == 5
-    assert [task.id for task in again.plan(Evidence(runs))] == [task.id for task in study.tasks][5:]
+    assert [task.id for task in again.plan(Evidence(runs)).tasks] == [task.id for task in study.tasks][5:]
 
 
 def test_before_a_run_nothing_is_said_of_predictions() -> None:

@@ -218,11 +218,11 @@ def test_the_plan_is_a_function_of_the_evidence() -> None:
     start = screened(EFFECTS, MAINS)
     study, again = validation(start), validation(start)
     plan = study.plan(Evidence())
-    assert [task.id for task in plan] == [task.id for task in again.plan(Evidence())]
-    assert len({task.id for task in plan}) == len(plan) >= 4
-    runs = tuple(FakeEngine(measure(EFFECTS)).run(plan))
+    assert [task.id for task in plan.tasks] == [task.id for task in again.plan(Evidence()).tasks]
+    assert len({task.id for task in plan.tasks}) == len(plan) >= 4
+    runs = tuple(FakeEngine(measure(EFFECTS)).run(plan.tasks))
     part = Evidence(runs[:2])
-    assert [task.id for task in again.plan(part)] == [task.id for task in plan][2:]
+    assert [task.id for task in again.plan(part).tasks] == [task.id for task in plan.tasks][2:]
 
 
 def test_failed_runs_end_a_hopeless_validation_and_are_told() -> None:
@@ -238,7 +238,7 @@ def test_what_a_table_has_once_is_not_asked_for_again() -> None:
     start = screened(EFFECTS, MAINS)
     study = validation(start, repeats=1)
     known = {row.tobytes() for row in start.runs.levels}
-    chosen = [task.configuration for task in study.plan(Evidence())]
+    chosen = [task.configuration for task in study.plan(Evidence()).tasks]
     assert len(set(chosen)) == len(chosen)
     assert not known.intersection(row.tobytes() for row in study.levels(tuple(chosen)))
 
@@ -246,7 +246,7 @@ def test_what_a_table_has_once_is_not_asked_for_again() -> None:
 def test_other_options_keep_their_default_where_nothing_constrains_them() -> None:
     study = validation(screened(EFFECTS, MAINS))
     left = {name for model in study.conclude(Evidence()).models for effect in model.effects for name in effect}
-    for task in study.plan(Evidence()):
+    for task in study.plan(Evidence()).tasks:
         assert all(task.configuration[name] is False for name in PLACE.names if name not in left)
 
 
@@ -258,7 +258,7 @@ def test_a_constrained_space_gets_valid_follow_ups() -> None:
     study = Validation(StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, start)
     plan = study.plan(Evidence())
     assert plan
-    assert all(place.valid(task.configuration) for task in plan)
+    assert all(place.valid(task.configuration) for task in plan.tasks)
 
 
 @pytest.mark.parametrize("wrong", [{"budget": 0}, {"order": 0}, {"order": 7}, {"bound": 1.0}])

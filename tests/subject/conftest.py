@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hati.core import Benchmark, Configuration, Metric, Reader, ReaderKind, Run, Setting, Task, Workload
+from hati.core import Benchmark, Configuration, Job, Metric, Reader, ReaderKind, Run, Setting, Task, Workload
 from hati.subject import LocalSubject, Program, Supervisor, machine
 
 PYTHON = (sys.executable, "-S", "-E")
@@ -53,9 +53,9 @@ def measure(tmp_path: Path, supervisor: Supervisor) -> Callable[..., Run]:
     ) -> Run:
         benchmark = Benchmark("b", command, Reader(kind, patterns), metrics, **about)
         task = Task("s", "design", "b", Configuration(configuration), "rev1", Workload(workload), repetition)
-        subject = LocalSubject(root, [benchmark], machine())
+        subject = LocalSubject(root, machine())
         subject.tidy()
-        return subject.measure(task, supervisor)
+        return subject.measure(Job(task, benchmark, ""), supervisor)
 
     return make
 

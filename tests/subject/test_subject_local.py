@@ -17,6 +17,7 @@ from hati.core import (
     Configuration,
     ConfigurationFile,
     InputError,
+    Job,
     MeasurementError,
     Metric,
     Outcome,
@@ -276,14 +277,14 @@ class TestReset:
                 reset=reset,
                 server=server,
             )
-            subject = LocalSubject(tmp_path, [benchmark], machine())
+            subject = LocalSubject(tmp_path, machine())
             subject.tidy()
             tasks = [
                 Task("s", "design", "b", Configuration({"n": n}), "r", Workload({"k": 7}), repetition)
                 for repetition in (0, 1)
                 for n in (1, 2)
             ]
-            runs = [subject.measure(task, supervisor) for task in tasks]
+            runs = [subject.measure(Job(task, benchmark, ""), supervisor) for task in tasks]
             subject.retire()
             return runs
 
@@ -398,12 +399,14 @@ class TestBuild:
             bindings=bindings,
         )
         environment = {**os.environ, "LOG": str(root / ".hati/log")}
-        subject = LocalSubject(root, [benchmark], machine(), environment=environment)
+        subject = LocalSubject(root, machine(), environment=environment)
         subject.tidy()
 
         def make(level: int, revision: str = "r", other: int = 0) -> Run:
             configuration = Configuration({"level": level, "kind": "k", "other": other})
-            return subject.measure(Task("s", "design", "b", configuration, revision, Workload(), 1), supervisor)
+            return subject.measure(
+                Job(Task("s", "design", "b", configuration, revision, Workload(), 1), benchmark, ""), supervisor
+            )
 
         return make
 
@@ -419,12 +422,14 @@ class TestBuild:
         build = ("sh", "-c", "echo {n} > made; echo built >> $LOG")
         benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (build,))
         environment = {**os.environ, "LOG": str(root / ".hati/log")}
-        subject = LocalSubject(root, [benchmark], machine(), environment=environment)
+        subject = LocalSubject(root, machine(), environment=environment)
         subject.tidy()
 
         def output(n: int, unnamed: int) -> str:
             workload = Workload({"n": n, "m": unnamed})
-            return subject.measure(Task("s", "design", "b", Configuration(), "r", workload, 1), supervisor).output
+            return subject.measure(
+                Job(Task("s", "design", "b", Configuration(), "r", workload, 1), benchmark, ""), supervisor
+            ).output
 
         assert [output(1, 1), output(2, 1), output(1, 2)] == ["1\n", "2\n", "1\n"]
         assert (root / ".hati/log").read_text() == "built\n" * 2
@@ -434,11 +439,11 @@ class TestBuild:
             "b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (("sh", "-c", "cat main.in >made; : {n}"),)
         )
         folder = InPlace(root)
-        subject = LocalSubject(root, [build], machine(), trees=folder)
+        subject = LocalSubject(root, machine(), trees=folder)
 
         def output(n: int) -> str:
             task = Task("s", "design", "b", Configuration(), folder.revision, Workload({"n": n}), 1)
-            return subject.measure(task, supervisor).output
+            return subject.measure(Job(task, build, ""), supervisor).output
 
         subject.tidy()
         before = output(1)
@@ -452,14 +457,14 @@ class TestBuild:
     def test_a_log_that_is_written_during_a_campaign_is_in_none_of_its_builds(
         self, root: Path, supervisor: Supervisor
     ) -> None:
-        build = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (sh("cat log.txt >made"),))
+        benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (sh("cat log.txt >made"),))
         (root / "log.txt").touch()
         folder = InPlace(root)
-        subject = LocalSubject(root, [build], machine(), trees=folder)
+        subject = LocalSubject(root, machine(), trees=folder)
         subject.tidy()
         (root / "log.txt").write_text("began\n")
         task = Task("s", "design", "b", Configuration(), folder.revision, Workload(), 1)
-        run = subject.measure(task, supervisor)
+        run = subject.measure(Job(task, benchmark, ""), supervisor)
         assert (run.outcome, run.output) == (Outcome.DONE, "")
         subject.close()
 
@@ -494,7 +499,9 @@ class TestBefore:
 
     def subject(self, root: Path, **about: object) -> LocalSubject:
         benchmark = Benchmark("b", ("true",), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),), **about)  # type: ignore[arg-type]  # shortens the tests
-        return LocalSubject(root, [benchmark], machine())
+        subject = LocalSubject(root, machine())
+        subject.check(benchmark)
+        return subject
 
     def test_a_cpu_that_is_not_there(self, tmp_path: Path) -> None:
         available = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
@@ -515,11 +522,6 @@ class TestBefore:
         (tmp_path / ".hati").write_text("a file where the folder should be")
         with pytest.raises(MeasurementError, match=r"cannot write to .*\.hati/work: .*; let hati write there"):
             self.subject(tmp_path).tidy()
-
-    def test_an_unknown_benchmark(self, tmp_path: Path) -> None:
-        task = Task("s", "design", "c", Configuration(), "r", Workload(), 1)
-        with pytest.raises(InputError, match="no benchmark 'c'; there are: b"):
-            self.subject(tmp_path).check([task])
 
     def test_stale_work_folders_are_removed(self, tmp_path: Path) -> None:
         make_own(tmp_path)
@@ -551,15 +553,15 @@ def test_a_disk_that_is_really_full(small_disk: Path, supervisor: Supervisor) ->
         (Metric("wall_time", "s"),),
         files=(ConfigurationFile("a", "x" * 100_000, "a.j2"),),
     )
-    subject = LocalSubject(small_disk, [benchmark], machine())
+    subject = LocalSubject(small_disk, machine())
     subject.tidy()
     task = Task("s", "design", "b", Configuration(), "r", Workload(), 1)
-    by_subject = subject.measure(task, supervisor)
+    by_subject = subject.measure(Job(task, benchmark, ""), supervisor)
     assert by_subject.outcome is Outcome.FAILED
     assert "No space left on device" in by_subject.detail
     (small_disk / "filler").write_bytes(b"x" * 200_000)
-    by_hati = subject.measure(task, supervisor)
+    by_hati = subject.measure(Job(task, benchmark, ""), supervisor)
     assert by_hati.outcome is Outcome.NOT_STARTED
     assert "No space left on device; free some space" in by_hati.detail
     (small_disk / "filler").unlink()
-    assert "No space left" in subject.measure(task, supervisor).detail
+    assert "No space left" in subject.measure(Job(task, benchmark, ""), supervisor).detail

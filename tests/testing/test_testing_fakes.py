@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.core import Configuration, Plan, StudyId, Task, Workload
+from hati.core import Configuration, StudyId, Task, Workload
 from hati.testing import FakeEngine, MemoryStore
 
 
@@ -14,7 +14,7 @@ def test_the_fake_is_deterministic_and_keeps_its_books() -> None:
     def engine() -> FakeEngine:
         return FakeEngine(lambda one: {"pages": [one.repetition, 7.0]}, units={"pages": "page"}, warmup=1)
 
-    plan = Plan((a_task(3), a_task(1)))
+    plan = (a_task(3), a_task(1))
     first, second = list(engine().run(plan)), list((kept := engine()).run(plan))
     assert first == second
     assert kept.tasks == list(plan)
@@ -26,7 +26,7 @@ def test_the_fake_is_deterministic_and_keeps_its_books() -> None:
 
 def test_the_store_keeps_the_first_run_of_a_task_and_tells_studies_apart() -> None:
     mine, other = StudyId("kind", "{}", 1, "fake"), StudyId("kind", "{}", 2, "fake")
-    plan = Plan((a_task(2, mine.key), a_task(1, mine.key), a_task(1, other.key)))
+    plan = (a_task(2, mine.key), a_task(1, mine.key), a_task(1, other.key))
     first = list(FakeEngine(lambda _: {"time": [1.0]}).run(plan))
     again = list(FakeEngine(lambda _: {"time": [2.0]}).run(plan))
     store = MemoryStore()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from hati.core import Benchmark, Metric, Plan, Reader, ReaderKind, Run, Task, generator
+from hati.core import Benchmark, Metric, Reader, ReaderKind, Run, Task, generator
 from hati.space import Option, Space
 from hati.studies.recommendation import plan_recommendation
 from hati.studies.screening import choose, screening, study_id
@@ -28,7 +28,7 @@ def made(tasks: tuple[Task, ...]) -> Iterator[Run]:
         slower = math.exp(0.3 * machine + 0.005 * place + noise)
         value = slower * (0.95 if task.configuration["a"] == "on" else 1.0)
         engine = FakeEngine(lambda _, value=value: {"time": [value]}, machine=f"m{machine}")  # type: ignore[misc]  # a default binds
-        yield from engine.run(Plan((task,)))
+        yield from engine.run((task,))
 
 
 def test_gains_are_estimated_within_machines_and_in_addition_to_a_drift() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from hati.core import Benchmark, Evidence, Metric, Plan, Reader, ReaderKind, StudyId, Task, generator, replace
+from hati.core import Benchmark, Evidence, Metric, Reader, ReaderKind, StudyId, Task, generator, replace
 from hati.space import Option, Space
 from hati.studies.screening import (
     AnyChoice,
@@ -84,12 +84,12 @@ def made(
                 log += size / 2 * math.prod(1 if task.configuration[letter] else -1 for letter in word)
             value = 0.002 * slower(task) * math.exp(log)
             engine = FakeEngine(lambda _, value=value: {"latency": [value]}, machine=f"machine-{slower(task)}")
-            store.record(next(engine.run(Plan((task,)))))
+            store.record(next(engine.run((task,))))
 
     if not isinstance(study, Validation):
         run(study.tasks)
     while plan := study.plan(store.evidence(study.id)):
-        run(tuple(plan))
+        run(plan.tasks)
     return store.evidence(study.id)
 
 

@@ -82,7 +82,7 @@ class Nothing:
         self.id, self._concluded = study, concluded
 
     def plan(self, known: Evidence) -> Plan:
-        return Plan(())
+        return Plan()
 
     def conclude(self, known: Evidence) -> str:
         if not self._concluded:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import Configuration, InputError, Outcome, Plan, Run, Task
+from hati.core import Configuration, InputError, Job, Outcome, Run, Task
 from hati.engine import LocalEngine
 from hati.studies.assertion import MeasuredMethod, Standard
 from hati.subject import machine
@@ -121,7 +121,7 @@ def first_run(prepared: PreparedAssertion, tmp_path: Path) -> Run:
     task = Task("study", "stage", benchmark.name, Configuration(), point.revision.id, benchmark.workload, 0)
     trees = prepared.revisions.trees(root)
     with LocalEngine(root, (benchmark,), machine(), lock=tmp_path / "lock", trees=trees) as engine:
-        [run] = engine.run(Plan((task,)))
+        [run] = engine.run((Job(task, benchmark, ""),))
     return run
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable
 from typing import TypeVar
 
-from hati.core import Budget, Engine, Evidence, Plan, Run, Store, Study
+from hati.campaign.releases import ReleaseOrder
+from hati.core import Batch, Budget, Engine, Evidence, Plan, Run, Store, Study, Task, replace
 
 Conclusion = TypeVar("Conclusion")
 
@@ -20,41 +20,115 @@ def silent(run: Run, evidence: Evidence, plan: Plan) -> None:
 
 
 def campaign(
-    study: Study[Conclusion], engine: Engine, store: Store, budget: Budget, observe: Observer = silent
+    study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer = silent
 ) -> Conclusion:
     """Let a study plan, an engine run and a store keep, until the study has enough or the budget is spent.
 
+    Batches are released while the engine has room, and their runs recorded in the order of release. The study sees
+    complete batches only, and is asked again once all that it planned is complete, or where the engine would be idle.
+
     Killed anywhere and called again, it goes on where the store ends: what a budget was spent on is read
     from the evidence, not from a clock. A time budget is checked after each run, so that it is missed or exceeded
-    by about half a run.
+    by about half a run of each machine.
     """
-    evidence = store.evidence(study.id)
-    while plan := study.plan(evidence).within(budget.left(evidence)):
-        made, recorded = _made(plan, evidence, engine, store, budget, observe)
-        another_recorded = len(recorded) < len(made)
-        evidence = store.evidence(study.id) if another_recorded else Evidence((*evidence.runs, *recorded))
-        if not recorded:  # the same plan would come again for ever
-            break
-    return study.conclude(evidence)
+    under_way = _UnderWay(study, engine, store, budget, observe)
+    while under_way.ask():
+        under_way.carry_out()
+    return study.conclude(under_way.evidence)
 
 
-def _made(
-    plan: Plan, evidence: Evidence, engine: Engine, store: Store, budget: Budget, observe: Observer
-) -> tuple[list[Run], list[Run]]:
-    """Run a plan; its runs, and those of them that the store did not know."""
-    spent = [run.seconds for run in evidence.runs]
-    made, recorded = [], []
-    with closing(_closable(engine.run(plan))) as runs:
-        for run in runs:
-            made.append(run)
-            if store.record(run):
-                recorded.append(run)
-            spent.append(run.seconds)
-            observe(run, evidence, plan)
-            if math.isfinite(budget.seconds) and budget.after(spent).seconds <= 0.0:
+class _UnderWay:
+    """A campaign between what its study has planned and what its store has."""
+
+    def __init__(
+        self, study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer
+    ) -> None:
+        self._study, self._engine, self._store, self._budget, self._observe = study, engine, store, budget, observe
+        self.evidence = store.evidence(study.id)
+        self._plan, self._before = Plan(), self.evidence
+        self._new, self._foreign = True, False
+        self._waiting: deque[Batch[Task]] = deque()
+        self._required: frozenset[str] = frozenset()
+        self._order = ReleaseOrder()
+
+    def ask(self) -> bool:
+        """Let the study plan from what is complete; whether it wants more.
+
+        Not where nothing was recorded since it was asked last: the same plan would come again for ever.
+        """
+        if self._foreign:
+            self.evidence, self._foreign = self._store.evidence(self._study.id), False
+        if not self._new:
+            return False
+        released = {task.id for batch in self._order.out for task in batch.members}
+        seen = self.evidence
+        if any(run.task.id in released for run in seen.runs):
+            seen = Evidence(tuple(run for run in seen.runs if run.task.id not in released))
+        self._plan, self._before = self._study.plan(seen).within(self._budget.left(seen)), seen
+        self._new = False
+        self._required = frozenset(task.id for task in self._plan.tasks)
+        wanted = [*self._plan.batches, *self._plan.ahead]
+        self._waiting = deque(batch for batch in wanted if released.isdisjoint(task.id for task in batch.members))
+        return bool(self._plan)
+
+    def carry_out(self) -> None:
+        """Release what is planned, and what is planned after it, until nothing is out."""
+        runs = self._engine.completed()
+        try:
+            while self._release():
+                run = next(runs, None)
+                if run is None:  # the engine has lost the others: they are planned again
+                    self._record(self._order.settle())
+                    break
+                self._record(self._order.arrived(run))
+                if self._budget.left(self.evidence).spent:
+                    self._stop()
+        except BaseException:
+            self._stop()
+            raise
+
+    def _release(self) -> bool:
+        """Release what there is room for; whether anything is out."""
+        while self._engine.capacity() > 0 or not self._order.out:
+            batch = self._next()
+            if batch is None:
                 break
-    return made, recorded
+            self._engine.submit(batch)
+            self._order.release(batch)
+        return bool(self._order.out)
 
+    def _next(self) -> Batch[Task] | None:
+        """The next batch, as far as the budget has runs for it; None where there is none now."""
+        left = self._budget.left(self.evidence, self._order.missing)
+        if left.spent:
+            return None
+        if self._new and (not self._waiting or self._looked_for()) and not self.ask():
+            self._stop()
+        if not self._waiting:
+            return None
+        batch = self._waiting.popleft()
+        return batch if len(batch.members) <= left.runs else replace(batch, members=batch.members[: int(left.runs)])
 
-def _closable(runs: Iterator[Run]) -> Generator[Run, None, None]:
-    yield from runs
+    def _looked_for(self) -> bool:
+        """Whether all that the study planned is complete, so that it may decide; what is ahead is not waited for."""
+        left = (task.id for batch in (*self._order.out, *self._waiting) for task in batch.members)
+        return self._required.isdisjoint(left)
+
+    def _record(self, runs: tuple[Run, ...]) -> None:
+        recorded: list[Run] = []
+        for run in runs:
+            if self._store.record(run):
+                recorded.append(run)
+            else:
+                self._foreign = True
+            self._observe(run, self._before, self._plan)
+        if recorded:
+            self._new = True
+            self.evidence = Evidence((*self.evidence.runs, *recorded))
+
+    def _stop(self) -> None:
+        """Release nothing more, and take back what has not begun."""
+        self._waiting.clear()
+        for batch in reversed(self._order.out):
+            if self._engine.withdraw(batch):
+                self._order.forget(batch)

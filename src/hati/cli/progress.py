@@ -76,7 +76,7 @@ class _Counter:
         def known() -> Evidence:
             return replace(evidence, runs=(*before, *made))
 
-        self._show(Position(len(before) + len(made), len(before) + plan.foreseen, self._failed, known))
+        self._show(Position(len(before) + len(made), len(before) + plan.expected_total, self._failed, known))
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from .finding import Finding as Finding
 from .finding import FindingState as FindingState
 from .finding import SeriesKey as SeriesKey
 from .finding import Size as Size
+from .job import Job as Job
 from .metric import SINGLE_CALLS as SINGLE_CALLS
 from .metric import Better as Better
 from .metric import Metric as Metric
@@ -35,6 +36,7 @@ from .metric import parse_duration as parse_duration
 from .metric import parse_unit as parse_unit
 from .ports import Engine as Engine
 from .ports import Evidence as Evidence
+from .ports import Executor as Executor
 from .ports import Store as Store
 from .ports import Study as Study
 from .provenance import Machine as Machine
@@ -70,12 +72,15 @@ from .sample import Usage as Usage
 from .sample import sampled as sampled
 from .sample import usage as usage
 from .seeds import generator as generator
+from .study import Batch as Batch
+from .study import BatchOrder as BatchOrder
 from .study import Budget as Budget
 from .study import Pairing as Pairing
 from .study import Plan as Plan
 from .study import Stopping as Stopping
 from .study import StudyId as StudyId
 from .study import Task as Task
+from .study import batches as batches
 from .study import digest as digest
 from .values import Assignment as Assignment
 from .values import Configuration as Configuration

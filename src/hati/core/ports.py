@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from statistics import mean
@@ -9,8 +10,9 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from hati.core.job import Job
 from hati.core.run import Outcome, Run
-from hati.core.study import Plan, StudyId
+from hati.core.study import Batch, Plan, StudyId
 from hati.core.values import Configuration
 
 
@@ -38,6 +40,15 @@ class Evidence(Struct, frozen=True, dict=True):
     def seconds(self) -> float:
         """What all runs cost together."""
         return sum(run.seconds for run in self.runs)
+
+    @property
+    def wall_seconds(self) -> float:
+        """The time in which at least one run was under way, on whichever machine."""
+        total, until = 0.0, -math.inf
+        for began, seconds in sorted((run.started.timestamp(), run.seconds) for run in self.runs):
+            total += max(0.0, began + seconds - max(began, until))
+            until = max(until, began + seconds)
+        return total
 
     @property
     def seconds_per_run(self) -> float:
@@ -76,14 +87,59 @@ class Study(Protocol[Conclusion_co]):
         ...
 
 
-class Engine(Protocol):
-    """Where tasks run."""
+Work = TypeVar("Work")
 
-    def run(self, plan: Plan) -> Iterator[Run]:
-        """At least one run of each task, in any order; a failure is a run too.
 
-        Closing the iterator ends the run that is under way and all its processes.
+class Executor(Protocol):
+    """What happens on the machine."""
+
+    def execute(self, job: Job, /) -> Run:
+        """Make the job's run; a failure is a run too.
+
+        Raises:
+            MeasurementError: where no further run can be made.
         """
+        ...
+
+
+class Engine(Protocol[Work]):
+    """Where work is run: an ``Engine[Job]`` takes self-contained jobs, which any machine could run.
+
+    A batch stays on one machine, in its order; batches begin in the order in which they were submitted.
+    """
+
+    def hold(self, study: str) -> None:
+        """Reserve what a study needs now, and not with its first batch; what others have measured is known after it."""
+        ...
+
+    def capacity(self) -> int:
+        """How many batches it would start now; one that is submitted beyond these waits."""
+        ...
+
+    def submit(self, batch: Batch[Work]) -> None:
+        """Take a batch over.
+
+        Raises:
+            InputError: where its work can never be run.
+        """
+        ...
+
+    def withdraw(self, batch: Batch[Work]) -> bool:
+        """Give back what has not begun of a batch, so that it is never run; False where part of it has begun.
+
+        Runs that are under way end, and are among the completed ones.
+        """
+        ...
+
+    def completed(self) -> Iterator[Run]:
+        """Runs as they end, at least one of each job that has begun; a failure is a run too.
+
+        Waits while work is out; ends where none is, and after ``close``.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what is under way with all its processes, and forget what waits."""
         ...
 
 

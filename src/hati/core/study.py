@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -100,13 +101,17 @@ _TYPICAL = 3
 
 
 class Budget(Struct, frozen=True):
-    """What a campaign may cost: a number of runs, a time in seconds, or (both infinite) anything."""
+    """What a campaign may cost: a number of runs, machine time and wall time in seconds; what is infinite is free.
+
+    Machine time is what all runs took together; wall time that in which any of them was under way.
+    """
 
     runs: float = math.inf
     seconds: float = math.inf
+    wall: float = math.inf
 
     def __post_init__(self) -> None:
-        if math.isnan(self.runs) or math.isnan(self.seconds):
+        if math.isnan(self.runs + self.seconds + self.wall):
             raise InputError("a budget is a number of runs or a time")
 
     @classmethod
@@ -128,41 +133,81 @@ class Budget(Struct, frozen=True):
                 f"{text!r} is not a valid budget", fix="give a number of runs such as 96 or a time such as 2m"
             ) from error
 
-    def left(self, evidence: Evidence) -> Budget:
-        """What remains after the evidence was paid for."""
-        return self.after([run.seconds for run in evidence.runs])
-
-    def after(self, spent: Sequence[float]) -> Budget:
-        """What remains after runs that took these times, in seconds.
+    def left(self, evidence: Evidence, out: int = 0) -> Budget:
+        """What remains after the evidence was paid for, and ``out`` more runs that are still under way.
 
         A time in which less than half a run fits is spent: another run would exceed the budget by more than it misses.
         The median of the last runs says how long one takes, as the first may include a build.
         """
-        left = self.seconds - sum(spent)
-        half = 0.5 * median(spent[-_TYPICAL:]) if len(spent) >= _TYPICAL else 0.0
-        return Budget(max(0.0, self.runs - len(spent)), left if left > half else 0.0)
+        last = [run.seconds for run in evidence.runs[-_TYPICAL:]]
+        typical = median(last) if len(last) == _TYPICAL else 0.0
+        seconds = self.seconds - evidence.seconds - out * typical if math.isfinite(self.seconds) else self.seconds
+        wall = self.wall - evidence.wall_seconds if math.isfinite(self.wall) else self.wall
+        worth = [time if time > 0.5 * typical else 0.0 for time in (seconds, wall)]
+        return Budget(max(0.0, self.runs - len(evidence.runs) - out), *worth)
 
     @property
     def spent(self) -> bool:
-        """Whether nothing remains."""
-        return self.runs <= 0 or self.seconds <= 0
+        """Whether nothing remains of one of them."""
+        return self.runs <= 0 or self.seconds <= 0 or self.wall <= 0
+
+
+class BatchOrder(StrEnum):
+    """How the members of a batch follow each other on their machine."""
+
+    SEQUENCE = "sequence"
+    TOGETHER = "together"
+    FREE = "free"
+
+
+Work = TypeVar("Work")
+
+
+class Batch(Struct, Generic[Work], frozen=True):
+    """Tasks, or jobs, that stay on one machine: one after the other, all at once, or in any order.
+
+    Raises:
+        InputError: where it has none.
+    """
+
+    members: tuple[Work, ...]
+    order: BatchOrder = BatchOrder.SEQUENCE
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise InputError("a batch has no task")
+
+
+def batches(tasks: Iterable[Task], key: Callable[[Task], object]) -> tuple[Batch[Task], ...]:
+    """A batch, in sequence, of all tasks that follow each other and have the same ``key``."""
+    return tuple(Batch(tuple(group)) for _, group in groupby(tasks, key))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Tasks in the order in which they are to be run; empty when a study has enough.
+    """Batches in the order in which they are to be released; empty when a study has enough.
 
-    ``foreseen`` is the number of tasks that the study will want from here, these included, as far as it knows.
+    Order and co-location are a contract with the engine. ``expected_total`` is the number of tasks that the study will
+    want from here, these included, as far as it knows. ``ahead`` are the batches that follow where the batches before
+    them decide nothing: an engine that would be idle until these are complete is given them early.
     """
 
-    tasks: tuple[Task, ...] = ()
-    foreseen: int = 0
+    batches: tuple[Batch[Task], ...] = ()
+    expected_total: int = 0
+    ahead: tuple[Batch[Task], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "foreseen", max(self.foreseen, len(self.tasks)))
+        object.__setattr__(self, "expected_total", max(self.expected_total, len(self)))
 
-    def __iter__(self) -> Iterator[Task]:
-        return iter(self.tasks)
+    @classmethod
+    def of(cls, tasks: Iterable[Task], expected_total: int = 0) -> Plan:
+        """Tasks in order, each of which may be on another machine."""
+        return cls(tuple(Batch((task,)) for task in tasks), expected_total)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """Those of all batches, in order, without what is ``ahead``."""
+        return tuple(task for batch in self.batches for task in batch.members)
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -173,11 +218,24 @@ class Plan:
             return Plan()
         if math.isinf(budget.runs):
             return self
-        return Plan(self.tasks[: int(budget.runs)], min(self.foreseen, int(budget.runs)))
+        runs = int(budget.runs)
+        ahead = _first(self.ahead, max(0, runs - len(self)))
+        return Plan(_first(self.batches, runs), min(self.expected_total, runs), ahead)
 
     def at_most(self, number: int) -> Plan:
-        """The first tasks, so many, of all that are foreseen."""
-        return Plan(self.tasks[:number], self.foreseen)
+        """The first tasks, at most ``number``, of all that are expected."""
+        return Plan(_first(self.batches, number), self.expected_total)
+
+
+def _first(batches: Iterable[Batch[Task]], number: int) -> tuple[Batch[Task], ...]:
+    """The batches of the first ``number`` tasks; the last one may be cut."""
+    found: list[Batch[Task]] = []
+    for batch in batches:
+        if number <= 0:
+            break
+        found.append(batch if len(batch.members) <= number else replace(batch, members=batch.members[:number]))
+        number -= len(batch.members)
+    return tuple(found)
 
 
 class Pairing(StrEnum):

@@ -1,10 +1,8 @@
-from .duet import DuetEngine as DuetEngine
 from .engines import LOCAL as LOCAL
-from .engines import EngineSetup as EngineSetup
-from .engines import HeldEngine as HeldEngine
 from .engines import MakeEngine as MakeEngine
 from .engines import engine_of as engine_of
-from .engines import local_engine as local_engine
+from .local import EngineSetup as EngineSetup
 from .local import LocalEngine as LocalEngine
 from .lock import FileLock as FileLock
+from .serial import SerialEngine as SerialEngine
 from .table import TableEngine as TableEngine

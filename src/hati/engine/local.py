@@ -1,28 +1,50 @@
-"""The engine that runs tasks on this machine."""
+"""The engine that runs jobs on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from hati.core import Benchmark, Machine, MeasurementError, Plan, Run
+from msgspec import Struct
+
+from hati.core import Batch, BatchOrder, Benchmark, Executor, Job, Machine, MeasurementError, Run
 from hati.engine.lock import Locks, default_path
-from hati.subject import LocalSubject, Supervisor, Trees, pinned_cores
+from hati.engine.serial import SerialEngine
+from hati.subject import LocalExecutor, LocalSubject, Supervisor, Trees, duet_cores, pinned_cores
 
 
 def say_nothing(_: str) -> None:
     """Tell nobody."""
 
 
-class LocalEngine:
-    """Runs the tasks of the subject in the folder ``root``, one at a time under the locks of machine and folder.
+class EngineSetup(Struct, frozen=True):
+    """What an engine is made for: benchmarks of the subject in the folder ``root``, on this machine.
 
-    A context manager. The locks are taken with the first plan and kept until the engine is closed;
-    ``waiting`` is called once for each that another hati has. Closing the engine, an exception while a run is
-    under way (Ctrl-C), and the death of this process all end the run's whole process tree.
+    ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
+    with a sentence where the engine has to wait.
+    """
+
+    root: Path
+    benchmarks: tuple[Benchmark, ...]
+    machine: Machine
+    trees: Trees | None = None
+    secrets: tuple[str, ...] = ()
+    waiting: Callable[[str], None] = say_nothing
+
+
+class LocalEngine(SerialEngine[Job]):
+    """Runs jobs of the subject in the folder ``root``, under the locks of machine and folder.
+
+    One at a time; those of a batch that are to be run together two at a time, each on a core of its own in their order:
+    what has to be built is built before. ``benchmarks`` are those that there will be.
+
+    The locks are taken with the first run and kept until the engine is closed; ``waiting`` is called once for each that
+    another hati has. Closing the engine, an exception while a run is under way (Ctrl-C), and the death of this process
+    all end the run's whole process tree.
 
     Raises:
         InputError: where a benchmark can never run.
@@ -38,66 +60,108 @@ class LocalEngine:
         trees: Trees | None = None,
         secrets: Collection[str] = (),
     ) -> None:
-        self._subject = LocalSubject(root, benchmarks, machine, trees=trees, secrets=secrets)
+        super().__init__()
+        self._subject = LocalSubject(root, machine, trees=trees, secrets=secrets)
+        for benchmark in benchmarks:
+            self._subject.check(benchmark)
         self._waiting = waiting
         self._locks = Locks(lock or default_path(), pinned_cores(benchmarks))
-        self._supervisor: Supervisor | None = None
+        self._supervisors: list[Supervisor] = []
+
+    @classmethod
+    def of(cls, setup: EngineSetup) -> Self:
+        """The engine that is made for that."""
+        about = (setup.root, setup.benchmarks, setup.machine, setup.waiting)
+        return cls(*about, trees=setup.trees, secrets=setup.secrets)
 
     def hold(self, study: str) -> None:
-        """Take the locks now, and not with the first plan: what others have measured meanwhile is known after it.
+        """Take the locks now, and not with the first run: what others have measured meanwhile is known after it.
 
         Raises:
             MeasurementError: where they cannot be had.
         """
-        self._ready(study)
+        self._supervisor(study)
 
-    def run(self, plan: Plan) -> Iterator[Run]:
-        """One run of each task, in the plan's order.
+    def submit(self, batch: Batch[Job]) -> None:
+        """Let a batch wait for its turn.
 
         Raises:
-            InputError: where a task's benchmark is not known.
+            InputError: where a benchmark can never run, or not at the same time as another.
+        """
+        for job in batch.members:
+            self._subject.check(job.benchmark)
+        if batch.order is BatchOrder.TOGETHER:
+            duet_cores(job.benchmark for job in batch.members)
+        super().submit(batch)
+
+    def execute(self, job: Job, /) -> Run:
+        """Make one run.
+
+        Raises:
             MeasurementError: where nothing can be measured.
         """
-        self._subject.check(plan.tasks)
-        for task in plan:
-            supervisor = self._ready(task.study)
-            try:
-                run = self._subject.measure(task, supervisor)
-            except BaseException:
-                self._end()
-                raise
-            yield run
+        try:
+            return self.executor(self._supervisor(job.task.study)).execute(job)
+        except BaseException:
+            self._end()
+            raise
+
+    def execute_together(self, jobs: Sequence[Job], /) -> Sequence[Run]:
+        """Make the runs of jobs, two at a time.
+
+        Raises:
+            MeasurementError: where nothing can be measured.
+        """
+        cores, left, made = duet_cores(job.benchmark for job in jobs), iter(jobs), list[Run]()
+        while pair := tuple(islice(left, len(cores))):
+            made += self._at_once(pair, cores)
+        return made
+
+    def executor(self, supervisor: Supervisor, cpus: tuple[int, ...] = ()) -> Executor:
+        """What makes the runs; their commands on ``cpus`` where these are given."""
+        return LocalExecutor(self._subject, supervisor, cpus)
 
     def close(self) -> None:
         """End what runs, a server with its `cleanup`, and give the locks up."""
         with suppress(MeasurementError):  # nothing is left to end where the supervisor has gone
-            if self._supervisor is not None:
+            if self._supervisors:
                 self._subject.retire()
         self._end()
 
     def _end(self) -> None:
-        if self._supervisor is not None:
-            self._supervisor.close()
-            self._supervisor = None
+        super().close()
+        while self._supervisors:
+            self._supervisors.pop().close()
         if self._locks.held:  # else what is in the project's folders is another's
             self._subject.close()
         self._locks.release()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _ready(self, study: str) -> Supervisor:
-        if self._supervisor is None:
+    def _at_once(self, jobs: Sequence[Job], cores: Sequence[int]) -> list[Run]:
+        supervisors = [self._supervisor(job.task.study, place) for place, job in enumerate(jobs)]
+        for job in jobs:
+            self._subject.build(job, supervisors[0])
+        executors = [self.executor(*each) for each in zip(supervisors, ((core,) for core in cores), strict=False)]
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            made = [pool.submit(executor.execute, job) for executor, job in zip(executors, jobs, strict=True)]
             try:
+                return [future.result() for future in made]
+            except BaseException:
+                for supervisor in supervisors:
+                    supervisor.abandon()  # so that whoever waits for it goes on
+                for future in made:
+                    future.exception()
+                self._end()
+                raise
+
+    def _supervisor(self, study: str, place: int = 0) -> Supervisor:
+        """The one for runs of their own, or for those at a place of what runs at once."""
+        try:
+            if not self._supervisors:
                 self._locks.take(study, self._waiting, self._subject.lock_file)
                 self._subject.tidy()
-                self._supervisor = Supervisor(*self._locks.descriptors, masking=self._subject.masking)
-            except BaseException:
-                self.close()
-                raise
-        return self._supervisor
+            while len(self._supervisors) <= place:
+                self._supervisors.append(Supervisor(*self._locks.descriptors, masking=self._subject.masking))
+        except BaseException:
+            self.close()
+            raise
+        return self._supervisors[place]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
-from hati.core import Machine, Observations, Outcome, Plan, Run, Task
+from hati.core import Machine, Observations, Outcome, Run, Task
+from hati.engine.serial import SerialEngine
 from hati.subject.table import MeasuredTable
 
 
@@ -17,7 +16,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class TableEngine:
+class TableEngine(SerialEngine[Task]):
     """Runs tasks by looking them up: a task's repetition is the number of the configuration's run in the table.
 
     A lookup costs no time, so that runs take 0 s and have no resources. A configuration or a repetition that the
@@ -25,27 +24,13 @@ class TableEngine:
     """
 
     def __init__(self, table: MeasuredTable, machine: Machine, clock: Callable[[], datetime] = _now) -> None:
+        super().__init__()
         self._table = table
         self._machine = machine.fingerprint
         self._clock = clock
 
-    def hold(self, study: str) -> None:
-        """Nothing is locked: lookups disturb nobody."""
-
-    def run(self, plan: Plan) -> Iterator[Run]:
-        """One run of each task, in the plan's order."""
-        for task in plan:
-            yield self._run(task)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        return
-
-    def _run(self, task: Task) -> Run:
+    def execute(self, task: Task, /) -> Run:
+        """Look a run up."""
         found = self._table.run(task.configuration, task.repetition, task.id)
         started = self._clock()
         if isinstance(found, str):

@@ -157,7 +157,6 @@ def plan_table(
     )
     time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
     number = counted(len(tasks), "run")
-    number = (
-        f"{number} of {plan.foreseen:,}, of which the others depend on them" if plan.foreseen > len(tasks) else number
-    )
+    if plan.expected_total > len(tasks):
+        number += f" of {plan.expected_total:,}, of which the others depend on them"
     return Table("Plan", columns, rows, (*([f"{reason}."] if reason else []), f"{number}: {time}.", *notes))

@@ -1,6 +1,6 @@
 """The software under test: its revision, its builds, its configuration files, one run of it, and its readers.
 
-A ``LocalSubject`` makes one run of a task with programs that a ``Supervisor``, a small process of its own, starts
+A ``LocalExecutor`` makes the run of a job with programs that a ``Supervisor``, a small process of its own, starts
 and watches over: every process that a run starts ends with it, and with hati. What was printed and used is
 read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
 """
@@ -9,11 +9,12 @@ from hati.subject.files.folders import make_own, remedy, remember_output, rememb
 from hati.subject.files.sources import Sources, list_sources
 from hati.subject.machine import duet_cores, machine, pinned_cores
 from hati.subject.revisions import InPlace, Revisions, Trees
-from hati.subject.running.local import LocalSubject
+from hati.subject.running.local import LocalExecutor, LocalSubject
 from hati.subject.running.programs import ProcessResult, Program, Supervisor
 
 __all__ = [
     "InPlace",
+    "LocalExecutor",
     "LocalSubject",
     "ProcessResult",
     "Program",

@@ -3,6 +3,6 @@
 The suites are imported by name: ``hati.testing.conformance``, ``hati.testing.conformance``.
 """
 
-from hati.testing.fakes import FakeEngine, MemoryStore
+from hati.testing.fakes import FakeEngine, FakeMachines, MemoryStore
 
-__all__ = ["FakeEngine", "MemoryStore"]
+__all__ = ["FakeEngine", "FakeMachines", "MemoryStore"]

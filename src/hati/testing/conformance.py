@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Generator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from threading import Barrier
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 import numpy as np
@@ -18,17 +18,19 @@ from msgspec import Struct
 
 from hati.campaign import silent
 from hati.core import (
+    Batch,
+    BatchOrder,
     Better,
     Configuration,
     Engine,
     Event,
     EventKind,
     Evidence,
+    Job,
     Machine,
     Metric,
     Observations,
     Outcome,
-    Plan,
     Resources,
     Run,
     SeriesKey,
@@ -49,82 +51,189 @@ from hati.wiring.workplace import mute
 class EngineConformance:
     """The duties of an engine. A subclass overrides the three fixtures.
 
-    ``engine`` is under test; ``good_tasks`` are at least three different tasks of which every run succeeds;
-    ``bad_task`` is one of which every run fails.
+    ``engine`` is under test; ``good_jobs`` are at least three different jobs of which every run succeeds;
+    ``bad_job`` is one of which every run fails.
     """
 
     @pytest.fixture
-    def engine(self) -> Engine:
+    def engine(self) -> AnyEngine:
         """The engine, ready."""
         raise pytest.UsageError("a subclass of EngineConformance needs the fixture `engine`")
 
     @pytest.fixture
-    def good_tasks(self) -> tuple[Task, ...]:
-        """Three tasks or more that succeed."""
-        raise pytest.UsageError("a subclass of EngineConformance needs the fixture `good_tasks`")
+    def good_jobs(self) -> tuple[AnyWork, ...]:
+        """Three jobs or more that succeed."""
+        raise pytest.UsageError("a subclass of EngineConformance needs the fixture `good_jobs`")
 
     @pytest.fixture
-    def bad_task(self) -> Task:
-        """A task that fails."""
-        raise pytest.UsageError("a subclass of EngineConformance needs the fixture `bad_task`")
+    def bad_job(self) -> AnyWork:
+        """A job that fails."""
+        raise pytest.UsageError("a subclass of EngineConformance needs the fixture `bad_job`")
 
-    def test_nothing_comes_of_an_empty_plan(self, engine: Engine) -> None:
-        """No task, no run."""
-        assert list(engine.run(Plan())) == []
+    def test_nothing_comes_where_nothing_is_out(self, engine: AnyEngine) -> None:
+        """And there is room."""
+        assert engine.capacity() > 0
+        assert list(engine.completed()) == []
 
-    def test_every_task_is_run(self, engine: Engine, good_tasks: tuple[Task, ...]) -> None:
-        """At least once each, and nothing else."""
-        counted = Counter(run.task.id for run in engine.run(Plan(good_tasks)))
-        assert set(counted) == {task.id for task in good_tasks}
+    def test_every_job_is_run(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """At least once each, and nothing else; runs carry their tasks unchanged."""
+        assert {run.task for run in _runs(engine, *map(_alone, good_jobs))} == {_task(job) for job in good_jobs}
 
-    def test_runs_carry_their_tasks_unchanged(self, engine: Engine, good_tasks: tuple[Task, ...]) -> None:
-        """A run's task equals the one that was handed out."""
-        assert {run.task for run in engine.run(Plan(good_tasks))} == set(good_tasks)
-
-    def test_a_good_run_has_observations(self, engine: Engine, good_tasks: tuple[Task, ...]) -> None:
+    def test_a_good_run_has_observations(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
         """Finite ones, of at least one metric, each metric once, with what the run cost."""
-        for run in engine.run(Plan(good_tasks)):
+        for run in _runs(engine, *map(_alone, good_jobs)):
             assert run.outcome is Outcome.DONE, run.detail
             assert len({o.metric for o in run.observations}) == len(run.observations) > 0
             assert all(np.isfinite(o.values).all() and o.steady.size for o in run.observations)
             assert run.resources is not None
             assert run.resources.wall_time <= run.seconds
 
-    def test_runs_say_where_and_when(self, engine: Engine, good_tasks: tuple[Task, ...]) -> None:
+    def test_runs_say_where_and_when(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
         """Every run has its machine, and starts in UTC."""
-        for run in engine.run(Plan(good_tasks)):
+        for run in _runs(engine, *map(_alone, good_jobs)):
             assert run.machine
             assert run.started.utcoffset() == timedelta(0)
             assert run.seconds > 0
 
-    def test_a_failure_is_a_run_with_its_reason(self, engine: Engine, bad_task: Task) -> None:
+    def test_a_failure_is_a_run_with_its_reason(self, engine: AnyEngine, bad_job: AnyWork) -> None:
         """It is neither an exception nor silence."""
-        runs = list(engine.run(Plan((bad_task,))))
+        runs = _runs(engine, _alone(bad_job))
         assert runs
         assert all(run.outcome is not Outcome.DONE and run.detail and not run.observations for run in runs)
 
-    def test_a_failure_does_not_end_the_plan(
-        self, engine: Engine, good_tasks: tuple[Task, ...], bad_task: Task
+    def test_a_failure_ends_nothing(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...], bad_job: AnyWork) -> None:
+        """The jobs after it are run, in its batch and in later ones."""
+        made = _runs(engine, Batch((bad_job, good_jobs[0])), *map(_alone, good_jobs[1:]))
+        assert {run.task for run in made if run.outcome is Outcome.DONE} == {_task(job) for job in good_jobs}
+
+    def test_batches_begin_in_the_order_of_their_release(
+        self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]
     ) -> None:
-        """The tasks after it are run."""
-        plan = Plan((good_tasks[0], bad_task, *good_tasks[1:]))
-        done = {run.task.id for run in engine.run(plan) if run.outcome is Outcome.DONE}
-        assert done == {task.id for task in good_tasks}
+        """Whichever order the jobs are given in: an order that was drawn is not undone to save time."""
+        for jobs in (good_jobs, good_jobs[::-1]):
+            made = _by_task(_runs(engine, *map(_alone, jobs)))
+            starts = [made[_task(job).id].started for job in jobs]
+            assert starts == sorted(starts), "batches did not begin in the order in which they were submitted"
 
-    def test_a_plan_can_be_left_unfinished(self, engine: Engine, good_tasks: tuple[Task, ...]) -> None:
-        """After the first run, without an error."""
-        runs = engine.run(Plan(good_tasks))
-        assert next(runs).task in good_tasks
-        if isinstance(runs, Generator):
-            runs.close()
+    def test_a_sequence_is_kept_on_one_machine(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """Each run begins after the one before it has ended, and nothing else is between them."""
+        for jobs in (good_jobs, good_jobs[::-1]):
+            other = _again(good_jobs[0], len(good_jobs))
+            made = _by_task(_runs(engine, Batch(jobs), _alone(other)))
+            runs, beside = [made[_task(job).id] for job in jobs], made[_task(other).id]
+            assert len({run.machine for run in runs}) == 1, "a batch was split"
+            for first, second in pairwise(runs):
+                ended = first.started + timedelta(seconds=first.seconds) - CLOCKS_DIFFER
+                assert second.started >= max(ended, first.started), "a sequence was not kept"
+            between = runs[0].started < beside.started < runs[-1].started
+            assert beside.machine != runs[0].machine or not between, "something else was run within a batch"
 
-    def test_it_serves_one_plan_after_the_other(self, engine: Engine, good_tasks: tuple[Task, ...]) -> None:
-        """Also after one that was left unfinished."""
-        left = engine.run(Plan(good_tasks))
-        next(left)
-        if isinstance(left, Generator):
-            left.close()
-        assert {run.task for run in engine.run(Plan(good_tasks))} == set(good_tasks)
+    def test_a_free_batch_stays_on_one_machine(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """In whichever order; two of them, so that a second machine would have been idle."""
+        for made in (_runs(engine, Batch(good_jobs, BatchOrder.FREE)), _runs(engine, Batch(good_jobs))):
+            assert {run.task for run in made} == {_task(job) for job in good_jobs}
+            assert len({run.machine for run in made}) == 1, "a batch was split"
+
+    def test_those_together_run_at_the_same_time(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """On one machine."""
+        first, second = _runs(engine, Batch(good_jobs[:2], BatchOrder.TOGETHER))
+        assert first.machine == second.machine, "a batch was split"
+        for one, other in ((first, second), (second, first)):
+            assert one.started < other.started + timedelta(seconds=other.seconds), "a duet was played in turns"
+
+    def test_what_waits_can_be_withdrawn(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """Nothing of it is run then; what is not withdrawn is. A batch that is not out has not begun."""
+        room = engine.capacity()
+        batches = [_alone(_again(good_jobs[0], number)) for number in range(room + 1)]
+        for batch in batches:
+            engine.submit(batch)
+        last = batches[-1]
+        assert engine.withdraw(last)
+        assert engine.withdraw(_alone(_again(good_jobs[0], room + 1)))
+        made = {run.task.id for run in engine.completed()}
+        assert made == {_task(job).id for batch in batches[:-1] for job in batch.members}
+
+    def test_withdrawing_ends_what_has_not_begun(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """A batch has begun with its first run; the rest of it is under way, or is never run."""
+        batch = Batch(good_jobs)
+        engine.submit(batch)
+        runs = engine.completed()
+        first = next(runs)
+        assert not engine.withdraw(batch)
+        assert len({first.task.id, *(run.task.id for run in runs)}) < len(good_jobs)
+
+    def test_what_is_under_way_comes_whatever_is_withdrawn(
+        self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]
+    ) -> None:
+        """Both of what runs together have begun."""
+        batch = Batch(good_jobs[:2], BatchOrder.TOGETHER)
+        engine.submit(batch)
+        runs = engine.completed()
+        first = next(runs)
+        assert not engine.withdraw(batch)
+        assert {first.task, *(run.task for run in runs)} == set(map(_task, good_jobs[:2]))
+
+    def test_it_has_room_again(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """As much as at first, once nothing is out; and less while something is."""
+        room = engine.capacity()
+        engine.submit(_alone(good_jobs[0]))
+        assert engine.capacity() == room - 1
+        assert [run.task for run in engine.completed()] == [_task(good_jobs[0])]
+        assert engine.capacity() == room
+
+    def test_room_is_there_when_a_run_is_handed_over(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """So that a machine need not wait for all others: what is submitted meanwhile comes by the same iterator."""
+        engine.submit(_alone(good_jobs[0]))
+        runs = engine.completed()
+        assert next(runs).task == _task(good_jobs[0])
+        assert engine.capacity() > 0
+        engine.submit(_alone(good_jobs[1]))
+        assert [run.task for run in runs] == [_task(good_jobs[1])]
+
+    def test_closing_ends_all(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """What waits is forgotten, and nothing more comes."""
+        for job in good_jobs:
+            engine.submit(_alone(job))
+        runs = engine.completed()
+        next(runs)
+        engine.close()
+        assert list(runs) == []
+
+
+AnyWork = Job | Task
+AnyEngine = Engine[Any]
+"""An engine of jobs; a fake may take tasks."""
+CLOCKS_DIFFER = timedelta(milliseconds=5)
+"""A run's start is a time of day, and its length is not: the two clocks may differ by this over a run."""
+
+
+def _task(work: AnyWork) -> Task:
+    return work.task if isinstance(work, Job) else work
+
+
+def _alone(job: AnyWork) -> Batch[AnyWork]:
+    return Batch((job,))
+
+
+def _again(job: AnyWork, number: int) -> AnyWork:
+    """The same of another repetition."""
+    if isinstance(job, Job):
+        return replace(job, task=replace(job.task, repetition=job.task.repetition + number))
+    return replace(job, repetition=job.repetition + number)
+
+
+def _runs(engine: AnyEngine, *batches: Batch[AnyWork]) -> list[Run]:
+    for batch in batches:
+        engine.submit(batch)
+    return list(engine.completed())
+
+
+def _by_task(runs: Iterable[Run]) -> dict[str, Run]:
+    """The first run of each task."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        found.setdefault(run.task.id, run)
+    return found
 
 
 MACHINE = Machine((("cpu", "test"),))

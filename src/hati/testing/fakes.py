@@ -8,16 +8,17 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from hati.core import Evidence, Observations, Outcome, Plan, Resources, Run, StudyId, Task
+from hati.core import Batch, BatchOrder, Evidence, Observations, Outcome, Resources, Run, StudyId, Task
+from hati.engine import SerialEngine
 
 Measure = Callable[[Task], Mapping[str, Sequence[float]] | str]
 """What a task yields: each metric's values in order, or why it failed."""
 
-_FIRST_START = datetime(2026, 1, 1, tzinfo=UTC)
+FIRST_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(SerialEngine[Task]):
     """An engine whose runs are a function of the task.
 
     ``measure`` gives each metric's values, or a text: the failure's detail. ``units`` holds the units of
@@ -34,33 +35,103 @@ class FakeEngine:
     machine: str = "fake"
     tasks: list[Task] = field(default_factory=list)
 
-    def run(self, plan: Plan) -> Iterator[Run]:
-        """One run of each task, in the plan's order."""
-        for task in plan:
-            started = _FIRST_START + timedelta(seconds=self.seconds * len(self.tasks))
-            self.tasks.append(task)
-            yield self._run(task, started)
+    def __post_init__(self) -> None:
+        super().__init__()
 
-    def _run(self, task: Task, started: datetime) -> Run:
+    def execute(self, task: Task, /) -> Run:
+        """One run."""
+        return self.execute_together((task,))[0]
+
+    def execute_together(self, tasks: Sequence[Task], /) -> Sequence[Run]:
+        """Runs that start at the same time."""
+        started = FIRST_START + timedelta(seconds=self.seconds * len(self.tasks))
+        self.tasks += tasks
+        return [self.run_at(task, started, self.seconds, self.machine) for task in tasks]
+
+    def run_at(self, task: Task, started: datetime, seconds: float, machine: str) -> Run:
+        """The run of a task on a machine, from its start on."""
         measured = self.measure(task)
         if isinstance(measured, str):
-            return Run(task, self.machine, started, self.seconds, Outcome.FAILED, detail=measured, exit=1)
-        observations = tuple(self._observations(metric, values) for metric, values in measured.items())
-        resources = Resources(self.seconds, self.seconds / 2, self.seconds / 4, 1 << 20, 1, 0, 0.5)
+            return Run(task, machine, started, seconds, Outcome.FAILED, detail=measured, exit=1)
         return Run(
             task,
-            self.machine,
+            machine,
             started,
-            self.seconds,
+            seconds,
             Outcome.DONE,
             exit=0,
-            resources=resources,
-            observations=observations,
+            resources=Resources(seconds, seconds / 2, seconds / 4, 1 << 20, 1, 0, 0.5),
+            observations=tuple(self._observations(metric, values) for metric, values in measured.items()),
         )
 
     def _observations(self, metric: str, values: Sequence[float]) -> Observations:
         warmup = self.warmup if len(values) > 1 else 0
         return Observations(metric, self.units.get(metric, "s"), np.asarray(values, dtype=np.float64), warmup)
+
+
+@dataclass
+class FakeMachines(FakeEngine):
+    """Several machines that work at the same time: of what is out, whatever ends first comes first.
+
+    ``number`` of machines; ``lasting`` says how many seconds a run takes on the machine of that index.
+    """
+
+    number: int = 2
+    lasting: Callable[[Task, int], float] = lambda _task, _machine: 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._now = 0.0
+        self._free = dict.fromkeys(range(self.number), 0.0)
+        self._queue: list[Batch[Task]] = []
+        self._begun: list[tuple[float, int, int, Run, Batch[Task]]] = []
+
+    def capacity(self) -> int:
+        """The machines that are idle, without those that a batch waits for."""
+        return max(0, sum(until <= self._now for until in self._free.values()) - len(self._queue))
+
+    def submit(self, batch: Batch[Task]) -> None:
+        """Let a batch wait, or start it where a machine is idle."""
+        self._queue.append(batch)
+        self._start()
+
+    def withdraw(self, batch: Batch[Task]) -> bool:
+        """Forget a batch where it waits, else those of its runs that have not begun."""
+        if batch in self._queue:
+            self._queue.remove(batch)
+        now = FIRST_START + timedelta(seconds=self._now)
+        begun = any(each[4] == batch for each in self._begun)
+        self._begun = [each for each in self._begun if each[4] != batch or each[3].started <= now]
+        return not begun
+
+    def completed(self) -> Iterator[Run]:
+        """Runs in the order in which they end."""
+        while self._begun:
+            self._begun.sort(key=lambda each: each[:3])
+            self._now, _, machine, run, _ = self._begun.pop(0)
+            self._free[machine] = max([self._now, *(each[0] for each in self._begun if each[2] == machine)])
+            self._start()
+            yield run
+
+    def close(self) -> None:
+        """Forget what is out."""
+        self._queue.clear()
+        self._begun.clear()
+
+    def _start(self) -> None:
+        while self._queue:
+            machine = next((each for each, until in self._free.items() if until <= self._now), None)
+            if machine is None:
+                return
+            batch = self._queue.pop(0)
+            together, began = batch.order is BatchOrder.TOGETHER, self._now
+            for task in batch.members:
+                seconds = self.lasting(task, machine)
+                run = self.run_at(task, FIRST_START + timedelta(seconds=began), seconds, f"{self.machine}{machine}")
+                self._begun.append((began + seconds, len(self.tasks), machine, run, batch))
+                self.tasks.append(task)
+                self._free[machine] = max(self._free[machine], began + seconds)
+                began = began if together else began + seconds
 
 
 @dataclass

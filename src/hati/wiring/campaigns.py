@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Engine, Evidence, Metric, Outcome, Plan, Run, Study, StudyId
+from hati.core import Benchmark, Budget, Engine, Evidence, Metric, Outcome, Plan, Run, Study, StudyId, Task
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
 from hati.report import duration
 from hati.store import Selection
@@ -82,8 +82,8 @@ def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | No
 
 
 def estimate_all(place: Workplace, benchmarks: Sequence[Benchmark], plan: Plan) -> Expected | None:
-    """What a plan, and what is foreseen after it, would take; None where that of one of the benchmarks is not known."""
-    more = plan.foreseen / max(1, len(plan.tasks))
+    """What a plan, and what is expected after it, would take; None where that of one of the benchmarks is not known."""
+    more = plan.expected_total / max(1, len(plan.tasks))
     counts = Counter(task.benchmark for task in plan.tasks)
     found = [estimate(place, each, round(more * counts[each.name])) for each in benchmarks]
     known = [each for each in found if each is not None]
@@ -111,7 +111,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
     study: S
     budget: Budget
     benchmarks: tuple[Benchmark, ...]
-    engine: Callable[[Announce], AbstractContextManager[Engine]]
+    engine: Callable[[Announce], AbstractContextManager[Engine[Task]]]
     described: Callable[[], str]
     rehearsed: Callable[[], Plan]
     kept: str = ""

@@ -65,9 +65,9 @@ def prepare_pairs(
         own = contest._replace(choices=statistics_of(place, study, question, (before.benchmark,)))
         made = PairedComparison(study, own, metrics, Budget.parse(request.budget))
         benchmarks = tuple({each.name: each for each in (before.benchmark, after.benchmark)}.values())
-        engine = partial(place.engine, benchmarks, pairing=request.pairing)
+        engine = partial(place.engine, benchmarks)
         kept = own.choices.to_json() if own.choices.rows else ""
-        described, tasks = partial(_described, own), lambda: Plan(made.tasks(made.most_pairs(Evidence())))
+        described, tasks = partial(_described, own), lambda: Plan.of(made.tasks(made.most_pairs(Evidence())))
         return Campaign(place, made, made.budget, benchmarks, engine, described, tasks, kept)
 
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)
@@ -127,7 +127,7 @@ def _configuration(
 def _first_pair(place: Workplace, study: Bisection) -> Plan:
     """Which others follow depends on what it yields."""
     plan = study.plan(place.store.evidence(study.id))
-    return Plan(plan.tasks, int(study.budget.runs) if math.isfinite(study.budget.runs) else 0)
+    return Plan(plan.batches, int(study.budget.runs) if math.isfinite(study.budget.runs) else 0)
 
 
 def _described_line(study: Bisection) -> str:

@@ -222,7 +222,7 @@ def plan_assertion(prepared: PreparedAssertion) -> PlannedAssertion:
     study, place = prepared.study, prepared.place
     known = {each.name: run_cost(place, each) for each in _benchmarks(study)}
     methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
-    plan = Plan(study.rehearsed(expected_rounds(methods)))
+    plan = Plan.of(study.rehearsed(expected_rounds(methods)))
     costs = [each.least_seconds for each in methods]
     whole = sum(cost for cost in costs if cost is not None)
     expected = None if None in costs else Expected(whole, "by earlier runs of each method")

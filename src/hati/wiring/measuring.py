@@ -41,7 +41,7 @@ def prepare_configurations(
 
     def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
         made = Measurement(study, benchmark, configurations, place.revision, limit)
-        engine, tasks = partial(place.engine, (benchmark,)), lambda: Plan(made.tasks())
+        engine, tasks = partial(place.engine, (benchmark,)), lambda: Plan.of(made.tasks())
         return Campaign(place, made, limit, (benchmark,), engine, partial(_described, made), tasks)
 
     first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)

@@ -119,7 +119,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
         made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, Question(request.alpha))
         engine = partial(place.engine, (benchmark,), trees=revisions.trees(place.project.root))
         described = partial(_described_drift, made, source)
-        return Campaign(place, made, budget, (benchmark,), engine, described, lambda: Plan(tuple(made.tasks())))
+        return Campaign(place, made, budget, (benchmark,), engine, described, lambda: Plan.of(made.tasks()))
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 

@@ -20,6 +20,7 @@ from hati.core import (
     Metric,
     Plan,
     StudyId,
+    Task,
     generator,
     replace,
 )
@@ -271,7 +272,9 @@ def _keep_metric(prepared: PreparedScreening, choice: AnyChoice) -> None:
         place.store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated, metric))
 
 
-def _made(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> PreparedScreening:
+def _made(
+    prepared: PreparedScreening, engine: Engine[Task], announce: Announce, observe: Observer
+) -> PreparedScreening:
     """Make the runs that are left; the campaign with the design that it ends with."""
     place, known, promised = prepared.place, -1, None
     if prepared.choice is not None and place.table is None:  # perhaps interrupted before it left out what fails
@@ -291,7 +294,9 @@ def _made(prepared: PreparedScreening, engine: Engine, announce: Announce, obser
     return prepared
 
 
-def _isolated(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> PreparedScreening:
+def _isolated(
+    prepared: PreparedScreening, engine: Engine[Task], announce: Announce, observe: Observer
+) -> PreparedScreening:
     """Trace the failures that there are; without a choice where more was found not to work.
 
     Raises:
@@ -316,10 +321,10 @@ def plan_screening(prepared: PreparedScreening) -> PlannedCampaign:
         choice = prepared.chosen(int(limit.runs))
     if choice is None:
         reason = "pilot runs; their cost and noise decide the design"
-        plan = Plan(prepared.pilot.tasks)
+        plan = Plan.of(prepared.pilot.tasks)
     else:
         study, known = prepared.study(choice), prepared.evidence().known
-        reason, plan = choice.reason, Plan(tuple(task for task in study.tasks if task.id not in known))
+        reason, plan = choice.reason, Plan.of(task for task in study.tasks if task.id not in known)
     expected = estimate(prepared.place, prepared.benchmark, len(plan))
     return PlannedCampaign(reason, plan, expected, prepared.place.project.space.names, choice)
 
@@ -339,7 +344,7 @@ def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
 
 
 def _choose(
-    prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer
+    prepared: PreparedScreening, engine: Engine[Task], announce: Announce, observe: Observer
 ) -> tuple[PreparedScreening, float | None]:
     """Choose the design, after pilot runs where the budget is a time or a goal is set, and keep the choice.
 

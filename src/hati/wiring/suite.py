@@ -82,7 +82,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Ca
 
 def _left(place: Workplace, study: SuiteStudy, budget: Budget) -> Plan:
     known = place.store.evidence(study.id).known
-    return Plan(tuple(task for task in study.tasks if task.id not in known)).within(budget)
+    return Plan.of(task for task in study.tasks if task.id not in known).within(budget)
 
 
 def _described(study: SuiteStudy) -> str:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.core import Benchmark, InputError, Machine, Pairing
+from hati.campaign import Dispatcher, JobMaker
+from hati.core import Benchmark, Engine, InputError, Machine, Task
 from hati.core.wording import listed
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, Revisions, Sources, machine, make_own, remedy, remember_redirected
+from hati.subject import InPlace, Revisions, Sources, Trees, machine, make_own, remedy, remember_redirected
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from hati.engine import HeldEngine
     from hati.space import Space
-    from hati.subject import Trees
     from hati.subject.table import MeasuredTable
 
 _NAMED = 3
@@ -61,13 +59,10 @@ class Workplace(Struct, frozen=True):
         """How many runs of each configuration can be had: without end, except from a table."""
         return math.inf if self.table is None else self.table.repetitions
 
+    @contextmanager
     def engine(
-        self,
-        benchmarks: tuple[Benchmark, ...],
-        announce: Announce = mute,
-        trees: Trees | None = None,
-        pairing: Pairing = Pairing.INTERLEAVED,
-    ) -> AbstractContextManager[HeldEngine]:
+        self, benchmarks: tuple[Benchmark, ...], announce: Announce = mute, trees: Trees | None = None
+    ) -> Iterator[Engine[Task]]:
         """What runs the tasks of benchmarks, each in the files of its revision, by default those in the folder.
 
         Raises:
@@ -76,10 +71,12 @@ class Workplace(Struct, frozen=True):
         from hati import engine  # each of its modules where it is needed: the table's loads designs
 
         if self.table is not None:
-            return engine.TableEngine(self.table, self.machine)
-        project, files = self.project, self.folder if trees is None else trees
-        setup = engine.EngineSetup(project.root, benchmarks, self.machine, files, project.secrets, announce, pairing)
-        return engine.engine_of(project.engine)(setup)
+            yield engine.TableEngine(self.table, self.machine)
+            return
+        project, files = self.project, trees or self.folder or Trees(self.project.root)
+        setup = engine.EngineSetup(project.root, benchmarks, self.machine, files, project.secrets, announce)
+        with engine.engine_of(project.engine)(setup) as used:
+            yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

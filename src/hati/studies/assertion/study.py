@@ -8,6 +8,7 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from hati.core import (
+    Batch,
     Budget,
     Evidence,
     InputError,
@@ -87,7 +88,7 @@ class Assertion(Struct, frozen=True, dict=True):
             before = tuple(run for run in evidence.runs if run.task.repetition < number)
             left = tuple(task for task in self._round(number, self._wanted(before)) if task.id not in evidence.known)
             if left:
-                return Plan(left).within(self.budget.left(evidence))
+                return Plan((Batch(left),)).within(self.budget.left(evidence))
         return Plan()
 
     def conclude(self, evidence: Evidence) -> Assured:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Evidence, FloatArray, Metric, Outcome, Stopping, conversion
+from hati.core import Evidence, FloatArray, Metric, Outcome, Stopping, Task, conversion
 from hati.harness import RULES
 from hati.studies.comparison import Statistic
 from hati.studies.paired.judging import JudgedPairs, PairValues
@@ -30,6 +30,11 @@ class ProbeSide(StrEnum):
 def stage(probe: str, side: ProbeSide) -> str:
     """The stage of a task."""
     return f"{side.value} {probe}"
+
+
+def probe_of(task: Task) -> str:
+    """The revision whose pair a task is of."""
+    return task.stage.partition(" ")[2]
 
 
 class Half(StrEnum):

@@ -20,10 +20,11 @@ from hati.core import (
     Revision,
     StudyId,
     Task,
+    batches,
     generator,
 )
 from hati.studies.bisection.conclusion import BisectionConclusion, Culprit
-from hati.studies.bisection.levels import RULE, Half, ProbeSide, RevisionLevels, middle, stage
+from hati.studies.bisection.levels import RULE, Half, ProbeSide, RevisionLevels, middle, probe_of, stage
 from hati.studies.comparison import Question
 from hati.studies.failures import failure_reasons, nothing_measured
 
@@ -90,7 +91,7 @@ class Bisection(Struct, frozen=True, dict=True):
         levels = self._levels(evidence)
         unfinished = [task for task in self._begun(levels) if task.id not in evidence.known]
         tasks = unfinished or self._next(levels)
-        return Plan(tuple(tasks)).within(self.budget.left(evidence))
+        return Plan(batches(tasks, lambda task: (probe_of(task), task.repetition))).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> BisectionConclusion:
         """The culprits found so far.

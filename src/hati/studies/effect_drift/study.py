@@ -77,7 +77,7 @@ class EffectDriftStudy(Struct, frozen=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked."""
         return limit_until_first_success(
-            Plan(tuple(task for task in self.tasks() if task.id not in evidence.known)), evidence
+            Plan.of(task for task in self.tasks() if task.id not in evidence.known), evidence
         )
 
     def conclude(self, evidence: Evidence) -> EffectDrift:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator, replace
+from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, batches, generator, replace
 from hati.knowledge import Coverage
 from hati.studies.comparison import Question, StatisticChoices
 from hati.studies.gate.concluding import conclude
@@ -97,7 +97,8 @@ class Gate:
         given_up = hopeless(evidence, self.cells)
         alive = [position for position in range(len(self.cells)) if position not in given_up]
         tasks = list(self._unfinished(found, evidence, alive)) or self._next(found, evidence, alive)
-        return Plan(tuple(tasks)).within(self.budget.left(evidence))
+        pairs = batches(tasks, lambda task: (task.benchmark, task.configuration))
+        return Plan(pairs).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> GateConclusion:
         """What may be told, at any time.

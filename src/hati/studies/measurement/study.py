@@ -64,7 +64,7 @@ class Measurement(Struct, frozen=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, or the next batch of them; none where all runs so far have failed."""
         left = self.budget.left(evidence)
-        plan = Plan(self._next(evidence, self._batch(left)), 0 if math.isinf(left.runs) else int(left.runs))
+        plan = Plan.of(self._next(evidence, self._batch(left)), 0 if math.isinf(left.runs) else int(left.runs))
         return limit_until_first_success(plan.within(left), evidence)
 
     def conclude(self, evidence: Evidence) -> MeasurementConclusion:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from hati.core import Budget, Evidence, InputError, Metric, Pairing, Plan, Stopping, StudyId, Task
+from hati.core import Batch, BatchOrder, Budget, Evidence, InputError, Metric, Pairing, Plan, Stopping, StudyId, Task
 from hati.harness import first_of_pair
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
 from hati.studies.paired.conclusion import PairedConclusion, Variant
@@ -69,10 +70,12 @@ class PairedComparison(Struct, frozen=True):
         """
         hopeful = all(evidence.stage(side).done for side in STAGES)
         pairs = self._wanted(evidence) if hopeful else min(self._wanted(evidence), GIVE_UP_AFTER)
-        tasks = tuple(task for pair in range(pairs) for task in self._left(pair, evidence))
-        most = int(_RUNS * self._most) if math.isfinite(self._most) else 0
-        plan = Plan(tasks, max(len(tasks), most - len(evidence.runs) if tasks else 0))
-        return plan.within(self.budget.left(evidence))
+        batches = self._batches(range(pairs), evidence)
+        if not batches:
+            return Plan()
+        most = int(_RUNS * self._most - len(evidence.runs)) if math.isfinite(self._most) else 0
+        ahead = self._batches(range(pairs, self.most_pairs(evidence)), evidence) if hopeful else ()
+        return Plan(batches, most, ahead).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> PairedConclusion:
         """The comparison of each metric of which there is a complete pair.
@@ -124,11 +127,15 @@ class PairedComparison(Struct, frozen=True):
         pairs = min(len(complete(evidence, metric)) for metric in self.metrics)
         return int(min(begun + (0 if halved else max(1, fewest - pairs)), self._most))
 
-    def _left(self, pair: int, evidence: Evidence) -> list[Task]:
-        """The tasks of a pair that have no run yet; none where one of a duet has: it was broken off."""
-        tasks = self._pair(pair)
-        left = [task for task in tasks if task.id not in evidence.known]
-        return left if len(left) == len(tasks) or self.contest.pairing is Pairing.INTERLEAVED else []
+    def _batches(self, pairs: Iterable[int], evidence: Evidence) -> tuple[Batch[Task], ...]:
+        """A batch for each pair, of its tasks that have no run yet; none where one of a duet has: it was broken off."""
+        duet = self.contest.pairing is Pairing.DUET
+        found: list[Batch[Task]] = []
+        for tasks in map(self._pair, pairs):
+            left = tuple(task for task in tasks if task.id not in evidence.known)
+            if left and not (duet and len(left) < len(tasks)):
+                found.append(Batch(left, BatchOrder.TOGETHER if duet else BatchOrder.SEQUENCE))
+        return tuple(found)
 
     def _pair(self, pair: int) -> list[Task]:
         first = first_of_pair(self.id.seed, pair)

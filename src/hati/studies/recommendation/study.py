@@ -91,10 +91,10 @@ class Recommendation(Struct, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks left of the first round that is not complete; no more than five before a run has worked."""
         for each in self.rounds(evidence):
-            left = Plan(tuple(task for task in self.tasks(each) if task.id not in evidence.known))
+            left = Plan.of(task for task in self.tasks(each) if task.id not in evidence.known)
             if left:
                 return limit_until_first_success(left, evidence)
-        return Plan(())
+        return Plan()
 
     def tasks(self, each: Round) -> tuple[Task, ...]:
         """All runs of a round in order: in each block every configuration once, in an order drawn for it."""

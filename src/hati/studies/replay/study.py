@@ -83,8 +83,8 @@ class Replay:
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in order; of a refining replay those of the next revision."""
         tasks = tuple(task for task in self._wanted(evidence) if task.id not in evidence.known)
-        foreseen = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
-        return Plan(tasks, foreseen if tasks else 0)
+        total = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
+        return Plan.of(tasks, total if tasks else 0)
 
     def conclude(self, evidence: Evidence) -> Replayed:
         """The series that there are.

@@ -239,7 +239,7 @@ class SuiteStudy:
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
-        left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
+        left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
         return limit_until_first_success(left, evidence)
 
     def conclude(self, evidence: Evidence) -> SuiteConclusion:

@@ -97,7 +97,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in random order; no more than five before a first run has worked."""
-        left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
+        left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
         return limit_until_first_success(left, evidence)
 
     @cached_property

@@ -109,7 +109,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         for stage in self._stages(evidence):
             left = tuple(task for task in stage.tasks if task.id not in evidence.known)
             if left:
-                return limit_until_first_success(Plan(left), evidence)
+                return limit_until_first_success(Plan.of(left), evidence)
         return Plan()
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:

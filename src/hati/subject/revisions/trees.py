@@ -71,6 +71,11 @@ class Trees:
         self._made: dict[str, Tree] = {}
         self._failed: dict[str, RunFailure] = {}
 
+    def sources(self, revision: str) -> str:
+        """The digest of what a revision's files are, and of where the project is among them."""
+        within = self._origins[revision].within if revision in self._origins else HERE
+        return digest([revision, str(within)], 64)
+
     def tree(self, revision: str) -> Tree:
         """That of a revision.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from hati.core import (
     Benchmark,
     Configuration,
     InputError,
+    Job,
     Machine,
     Outcome,
     ResetBefore,
@@ -97,29 +98,20 @@ def utc_now() -> datetime:
 class LocalSubject:
     """The software under test, in the folder ``root``: builds it, starts it and reads it.
 
-    Raises:
-        InputError: where a benchmark can never run, so that no time is lost: its CPUs are not there, its
-            reader cannot find a metric, a file's template is wrong.
-
     The values of the environment's variables ``secrets`` are masked in what is kept of a run.
     """
 
     def __init__(
         self,
         root: Path,
-        benchmarks: Sequence[Benchmark],
         machine: Machine,
         clock: Callable[[], datetime] = utc_now,
         environment: Mapping[str, str] | None = None,
         trees: Trees | None = None,
         secrets: Collection[str] = (),
     ) -> None:
-        for benchmark in benchmarks:
-            check_benchmark(benchmark)
         self._root = root.resolve()
-        self._benchmarks = {benchmark.name: benchmark for benchmark in benchmarks}
-        self._ports = {benchmark.name for benchmark in benchmarks if needs_port(benchmark)}
-        self._works = {benchmark.name for benchmark in benchmarks if needs_work(benchmark)}
+        self._checked: dict[str, _Checked] = {}
         self._machine = machine.fingerprint
         self._clock = clock
         self._environment = dict(os.environ if environment is None else environment)
@@ -152,39 +144,41 @@ class LocalSubject:
         with suppress(OSError):
             shared_work_root(self._root).rmdir()
 
-    def check(self, tasks: Sequence[Task]) -> None:
-        """See that every task's benchmark is there.
+    def check(self, benchmark: Benchmark) -> None:
+        """See that a benchmark can be run, so that no time is lost.
 
         Raises:
-            InputError: where one is not.
+            InputError: where its CPUs are not there, its reader cannot find a metric, a file's template is wrong.
         """
-        for name in {task.benchmark for task in tasks} - set(self._benchmarks):
-            known = ", ".join(self._benchmarks)
-            raise InputError(f"there is no benchmark {name!r}", fix=f"there are: {known}")
+        known = self._checked.get(benchmark.name)
+        if known is None or known.benchmark != benchmark:
+            check_benchmark(benchmark)
+            self._checked[benchmark.name] = _Checked(benchmark, needs_port(benchmark), needs_work(benchmark))
 
-    def build(self, task: Task, supervisor: Supervisor) -> None:
-        """Make what has to be built for a task before it is measured; what goes wrong with it measuring tells.
+    def build(self, job: Job, supervisor: Supervisor) -> None:
+        """Make what has to be built for a job before it is measured; measuring shows what goes wrong with it.
 
         Raises:
             MeasurementError: where nothing can be run.
         """
         with suppress(RunFailure, InputError, OSError):
-            self._builds.tree(self._benchmarks[task.benchmark], task, supervisor)
+            self._builds.tree(job.benchmark, job.task, supervisor)
 
-    def measure(self, task: Task, supervisor: Supervisor, cpus: tuple[int, ...] = ()) -> Run:
+    def measure(self, job: Job, supervisor: Supervisor, cpus: tuple[int, ...] = ()) -> Run:
         """Make one run, its command on ``cpus`` where these are given; whatever goes wrong with it is in the run.
 
         Raises:
             MeasurementError: where no further run can be made.
         """
         started, began, load = self._clock(), time.perf_counter(), os.getloadavg()[0]
-        benchmark = self._benchmarks[task.benchmark]
-        if cpus:
-            benchmark = replace(benchmark, cpus=cpus)
+        task, benchmark = job.task, job.benchmark
         measured: AttemptResult | None = None
         ending: ProcessResult | None = None
         reset: float | None = None
         try:
+            self.check(benchmark)
+            if cpus:
+                benchmark = replace(benchmark, cpus=cpus)
             earlier = ""
             if self._resets.due(benchmark, task):
                 earlier = self.retire()
@@ -251,8 +245,9 @@ class LocalSubject:
 
     def _deployment(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> Deployment:
         user = switched_user(benchmark.user)
-        port = free_port() if benchmark.name in self._ports else None
-        work = self._work_folder(user) / task.id[:16] if benchmark.name in self._works else None
+        needs = self._checked[benchmark.name]
+        port = free_port() if needs.port else None
+        work = self._work_folder(user) / task.id[:16] if needs.work else None
         return Deployment(supervisor, self._environment, work, port, log_root(self._root), user, self.masking)
 
     def _work_folder(self, user: struct_passwd | None) -> Path:
@@ -263,6 +258,30 @@ class LocalSubject:
         shared = shared_work_root(self._root)
         make_shared(shared)
         return shared
+
+
+class LocalExecutor(Struct, frozen=True):
+    """Makes the runs of jobs with programs that a supervisor starts, on ``cpus`` where these are given."""
+
+    subject: LocalSubject
+    supervisor: Supervisor
+    cpus: tuple[int, ...] = ()
+
+    def execute(self, job: Job) -> Run:
+        """Make one run; a failure is a run too.
+
+        Raises:
+            MeasurementError: where no further run can be made.
+        """
+        return self.subject.measure(job, self.supervisor, self.cpus)
+
+
+class _Checked(Struct, frozen=True):
+    """A benchmark that can be run, and whether it needs a port and a work folder."""
+
+    benchmark: Benchmark
+    port: bool
+    work: bool
 
 
 class _Kept(Struct, frozen=True):

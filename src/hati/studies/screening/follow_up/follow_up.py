@@ -256,7 +256,7 @@ class FollowUp(Struct, frozen=True):
         if made >= runs:
             return Plan()
         ahead = self._order.progress(evidence, claims(evidence), runs).ahead
-        return Plan() if ahead is None else Plan((ahead,), self.runs - made - self.reruns(evidence))
+        return Plan() if ahead is None else Plan.of((ahead,), self.runs - made - self.reruns(evidence))
 
     @property
     def _order(self) -> FlipOrder:

@@ -52,7 +52,7 @@ class Reruns(Struct, frozen=True):
         if any(key in known for key in found):
             return Plan()
         unmade = (tuple(task for task in self._tasks(*key) if task.id not in evidence.known) for key in found)
-        return Plan(next(filter(None, unmade), ())).at_most(left)
+        return Plan.of(next(filter(None, unmade), ())).at_most(left)
 
     def _tasks(self, stage: str, configuration: Configuration, repetition: int) -> tuple[Task, ...]:
         return tuple(

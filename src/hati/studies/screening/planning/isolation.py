@@ -240,7 +240,7 @@ class Isolation(Struct, frozen=True):
             for _ in self._steps(evidence):
                 pass
         except RunNeeded as needed:
-            return Plan((self._task(needed.configuration, evidence),))
+            return Plan.of((self._task(needed.configuration, evidence),))
         return Plan()
 
     def possible(self, evidence: Evidence) -> bool:

@@ -123,8 +123,8 @@ class Pilot(Struct, frozen=True, dict=True):
         made = evidence.stage(STAGE)
         left = tuple(task for task in self.tasks if task.id not in made.known)
         if made.done:
-            return Plan(left)
-        return Plan(left).at_most(max(0, FEWEST - len(made.runs)))
+            return Plan.of(left)
+        return Plan.of(left).at_most(max(0, FEWEST - len(made.runs)))
 
     def conclude(self, evidence: Evidence) -> PilotResult:
         """Cost and noise.

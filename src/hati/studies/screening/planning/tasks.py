@@ -43,4 +43,4 @@ def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
     """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
     made = evidence.stage(STAGE)
     left = tuple(task for task in tasks if task.id not in made.known)
-    return limit_until_first_success(Plan(left), made)
+    return limit_until_first_success(Plan.of(left), made)

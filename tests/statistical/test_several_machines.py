@@ -1,0 +1,106 @@
+"""A sequential test on several machines, where how long a run takes says something about its value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from hati.campaign import campaign
+from hati.core import (
+    Batch,
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    Metric,
+    Plan,
+    Reader,
+    ReaderKind,
+    Stopping,
+    StudyId,
+    Task,
+)
+from hati.harness import RULES
+from hati.stats import proportion
+from hati.studies.comparison import Question
+from hati.studies.paired import PairedComparison, PairedDesign, Variant, paired_id
+from hati.testing import FakeMachines, MemoryStore
+
+pytestmark = pytest.mark.statistical
+
+TIME = Metric("time", "s")
+OLD, NEW = (
+    Variant(Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,)), Configuration()) for name in ("old", "new")
+)
+ALPHA, RUNS, MACHINES = 0.05, 24, 8
+
+
+@dataclass
+class Looks:
+    """A comparison that ends at the first look at which it is decided: of equals, wrongly."""
+
+    study: PairedComparison
+    decided: bool = False
+
+    @property
+    def id(self) -> StudyId:
+        return self.study.id
+
+    def plan(self, evidence: Evidence) -> Plan:
+        plan = Plan() if self.decided else self.study.plan(evidence)
+        self.decided |= not plan and len(evidence.runs) < RUNS
+        return plan
+
+    def conclude(self, evidence: Evidence) -> bool:
+        return self.decided
+
+
+Loop = Callable[[Looks, FakeMachines, MemoryStore, Budget], bool]
+
+
+def read_as_they_end(looks: Looks, engine: FakeMachines, store: MemoryStore, _: Budget) -> bool:
+    """A campaign that looks at whatever has ended, as Hati's must not."""
+    released: set[Batch[Task]] = set()
+    runs = engine.completed()
+    while plan := looks.plan(store.evidence(looks.id)):
+        for batch in (*plan.batches, *plan.ahead):
+            if engine.capacity() and batch not in released and len(batch.members) == 2:
+                engine.submit(batch)
+                released.add(batch)
+        store.record(next(runs))
+    return looks.decided
+
+
+def false_alarms(studies: int, loop: Loop) -> int:
+    """How many comparisons of equal variants are decided, where slow runs of the first take much longer."""
+    rng = np.random.default_rng(20)
+    contest = PairedDesign(OLD, NEW, "r", "m", Question(ALPHA, 0.001), RULES[Stopping.ANYTIME])
+    study = paired_id(OLD, NEW, "r", Stopping.ANYTIME, "", 1, "m")
+    found = 0
+    for _ in range(studies):
+        noise = rng.standard_normal((2, RUNS))
+
+        def drawn(task: Task, noise: np.ndarray = noise) -> float:
+            return float(noise[int(task.stage == "after"), task.repetition])
+
+        def lasting(task: Task, _machine: int) -> float:
+            return math.exp(4.0 * drawn(task)) if task.stage == "before" else 0.1
+
+        engine = FakeMachines(lambda task: {"time": [math.exp(0.05 * drawn(task))]}, number=MACHINES, lasting=lasting)
+        looks = Looks(PairedComparison(study, contest, (TIME,), Budget(runs=RUNS)))
+        found += loop(looks, engine, MemoryStore(), Budget(runs=RUNS))
+    return found
+
+
+def test_comparisons_of_equals_keep_their_level_where_fast_runs_come_first() -> None:
+    studies = 2000
+    assert proportion(false_alarms(studies, campaign), studies).interval[0] <= ALPHA
+
+
+def test_read_as_runs_end_they_would_not() -> None:
+    studies = 100
+    assert proportion(false_alarms(studies, read_as_they_end), studies).interval[0] > ALPHA
