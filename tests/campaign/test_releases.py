@@ -164,13 +164,15 @@ class TestReleaseOrder:
         assert (order.arrived(waiting), order.arrived(again), order.arrived(stranger)) == ((), (), (stranger,))
         assert order.settle() == (waiting,)
 
-    def test_what_is_withdrawn_holds_nothing_back(self) -> None:
-        order, first = ReleaseOrder(), pair(0)
-        order.release(first)
-        order.release(pair(1))
-        order.forget(first)
-        one, other = self.runs(*pair(1).members)
-        assert (order.arrived(one), order.arrived(other)) == ((one,), (other,))
+    def test_what_is_withdrawn_holds_nothing_back_and_loses_nothing(self) -> None:
+        order, batches = ReleaseOrder(), [pair(number) for number in range(3)]
+        for batch in batches:
+            order.release(batch)
+        one, other, later = self.runs(*pair(1).members, a_task(2))
+        assert [order.arrived(run) for run in (one, other, later)] == [(), (), ()]
+        assert order.forget(batches[2]) == ()
+        assert order.forget(batches[0]) == (one, other, later)
+        assert order.out == ()
 
 
 class Faulty(FakeMachines):

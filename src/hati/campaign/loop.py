@@ -84,7 +84,8 @@ class _UnderWay:
                 if self._budget.left(self.evidence).spent:
                     self._stop()
         except BaseException:
-            self._stop()
+            for batch in self._order.out:
+                self._engine.withdraw(batch)
             raise
 
     def _release(self) -> bool:
@@ -131,4 +132,4 @@ class _UnderWay:
         self._waiting.clear()
         for batch in reversed(self._order.out):
             if self._engine.withdraw(batch):
-                self._order.forget(batch)
+                self._record(self._order.forget(batch))

@@ -30,9 +30,12 @@ class ReleaseOrder:
         """Count a batch as out."""
         self._out.append(_Release(batch, {task.id for task in batch.members}))
 
-    def forget(self, batch: Batch[Task]) -> None:
-        """Count it as out no more: nothing of it will be run."""
-        self._out = [each for each in self._out if each.batch is not batch]
+    def forget(self, batch: Batch[Task]) -> tuple[Run, ...]:
+        """The runs that are next once nothing more comes of a batch; runs of it that wait are kept."""
+        for each in self._out:
+            if each.batch is batch:
+                each.missing.clear()
+        return self._next()
 
     @property
     def out(self) -> tuple[Batch[Task], ...]:
