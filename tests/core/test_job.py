@@ -33,7 +33,7 @@ from hati.core import (
     replace,
 )
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = st.text("abcxyz_é", min_size=1, max_size=4)
 settings = st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 assigned = st.dictionaries(names, settings, max_size=4)

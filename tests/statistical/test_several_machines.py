@@ -102,5 +102,5 @@ def test_comparisons_of_equals_keep_their_level_where_fast_runs_come_first() -> 
 
 
 def test_read_as_runs_end_they_would_not() -> None:
-    studies = 100
+    studies = 200
     assert proportion(false_alarms(studies, read_as_they_end), studies).interval[0] > ALPHA
