@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -24,6 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Subjects call `python3`: the tests' own interpreter, not a version manager's script, which starts ten times as slowly.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+# The record of this machine: neither a user's own, nor one that tests leave behind.
+_STATE = tempfile.TemporaryDirectory(prefix="hati-state-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
+os.environ.pop("HATI_MACHINE", None)
 
 INSTALL = {
     "shared data": "set HATI_DATA to the folder with the measured data sets",

@@ -29,7 +29,7 @@ def test_runs_beside_a_competitor_are_marked(tmp_path: Path) -> None:
     )
     tasks = [Task("s", "m", "work", Configuration(), "r", Workload(), number) for number in range(QUIET + BESIDE)]
     jobs = [Job(task, benchmark, "") for task in tasks]
-    with LocalEngine(tmp_path, [benchmark], Machine({"cpu": "any"}), lock=tmp_path / "lock") as engine:
+    with LocalEngine(tmp_path, [benchmark], Machine.of({"cpu": "any"}), lock=tmp_path / "lock") as engine:
         runs: list[Run] = list(engine.run(jobs[:QUIET]))
         burner = subprocess.Popen(
             [sys.executable, "-S", "-c", f"import os\nos.sched_setaffinity(0, [{cpu}])\nwhile True: pass"]

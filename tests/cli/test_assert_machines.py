@@ -15,7 +15,7 @@ from hati.store import Selection, open_store
 if TYPE_CHECKING:
     from conftest import Hati
 
-OTHER = Machine((("cpus", "2"), ("name", "other"), ("processor", "another <b>kind</b>")))
+OTHER = Machine.of({"cpus": "2", "name": "other", "processor": "another <b>kind</b>"})
 SAMPLES = "--samples", "build=build.json,query=query.json,sort=sort.json"
 MACHINES = "--machines", "alpha", "beta"
 GOLDEN = """\

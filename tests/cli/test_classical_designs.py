@@ -68,6 +68,20 @@ def test_foldover_and_semifold_say_what_they_separate(capfd: pytest.CaptureFixtu
     assert all(row[0] == 1 for row in other["matrix"][16:])
 
 
+@pytest.mark.parametrize(
+    "words", [("--factors", "A-D", "--blocks", "3"), ("--factors", "A-K", "--plackett-burman", "--blocks", "2")]
+)
+def test_designs_that_no_words_divide_have_balanced_blocks(
+    capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    text = " ".join(told(capfd, *words).split())
+    assert f"{words[-1]} balanced blocks of" in text
+    assert "Blocks explain at most" in text
+    blocks = json.loads(told(capfd, *words, "--format", "json"))["blocks"]
+    assert (blocks["generators"], blocks["confounded"]) == ([], [])
+    assert 0.0 < blocks["explained"][0] < 0.5
+
+
 def test_replicates_and_blocks(capfd: pytest.CaptureFixture[str]) -> None:
     words = ("--factors", "A-D", "--blocks", "2", "--replicates", "2")
     text = " ".join(told(capfd, *words).split())
@@ -114,8 +128,8 @@ def test_orthogonal_arrays(project: Path, capfd: pytest.CaptureFixture[str]) -> 
         (("--factors", "A-C", "--foldover", "Z"), "'Z' is not a factor"),
         (("--factors", "A-C", "--foldover", ""), "neither a factor"),
         (("--factors", "A-C", "--semifold", "Z"), "'Z' is not a factor"),
-        (("--factors", "A-C", "--blocks", "3"), "not a valid number of blocks"),
-        (("--factors", "A-K", "--plackett-burman", "--blocks", "2"), "only a regular design"),
+        (("--factors", "A-C", "--blocks", "5"), "5 blocks of 8 runs have fewer than two runs"),
+        (("--factors", "A-O", "--runs", "16", "--blocks", "2"), "hide main effects"),
         (("--orthogonal-array",), "PATH"),
         ((".", "--orthogonal-array", "--runs", "10"), "orthogonal in 18, 36"),
         ((".", "--orthogonal-array", "--foldover", "all"), "--runs alone"),

@@ -15,7 +15,7 @@ from hati.subject.table import MeasuredTable, MetricColumn, assembled, read_shee
 from hati.testing.conformance import AnyEngine, AnyWork, EngineConformance
 
 SPACE = Space((Option("a", (1, 2, 3, 4), 1),))
-MACHINE = Machine((("table", "t.csv"),))
+MACHINE = Machine.of({"table": "t.csv"})
 METRICS = (MetricColumn(Metric("latency", "ms"), "latency"), MetricColumn(Metric("memory", "B"), "memory"))
 
 

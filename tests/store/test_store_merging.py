@@ -35,7 +35,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def study(machine: str, token: str = "") -> StudyId:
-    first = StudyId.of("measurement", {"a": 1}, 1, Machine((("name", machine),)).fingerprint)
+    first = StudyId.of("measurement", {"a": 1}, 1, Machine.of({"name": machine}).fingerprint)
     return first.numbered(1, token)
 
 
@@ -54,7 +54,7 @@ def run(of: StudyId, repetition: int, value: float, second: int) -> Run:
 
 def fill(store: SqlStore, machine: str, runs: list[tuple[int, int]], token: str = "") -> None:
     of = study(machine, token)
-    store.begin(of, (METRIC,), Machine((("name", machine),)))
+    store.begin(of, (METRIC,), Machine.of({"name": machine}))
     for repetition, second in runs:
         store.record(run(of, repetition, 1.0 + second, second))
         spot = SeriesKey("main", "time", "", "", machine)

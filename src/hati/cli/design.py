@@ -33,7 +33,7 @@ Semifold = Annotated[
 ]
 Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Run each configuration this often.")]
 BlockCount = Annotated[
-    int | None, typer.Option("--blocks", min=2, help="Divide a regular design into this many blocks.")
+    int | None, typer.Option("--blocks", min=2, help="Divide the design into this many blocks of equal size.")
 ]
 OrthogonalArray = Annotated[
     bool,
@@ -55,15 +55,17 @@ class Changes(Struct, frozen=True):
         return any(choice is not None for choice in (self.foldover, self.semifold, self.replicates, self.blocks))
 
 
-def write_two_level(made: Design, changes: Changes, alias_order: int | None, chosen: str, output: str) -> None:
+def write_two_level(
+    made: Design, changes: Changes, alias_order: int | None, seed: int, chosen: str, output: str
+) -> None:
     """Write a two-level design with its changes: json, csv (its matrix, with the blocks first), text or markdown."""
     from hati import render
-    from hati.design import blocked, describe, write_csv
+    from hati.design import blocks_of, describe, write_csv
     from hati.report import DesignJson, Joined, blocks_notes, design_table, publish, separation_note
 
     folded = _folded(made, changes)
     final = _replicated(folded, changes.replicates)
-    blocks = None if changes.blocks is None else blocked(final, changes.blocks)
+    blocks = None if changes.blocks is None else blocks_of(final, changes.blocks, generator(seed, "blocks"))
     if chosen == "csv":
         write(write_csv(final) if blocks is None else _with_blocks(write_csv(final), blocks), output)
         return
@@ -333,7 +335,7 @@ def design(
         made = _plackett_burman(_names(path, factors), generators, runs, resolution)
     else:
         made = _made(_names(path, factors), generators, runs, resolution)
-    write_two_level(made, changes, alias_order, chosen.value, output)
+    write_two_level(made, changes, alias_order, seed, chosen.value, output)
 
 
 def _names(path: Path | None, factors: str | None) -> tuple[str, ...]:

@@ -39,7 +39,9 @@ from .ports import Evidence as Evidence
 from .ports import Executor as Executor
 from .ports import Store as Store
 from .ports import Study as Study
+from .provenance import MACHINE_NAME as MACHINE_NAME
 from .provenance import Machine as Machine
+from .provenance import MachineState as MachineState
 from .provenance import Revision as Revision
 from .provenance import RevisionKind as RevisionKind
 from .replacing import replace as replace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -12,15 +13,107 @@ from hati.core.errors import InputError
 from hati.core.study import digest
 
 
-class Machine(Struct, frozen=True, dict=True):
-    """A machine by what was read from it: pairs of a property's name and value, sorted by name."""
+class MachineState(Struct, frozen=True, dict=True):
+    """What was observed of a machine: pairs of a property's name and value, sorted by name.
+
+    ``since`` is when it was first observed, None where that is not known.
+    """
 
     properties: tuple[tuple[str, str], ...]
+    since: datetime | None = None
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for machines that look the same."""
+        """Equal for equal properties; the machine of a run."""
         return digest(self.properties, length=12)
+
+    @property
+    def name(self) -> str:
+        """The machine's name, else the fingerprint."""
+        return dict(self.properties).get(MACHINE_NAME) or self.fingerprint
+
+    @property
+    def hardware(self) -> tuple[str, ...]:
+        """The properties that an upgrade of the system leaves as they are; empty where one is not known."""
+        known = dict(self.properties)
+        return tuple(known[name] for name in _HARDWARE) if all(name in known for name in _HARDWARE) else ()
+
+    def changes(self, later: MachineState) -> tuple[str, ...]:
+        """Each property that is another later: ``kernel changed from 6.1 to 6.8``."""
+        before, after = dict(self.properties), dict(later.properties)
+        return tuple(
+            f"{name} changed from {before[name]} to {after[name]}"
+            for name in before
+            if name in after and before[name] != after[name]
+        )
+
+
+MACHINE_NAME = "name"
+"""The property that holds a machine's name: its host's, or the one that it was given."""
+_HARDWARE = (MACHINE_NAME, "architecture", "cpus", "processor")
+
+
+class Machine(Struct, frozen=True, dict=True):
+    """A machine with every state in which it was observed, the present one last.
+
+    The fingerprint of the first state is its identity for good: studies begun on it carry it, whatever changes later.
+    """
+
+    states: tuple[MachineState, ...]
+
+    def __post_init__(self) -> None:
+        if not self.states:
+            raise InputError("a machine needs a state")
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Machine:
+        """A machine that is known by one state."""
+        return cls((MachineState(tuple(sorted(properties.items()))),))
+
+    @property
+    def id(self) -> str:
+        """The identity, which studies carry."""
+        return self.states[0].fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the present state, which runs carry."""
+        return self.states[-1].fingerprint
+
+    @property
+    def name(self) -> str:
+        """The name of the present state."""
+        return self.states[-1].name
+
+    @property
+    def properties(self) -> tuple[tuple[str, str], ...]:
+        """Those of the present state."""
+        return self.states[-1].properties
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Those of all states, each once: studies and runs that carry one of them are this machine's."""
+        return tuple(dict.fromkeys(state.fingerprint for state in self.states))
+
+    def in_state(self, state: MachineState) -> Machine:
+        """The machine with that state as the present one; a state that it had before keeps its time."""
+        own = next((each for each in self.states if each.fingerprint == state.fingerprint), state)
+        others = (each for each in self.states[1:] if each.fingerprint != own.fingerprint)
+        return self if own == self.states[-1] else Machine((self.states[0], *others, own))
+
+    def with_states_of(self, others: Iterable[Machine]) -> Machine:
+        """The machine with the states of others that are the same one, as an earlier identity of it may have them.
+
+        The same: one with a common fingerprint, or with equal name, architecture, processor and number of CPUs.
+        """
+        hardware = {state.hardware for state in self.states} - {()}
+        found = {state.fingerprint: state for state in self.states}
+        for other in others:
+            if set(other.fingerprints) & set(self.fingerprints) or hardware & {each.hardware for each in other.states}:
+                found = {state.fingerprint: state for state in other.states} | found
+        mine = {state.fingerprint for state in self.states}
+        added = [state for fingerprint, state in found.items() if fingerprint not in mine]
+        return Machine((self.states[0], *added, *self.states)) if added else self
 
 
 _SHOWN = 12

@@ -7,6 +7,7 @@ clear interactions) is recomputed from its matrix and never taken from its recip
 for designs that were read from a file or lost some runs as well.
 """
 
+from hati.design.balanced_blocks import balanced_blocks
 from hati.design.configurations import check_two_level, configurations, read_runs, run_order
 from hati.design.exchange import (
     DESIGN_FORMAT,
@@ -93,6 +94,7 @@ from hati.design.two_level.runs import (
     Estimability,
     Separation,
     blocked,
+    blocks_of,
     estimability,
     foldover,
     replicated,
@@ -133,8 +135,10 @@ __all__ = [
     "aliases",
     "array_runs",
     "augment",
+    "balanced_blocks",
     "balanced_design",
     "blocked",
+    "blocks_of",
     "by_resolution",
     "by_runs",
     "candidates",

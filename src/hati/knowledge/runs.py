@@ -168,6 +168,18 @@ class SumsOfSquares(Struct, frozen=True):
         left = float((sizes * (means - columns @ solved) ** 2).sum())
         return cls(within, len(owners) - len(sizes), left, len(sizes) - int(rank), len(owners), len(sizes))
 
+    @classmethod
+    def by_machine(
+        cls, configurations: Sequence[Configuration], values: FloatArray, machines: Sequence[str]
+    ) -> tuple[SumsOfSquares, ...]:
+        """Those of each machine: a difference between machines is no variation.
+
+        Raises:
+            InputError: as ``of``.
+        """
+        places = {machine: [i for i, own in enumerate(machines) if own == machine] for machine in machines}
+        return tuple(cls.of([configurations[i] for i in own], values[own]) for own in places.values())
+
 
 def variation(sums: Iterable[SumsOfSquares], fewest: int = 1) -> Variation | None:
     """Both variances, pooled; None where main effects leave fewer than ``fewest`` degrees of freedom.

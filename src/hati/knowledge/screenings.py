@@ -25,7 +25,8 @@ class MeasuredScreening(Struct, frozen=True, eq=False, dict=True):
     """The runs of a screening's design that have a value: ``values`` in run order, shape (runs,), any unit.
 
     ``definition`` says how the benchmark was defined; ``recalibrates`` is the key of the screening that this one
-    repeats, and ``complete`` the fraction of its planned runs that were made.
+    repeats, and ``complete`` the fraction of its planned runs that were made. ``machines`` are the fingerprints of the
+    runs, where these are known.
 
     Raises:
         InputError: where not every value has a configuration, or there is none.
@@ -37,6 +38,7 @@ class MeasuredScreening(Struct, frozen=True, eq=False, dict=True):
     values: FloatArray
     complete: float = 1.0
     recalibrates: str | None = None
+    machines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.configurations) == len(self.values) > 0:
@@ -48,9 +50,10 @@ class MeasuredScreening(Struct, frozen=True, eq=False, dict=True):
         return len(set(self.configurations))
 
     @cached_property
-    def sums(self) -> SumsOfSquares:
-        """What runs of a configuration and main effects leave of the variance."""
-        return SumsOfSquares.of(self.configurations, self.values)
+    def sums(self) -> tuple[SumsOfSquares, ...]:
+        """What runs of a configuration and main effects leave of the variance, on each machine."""
+        machines = self.machines or ("",) * len(self.configurations)
+        return SumsOfSquares.by_machine(self.configurations, self.values, machines)
 
 
 _COMPLETE = 0.5
@@ -68,7 +71,7 @@ def by_information(
     """
     replaced = {one.recalibrates for one in screenings if one.complete >= _COMPLETE}
     left = [one for one in screenings if one.provenance.study not in replaced]
-    pooled = variation(one.sums for one in left) or Variation(1.0, 1.0)
+    pooled = variation(sums for one in left for sums in one.sums) or Variation(1.0, 1.0)
 
     def variance(one: MeasuredScreening) -> float:
         return pooled.interactions / one.distinct + pooled.noise / len(one.values)

@@ -117,7 +117,8 @@ class Project(Struct, frozen=True):
 
     ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names
     variables of the environment whose values are kept nowhere; ``sources`` are patterns of the files that are the
-    subject, with ``!`` before those of what is not; ``engine`` is the name of what runs the tasks.
+    subject, with ``!`` before those of what is not; ``engine`` is the name of what runs the tasks;
+    ``machines`` are the names of those that share each study, none where a study is of the machine that measures.
     """
 
     root: Path
@@ -131,6 +132,7 @@ class Project(Struct, frozen=True):
     secrets: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     engine: str = "local"
+    machines: tuple[str, ...] = ()
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -191,10 +193,12 @@ def parse_project(text: str, file: Path) -> Project:
         subject.read("secrets", Value.lines, ()),
         subject.read("sources", lambda value: tuple(map(_source, value.items())), ()),
         subject.read("engine", _engine, _LOCAL),
+        subject.read("machines", _machines, ()),
     )
 
 
 _LOCAL = "local"
+_POOL = 2
 
 
 def _engine(value: Value) -> str:
@@ -202,6 +206,13 @@ def _engine(value: Value) -> str:
     if value.line() not in known:
         raise value.error(f"there is no engine {value.line()!r}", fix=suggestion(value.line(), known))
     return value.line()
+
+
+def _machines(value: Value) -> tuple[str, ...]:
+    names = value.lines()
+    if len(set(names)) != max(len(names), _POOL):
+        raise value.error("a pool has two machines or more, each once", fix='write machines = ["one", "other"]')
+    return names
 
 
 def _source(value: Value) -> str:

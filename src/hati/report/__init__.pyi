@@ -71,6 +71,9 @@ from .history_document import histories_document as histories_document
 from .history_document import history_figures as history_figures
 from .known import Knowledge as Knowledge
 from .left_out import left_out_table as left_out_table
+from .machines import MachineStateJson as MachineStateJson
+from .machines import StudyJson as StudyJson
+from .machines import StudyMachineJson as StudyMachineJson
 from .measurement import MeasurementJson as MeasurementJson
 from .measurement import measurement_document as measurement_document
 from .measurement import measurement_table as measurement_table

@@ -10,6 +10,7 @@ from hati.core import Better
 from hati.knowledge import Entry
 from hati.report.document import Document
 from hati.report.harness import SampleJson
+from hati.report.machines import StudyJson
 from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, general, percent
 from hati.report.statistics import ChoiceJson
@@ -190,7 +191,7 @@ class TooFewRunsJson(Struct, frozen=True):
     runs: Annotated[int, Of(lambda sample: len(sample.runs))]
 
 
-class AuditJson(Struct, frozen=True, tag_field="format", tag="hati-audit-1"):
+class AuditJson(StudyJson, frozen=True, tag_field="format", tag="hati-audit-1"):
     """How often comparisons of halves of the same runs err."""
 
     false_alarm_rate: Annotated[float, Of("false_alarms.estimate")]

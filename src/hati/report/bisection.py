@@ -9,6 +9,7 @@ from msgspec import Struct
 from hati.core.wording import counted
 from hati.report.document import Document
 from hati.report.gate import RevisionJson
+from hati.report.machines import StudyJson
 from hati.report.publishing import Interval, Of
 from hati.report.quantities import change, change_number, duration, percent
 from hati.report.table import Align, Column, Shown, Table
@@ -26,7 +27,7 @@ class CulpritJson(Struct, frozen=True):
     confidence: float
 
 
-class BisectionJson(Struct, frozen=True, tag_field="format", tag="hati-bisect-1"):
+class BisectionJson(StudyJson, frozen=True, tag_field="format", tag="hati-bisect-1"):
     """The commits that changed a metric, and what finding them cost."""
 
     commits: Annotated[list[CulpritJson], Of("culprits")]

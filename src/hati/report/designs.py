@@ -24,6 +24,7 @@ from hati.design import (
     shortest_words,
 )
 from hati.report.publishing import Of
+from hati.report.quantities import percent
 from hati.report.screening_words import roman
 from hati.report.table import Align, Cell, Column, Table
 
@@ -46,13 +47,20 @@ class SeparationJson(Struct, frozen=True):
 
 
 class BlocksJson(Struct, frozen=True):
-    """The blocks of a design: their number, generators, the block of each run, and the effects that they hide."""
+    """The blocks of a design: their number, generators, the block of each run, and the effects that they hide.
+
+    ``explained`` is the largest part of the variance of a main effect, and of an interaction of two, that balanced
+    blocks explain.
+    """
 
     number: int
     generators: list[str]
     of_runs: list[int]
     confounded: list[list[str]]
     lost: list[list[str]]
+    explained: Annotated[
+        tuple[float, float] | UnsetType, Of(lambda blocks: UNSET if blocks.explained is None else blocks.explained)
+    ] = UNSET
 
 
 class DesignJson(DesignDescription, frozen=True, kw_only=True, tag_field="format", tag=DESIGN_FORMAT):
@@ -170,6 +178,13 @@ def separation_note(separation: Separation) -> str:
 
 def blocks_notes(blocks: Blocks) -> tuple[str, ...]:
     """How the blocks were made, and what they cost."""
+    if blocks.explained is not None:
+        main, pair = (percent(part, 2) for part in blocks.explained)
+        sizes = sorted({blocks.of_runs.count(block) for block in blocks.of_runs})
+        return (
+            f"{blocks.number} balanced blocks of {' or '.join(map(str, sizes))} runs.",
+            f"Blocks explain at most {main} of the variance of a main effect, and {pair} of an interaction of two.",
+        )
     pairs = [effect for effect in blocks.confounded if len(effect) == 2]
     triples = [effect for effect in blocks.confounded if len(effect) == 3]
     size = len(blocks.of_runs) // blocks.number

@@ -10,6 +10,7 @@ from hati.core import Setting, setting_text
 from hati.core.wording import counted
 from hati.report.changes import p_text
 from hati.report.document import Document
+from hati.report.machines import StudyJson
 from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Column, Shown, Table
@@ -38,7 +39,7 @@ class OptionDriftJson(Struct, frozen=True):
     study: str
 
 
-class DriftJson(Struct, frozen=True, tag_field="format", tag="hati-compare-effects-1"):
+class DriftJson(StudyJson, frozen=True, tag_field="format", tag="hati-compare-effects-1"):
     """The effects of options at two revisions, the most significant change first."""
 
     effects: Annotated[list[OptionDriftJson], Of(lambda found: [Joined(one, found) for one in found.options])]

@@ -14,6 +14,7 @@ from hati.report.changes import WITH_POWER, p_text, verdict_text
 from hati.report.comparison import ComparedJson, SideJson
 from hati.report.findings import ReportJson, report_sentence
 from hati.report.known import CoverageJson, coverage_notes, partial_coverage
+from hati.report.machines import StudyJson
 from hati.report.publishing import Interval, Joined, Of, RunsJson, Settings
 from hati.report.quantities import change, change_number, percent, quantity
 from hati.report.recalibration import RecalibrationJson
@@ -167,7 +168,7 @@ class RoundsJson(Struct, frozen=True):
     confirmed: int
 
 
-class GateJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="hati-check-1"):
+class GateJson(StudyJson, frozen=True, kw_only=True, tag_field="format", tag="hati-check-1"):
     """A check of a revision against a reference.
 
     ``verdict`` is that of the measurement; ``fails`` says whether it stops the change, in view of what is known.

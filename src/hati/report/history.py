@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hati.core import Assignment, Better
 from hati.core.wording import listed
+from hati.report.machines import StudyJson
 from hati.report.publishing import DetectableJson, Interval, Joined, Of, detectable_json, publish
 from hati.report.quantities import change, change_number, general, quantity, tidy
 from hati.report.statistics import ChoiceJson
@@ -126,7 +127,7 @@ class RecurringJson(Recurring, frozen=True):
     unit: Annotated[str, Of("metric.unit")]
 
 
-class HistoryJson(Struct, frozen=True, tag_field="format", tag="hati-history-1"):
+class HistoryJson(StudyJson, frozen=True, tag_field="format", tag="hati-history-1"):
     """What the history of one series shows."""
 
     benchmark: Annotated[str, Of("name")]
@@ -154,7 +155,7 @@ class HistoryJson(Struct, frozen=True, tag_field="format", tag="hati-history-1")
     warnings: list[str]
 
 
-class HistoriesJson(Struct, frozen=True, tag_field="format", tag="hati-histories-1"):
+class HistoriesJson(StudyJson, frozen=True, tag_field="format", tag="hati-histories-1"):
     """What the histories of several series show."""
 
     series: list[HistoryJson]

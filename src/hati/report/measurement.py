@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hati.core import Better, Configuration
 from hati.report.document import Document
+from hati.report.machines import StudyJson
 from hati.report.publishing import Interval, Of, RunsJson
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -55,7 +56,7 @@ class SummaryJson(Struct, frozen=True):
     mean_undisturbed: Annotated[float | None, Of("undisturbed")]
 
 
-class MeasurementJson(Struct, frozen=True, tag_field="format", tag="hati-run-1"):
+class MeasurementJson(StudyJson, frozen=True, tag_field="format", tag="hati-run-1"):
     """A measurement."""
 
     study: str

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from msgspec import Struct
-
 from hati.core import Configuration, Pairing, Stopping, Workload, setting_text
 from hati.report.changes import needed_notes, p_text, verdict_text
 from hati.report.comparison import ComparisonJson, WarmedSideJson, comparison_sentence
 from hati.report.document import Document
+from hati.report.machines import StudyJson
 from hati.report.publishing import Joined, Of, RunsJson
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.statistics import statistic_notes, statistics_text
@@ -44,7 +43,7 @@ class PairedComparisonJson(ComparisonJson, frozen=True, kw_only=True):
     seconds: float
 
 
-class PairedJson(Struct, frozen=True, tag_field="format", tag="hati-compare-1"):
+class PairedJson(StudyJson, frozen=True, tag_field="format", tag="hati-compare-1"):
     """A comparison of two variants that were measured in pairs."""
 
     comparisons: Annotated[list[PairedComparisonJson], Of(_rows)]

@@ -13,6 +13,7 @@ from hati.report.gate import RevisionJson
 from hati.report.history import HistoryJson
 from hati.report.history_document import histories_document
 from hati.report.known import CoverageJson, coverage_lines
+from hati.report.machines import StudyJson
 from hati.report.publishing import Joined, Of, publish
 from hati.report.quantities import general, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -48,7 +49,7 @@ class SpreadsJson(Struct, frozen=True):
     revisions: list[RevisionSpreadJson]
 
 
-class ReplayJson(Struct, frozen=True, tag_field="format", tag="hati-replay-1"):
+class ReplayJson(StudyJson, frozen=True, tag_field="format", tag="hati-replay-1"):
     """The series of measured revisions with their changes, the spread over configurations, and what it cost."""
 
     series: list[HistoryJson]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from hati.core import Outcome, Plan, Run, usage
+from hati.core import Machine, Outcome, Plan, Run, usage
 from hati.core.wording import counted
 from hati.harness import disturbances
 from hati.report.quantities import duration, fixed, quantity
@@ -17,18 +17,27 @@ _BEGINNING = 12
 """How much of a task's id is shown: enough to name it by."""
 
 
-def runs_table(runs: Iterable[Run], last: int | None = None) -> Table:
+def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[Machine] = ()) -> Table:
     """One row for each run, in the order given: when, what it cost, how it ended, what it measured, what disturbed it.
 
-    The last is a column only where anything was disturbed. ``last`` is how many rows are shown at most, the last ones.
+    The last is a column only where anything was disturbed, and the machine only where runs are of several of the known
+    ``machines``. ``last`` is how many rows are shown at most, the last ones.
     """
     found = tuple(runs)
+    owners = {fingerprint: machine.name for machine in machines for fingerprint in machine.fingerprints}
+    several = len({owners.get(run.machine, run.machine) for run in found}) > 1
     reasons = disturbed_runs(found)
     listed = found if last is None else found[-last:]
     many = f"{len(found):,} run{'' if len(found) == 1 else 's'}"
     note = f"{many}." if len(listed) == len(found) else f"{many}, of which the last {len(listed):,} are shown."
-    marks = [(reasons.get(run.task.id),) if reasons else () for run in listed]
-    rows = tuple((*_row(run), *mark) for run, mark in zip(listed, marks, strict=True))
+    rows = tuple(
+        (
+            *_row(run),
+            *((owners.get(run.machine, run.machine),) if several else ()),
+            *((reasons.get(run.task.id),) if reasons else ()),
+        )
+        for run in listed
+    )
     return Table(
         "Runs",
         (
@@ -38,6 +47,7 @@ def runs_table(runs: Iterable[Run], last: int | None = None) -> Table:
             Column("stage"),
             Column("outcome"),
             Column("measured"),
+            *((Column("machine"),) if several else ()),
             *((Column("disturbed"),) if reasons else ()),
         ),
         rows,
@@ -86,9 +96,10 @@ def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
     return found
 
 
-def run_table(run: Run, disturbed: str | None = None) -> Table:
-    """All that is known of one run."""
+def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = None) -> Table:
+    """All that is known of one run, and of its machine as it was then."""
     task = run.task
+    states = {state.fingerprint: state.properties for state in machine.states} if machine else {}
     rows: list[tuple[Cell, ...]] = [
         ("task", task.id),
         ("study", task.study),
@@ -99,6 +110,7 @@ def run_table(run: Run, disturbed: str | None = None) -> Table:
         *((f"workload {name}", setting) for name, setting in task.workload.items()),
         ("repetition", task.repetition),
         ("machine", run.machine),
+        *((f"machine's {name}", value) for name, value in states.get(run.machine, ())),
         ("started", run.started.isoformat()),
         ("took (s)", run.seconds),
         *((("of which reset (s)", run.reset),) if run.reset is not None else ()),

@@ -23,6 +23,7 @@ from hati.report.screening_words import (
     answer,
     design_summary,
     detection,
+    machines_summary,
     noise_summary,
     run_summary,
     scale_sentence,
@@ -94,7 +95,7 @@ _CAPTIONS = {
 
 
 def _facts(conclusion: ScreeningConclusion) -> tuple[tuple[str, str], ...]:
-    noise = noise_summary(conclusion)
+    noise, machines = noise_summary(conclusion), machines_summary(conclusion)
     return (
         ("subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
         ("space", space_size(conclusion)),
@@ -103,6 +104,7 @@ def _facts(conclusion: ScreeningConclusion) -> tuple[tuple[str, str], ...]:
         ("runs", run_summary(conclusion)),
         ("scale", scale_sentence(conclusion)),
         *((("noise", noise),) if noise else ()),
+        *((("blocks", machines),) if machines else ()),
     )
 
 

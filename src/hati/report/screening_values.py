@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Better, Setting
 from hati.report.known import Knowledge, KnowledgeJson
+from hati.report.machines import StudyJson
 from hati.report.publishing import DetectableJson, Interval, Joined, Of, RunsJson, detectable_json, publish
 from hati.report.recalibration import EffectChangesJson
 from hati.report.recommendation import RecommendationJson
@@ -24,6 +25,7 @@ from hati.studies.screening import (
     FollowUpSummary,
     LackOfFit,
     Losses,
+    MachineBlocks,
     Noise,
     ScreeningConclusion,
     SuspectRun,
@@ -161,7 +163,7 @@ class ModelJson(Struct, frozen=True):
     stability: Annotated[list[float] | None, Of(lambda model: model.stability or None)]
 
 
-class ScreeningJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="hati-screen-1"):
+class ScreeningJson(StudyJson, frozen=True, kw_only=True, tag_field="format", tag="hati-screen-1"):
     """Which options matter; every number unrounded, with its unit beside it."""
 
     study: str
@@ -209,6 +211,9 @@ class ScreeningJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="
     model: ModelJson
     conditional_effects: list[ConditionalEffectJson]
     dominating: Annotated[DominatingOptionJson | None, Of(dominating_json)]
+    machine_blocks: Annotated[
+        MachineBlocks | UnsetType, Of(lambda found: UNSET if found.machine_blocks is None else found.machine_blocks)
+    ] = UNSET
     validation: ValidationJson | None
     recommendation: RecommendationJson | UnsetType = UNSET
     changes: EffectChangesJson | UnsetType = UNSET

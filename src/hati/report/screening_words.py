@@ -279,6 +279,28 @@ def noise_summary(conclusion: ScreeningConclusion) -> str:
     )
 
 
+def machines_summary(conclusion: ScreeningConclusion) -> str:
+    """How far machines are apart, and whether options have the same effect on each; empty of one machine.
+
+    ``b12 +30.0 % relative to a7: removed, as a difference between blocks; the effect of no option differs between
+    machines (8 tested, p >= 0.31)``
+    """
+    found = conclusion.machine_blocks
+    if found is None:
+        return ""
+    first, *others = found.machines
+    apart = listed([f"{each.fingerprint} {change(each.offset)}" for each in others], len(others))
+    if not found.tested:
+        checked = "too few runs to test whether effects differ between machines"
+    elif found.differing:
+        checked = f"the effect of {listed(found.differing)} differs between machines (p = {found.p_value:.2g})"
+    else:
+        checked = (
+            f"the effect of no option differs between machines ({len(found.tested)} tested, p >= {found.p_value:.2g})"
+        )
+    return f"{apart} relative to {first.fingerprint}: removed, as a difference between blocks; {checked}"
+
+
 def run_summary(conclusion: ScreeningConclusion) -> str:
     """``96 done, 0 failed, 2 min 5 s in all``; where other runs failed too, those of the design and all."""
     made, time = conclusion.all_runs, duration(conclusion.seconds)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hati.core import Better, setting_text
 from hati.report.document import Chart, ChartKind, Document
+from hati.report.machines import StudyJson
 from hati.report.publishing import Interval, Joined, Of, RunsJson
 from hati.report.quantities import change, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -221,7 +222,7 @@ class SuiteDesignJson(Struct, frozen=True):
     strata: Annotated[int, Of(lambda found: len(found.strata))]
 
 
-class SuiteJson(Struct, frozen=True, tag_field="format", tag="hati-suite-1"):
+class SuiteJson(StudyJson, frozen=True, tag_field="format", tag="hati-suite-1"):
     """A metric over the whole space, estimated from a test suite."""
 
     study: str

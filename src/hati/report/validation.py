@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.report.document import Document, Facts
+from hati.report.machines import StudyJson
 from hati.report.publishing import Of, RunsJson
 from hati.report.quantities import change_number, fixed
 from hati.report.table import Align, Column, Shown, Table
@@ -95,7 +96,7 @@ class ValidationRunsJson(RunsJson, frozen=True):
     budget: int
 
 
-class ValidationJson(Struct, frozen=True, tag_field="format", tag="hati-validate-1"):
+class ValidationJson(StudyJson, frozen=True, tag_field="format", tag="hati-validate-1"):
     """A validation of a screening."""
 
     study: str

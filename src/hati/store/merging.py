@@ -180,10 +180,10 @@ def _missing(into: SqlStore, source: SqlStore) -> Iterator[_Missing]:
 def _take(into: SqlStore, source: SqlStore, study: _Missing) -> None:
     record = study.record
     if study.begun:
-        machine = source.machine(record.id.machine)
-        if machine is None:
+        machines = source.machines()
+        if not any(record.id.machine in each.fingerprints for each in machines):
             raise damaged(source.name, f"study {record.id.key}", f"there is no machine {record.id.machine}")
-        into.begin(record.id, record.metrics, machine)
+        into.begin(record.id, record.metrics, *machines)
     if study.choice is not None:
         into.keep_choice(record.id, study.choice)
     replaced = {run.task.id: run for run in study.forgotten}

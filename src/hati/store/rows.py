@@ -131,7 +131,7 @@ _ADDED = ("reset",)
 """Columns that came after checksums: of rows that have nothing in them the checksum is as it was before."""
 _CHECKED = {
     table: tuple(column for column in table.columns if column.name not in {"number", "checksum", *_ADDED})
-    for table in (schema.study, schema.run)
+    for table in (schema.study, schema.run, schema.machine)
 }
 
 
@@ -291,24 +291,24 @@ def _read_event(row: Row[Any]) -> Event:
 
 
 class Span(Struct, frozen=True):
-    """When the first and the last run of a study started, and how many runs there are."""
+    """When the first and the last of some runs started, and how many there are."""
 
     first: datetime
     last: datetime
     runs: int
 
 
-def read_spans(connection: Connection, name: str) -> dict[str, Span]:
-    """Of every study that has runs, by its key.
+def read_spans(connection: Connection, name: str, study: str | None = None) -> dict[str, Span]:
+    """Of every study that has runs, by its key; of one study, of each fingerprint of a machine that its runs carry.
 
     Raises:
         MeasurementError: where a time in the store of that name is none.
     """
     # Times are in UTC and written alike, so that their texts are ordered as they are.
     started = schema.run.c.started
-    rows = connection.execute(
-        select(schema.run.c.study, func.min(started), func.max(started), func.count()).group_by(schema.run.c.study)
-    )
+    by = schema.run.c.study if study is None else schema.run.c.machine
+    query = select(by, func.min(started), func.max(started), func.count()).group_by(by)
+    rows = connection.execute(query if study is None else query.where(schema.run.c.study == study))
     try:
         return {
             key: Span(datetime.fromisoformat(first), datetime.fromisoformat(last), runs)

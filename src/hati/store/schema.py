@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration: a store at this revision needs none."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -34,6 +34,9 @@ machine = Table(
     metadata,
     Column("fingerprint", Plain, primary_key=True),
     Column("properties", Plain, nullable=False),
+    Column("identity", Plain),
+    Column("since", Plain),
+    Column("checksum", Whole),
 )
 
 study = Table(

@@ -23,10 +23,12 @@ from hati.core import (
     Sample,
     StudyId,
     canonical_json,
+    replace,
     sampled,
 )
 from hati.store import schema
 from hati.store.databases import UNREADABLE, Database, Insertion, damaged, explained
+from hati.store.machines import add_machine, read_machines
 from hati.store.rows import Span, add_events, checksum, read_events, read_run, read_spans, run_rows, verify
 
 _TASK = re.compile(r"[0-9a-f]{16,}")
@@ -41,7 +43,7 @@ class StudyRecord(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """Selects runs: of a study's key, a benchmark's name, a machine's fingerprint, tasks whose id begins with `task`.
+    """Selects runs: of a study's key, a benchmark's name, a machine's fingerprints, tasks whose id begins with `task`.
 
     Of these the `newest`, by the order in which they were recorded. None: no restriction.
     """
@@ -49,7 +51,7 @@ class Selection(Struct, frozen=True):
     study: str | None = None
     benchmark: str | None = None
     task: str | None = None
-    machine: str | None = None
+    machine: tuple[str, ...] | None = None
     newest: int | None = None
 
 
@@ -75,26 +77,30 @@ class SqlStore:
         """What it writes on this machine; none of a server's, or of one in memory."""
         return self._database.files
 
-    def begin(self, study: StudyId, metrics: Sequence[Metric], machine: Machine) -> StudyRecord:
-        """Make a study known, or find it where it is known already."""
+    def begin(self, study: StudyId, metrics: Sequence[Metric], *machines: Machine) -> StudyRecord:
+        """Make a study known, or find it where it is known already; and the machines, of which one is the study's."""
         with explained(self._database), self._engine.begin() as connection:
+            for machine in machines:
+                add_machine(connection, self._database.insert_missing(schema.machine), machine)
             wanted = select(schema.study).where(schema.study.c.key == study.key)
             known = self._one_study(connection, wanted)
             if known:
                 return known
             # Another process may begin it at the same time.
-            connection.execute(self._database.insert_missing(schema.machine), _machine_row(machine))
             connection.execute(self._database.insert_missing(schema.study), _study_row(study, metrics))
             return self._one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
 
-    def latest(self, study: StudyId) -> tuple[StudyRecord, ...]:
+    def latest(self, study: StudyId, machines: Sequence[str] = ()) -> tuple[StudyRecord, ...]:
         """The campaign of the same study with the highest number; none, or several where stores were merged.
 
-        Of several that comes first which stands last among all studies.
+        Of several that comes first which stands last among all studies. ``machines`` are fingerprints by which the
+        study's machine is known too.
         """
         table = schema.study.c
-        highest = select(func.max(table.campaign)).where(table.family == study.family).scalar_subquery()
-        wanted = select(schema.study).where(table.family == study.family, table.campaign == highest)
+        families = {replace(study, machine=machine).family for machine in (study.machine, *machines)}
+        same = table.family.in_(families)
+        highest = select(func.max(table.campaign)).where(same).scalar_subquery()
+        wanted = select(schema.study).where(same, table.campaign == highest)
         with explained(self._database), self._engine.connect() as connection:
             rows = connection.execute(wanted.order_by(table.number.desc())).all()
             return tuple(self._read_study(row._mapping) for row in rows)
@@ -109,6 +115,11 @@ class SqlStore:
         """When the first and the last run of every study started, by its key."""
         with explained(self._database), self._engine.connect() as connection:
             return read_spans(connection, self.name)
+
+    def machine_spans(self, study: str) -> Mapping[str, Span]:
+        """When the first and the last run of a study started on each machine, by the fingerprint that runs carry."""
+        with explained(self._database), self._engine.connect() as connection:
+            return read_spans(connection, self.name, study)
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
         """Remember what a study chose, so that a resumed campaign repeats it."""
@@ -210,19 +221,13 @@ class SqlStore:
         return tuple(_sample(key, observed) for key, observed in grouped.items())
 
     def machine(self, fingerprint: str) -> Machine | None:
-        """The machine of that fingerprint, where it is known."""
-        wanted = select(schema.machine.c.properties).where(schema.machine.c.fingerprint == fingerprint)
+        """The machine that has had that fingerprint, where it is known."""
+        return next((each for each in self.machines() if fingerprint in each.fingerprints), None)
+
+    def machines(self) -> tuple[Machine, ...]:
+        """All machines, in the order of their identities, with the states that they had."""
         with explained(self._database), self._engine.connect() as connection:
-            text = connection.scalar(wanted)
-        if text is None:
-            return None
-        try:
-            found = Machine(tuple((str(k), str(v)) for k, v in json.loads(text)))
-            if found.fingerprint != fingerprint:
-                raise ValueError("its properties are another's")
-        except UNREADABLE as error:
-            raise damaged(self.name, f"machine {fingerprint}", error) from error
-        return found
+            return read_machines(connection, self.name)
 
     def add_events(self, events: Sequence[Event]) -> int:
         """Keep what happened to findings; how many of the events were not there yet."""
@@ -294,14 +299,10 @@ def _selected(query: Select, selection: Selection) -> Select:  # type: ignore[ty
     if selection.task is not None:
         query = query.where(func.substr(table.task, 1, len(selection.task)) == selection.task)
     if selection.machine is not None:
-        query = query.where(table.machine == selection.machine)
+        query = query.where(table.machine.in_(selection.machine))
     if selection.newest is not None:
         query = query.order_by(table.number.desc()).limit(selection.newest)
     return query
-
-
-def _machine_row(machine: Machine) -> dict[str, object]:
-    return {"fingerprint": machine.fingerprint, "properties": canonical_json(machine.properties)}
 
 
 def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:

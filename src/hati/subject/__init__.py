@@ -8,11 +8,13 @@ read by one of the readers. A run that fails is a run too; only what concerns ev
 from hati.subject.files.folders import make_own, remedy, remember_output, remember_redirected
 from hati.subject.files.sources import Sources, list_sources
 from hati.subject.machine import duet_cores, machine, pinned_cores
+from hati.subject.machine_identity import GIVEN_NAME, this_machine
 from hati.subject.revisions import InPlace, Revisions, Trees
 from hati.subject.running.local import LocalExecutor, LocalSubject
 from hati.subject.running.programs import ProcessResult, Program, Supervisor
 
 __all__ = [
+    "GIVEN_NAME",
     "InPlace",
     "LocalExecutor",
     "LocalSubject",
@@ -30,4 +32,5 @@ __all__ = [
     "remedy",
     "remember_output",
     "remember_redirected",
+    "this_machine",
 ]

@@ -8,25 +8,25 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hati.core import Benchmark, InputError, Machine
+from hati.core import MACHINE_NAME, Benchmark, InputError, Machine
 
 
-def machine() -> Machine:
-    """This machine: name, processor, number of CPUs, memory, system, kernel and architecture.
+def machine(name: str = "") -> Machine:
+    """This machine as it is now: name, processor, number of CPUs, memory, system, kernel and architecture.
 
-    The name is among them, so that two machines of one make are two: their runs are not pooled. What
-    changes from hour to hour (load, frequency) is not.
+    The name, by default the host's, is among them, so that two machines of one make are two: their runs are not
+    pooled. What changes from hour to hour (load, frequency) is not.
     """
     properties = {
         "architecture": platform.machine(),
         "cpus": str(os.cpu_count() or 1),
         "kernel": platform.release(),
         "memory": _memory(),
-        "name": platform.node(),
+        MACHINE_NAME: name or platform.node(),
         "processor": _processor(),
         "system": _system(),
     }
-    return Machine(tuple(sorted(properties.items())))
+    return Machine.of(properties)
 
 
 def _memory() -> str:

@@ -236,7 +236,7 @@ def _by_task(runs: Iterable[Run]) -> dict[str, Run]:
     return found
 
 
-MACHINE = Machine((("cpu", "test"),))
+MACHINE = Machine.of({"cpu": "test"})
 METRICS = (Metric("latency", "s"), Metric("throughput", "1/s", Better.HIGHER))
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -438,9 +438,9 @@ class StoreConformance(ABC):
         store, study = self.begun()
         for repetition in range(4):
             store.record(a_run(study, repetition))
-        newest = store.runs(Selection(machine=MACHINE.fingerprint, newest=2))
+        newest = store.runs(Selection(machine=MACHINE.fingerprints, newest=2))
         assert [run.task.repetition for run in newest] == [2, 3]
-        assert store.runs(Selection(machine="none", newest=2)) == ()
+        assert store.runs(Selection(machine=("none",), newest=2)) == ()
 
     def test_the_machine_is_kept(self) -> None:
         store, _ = self.begun()

@@ -69,7 +69,7 @@ def run_cost(place: Workplace, benchmark: Benchmark, now: datetime | None = None
 
 def _timed(place: Workplace, study: str, runs: list[Run]) -> TimedRuns:
     last = max(runs, key=lambda run: run.started)
-    machine = "" if last.machine == place.machine.fingerprint else last.machine
+    machine = "" if last.machine in place.machine.fingerprints else last.machine
     return TimedRuns(Provenance(study, len(runs), last.started, machine=machine), tuple(run.seconds for run in runs))
 
 
@@ -143,7 +143,7 @@ def make_campaign(prepared: Campaign[S, C], announce: Announce = mute, observe: 
     finished, evidence = prepared.finished, prepared.evidence()
     known: list[C] = [study.conclude(evidence)] if finished else []
     if not finished or not evidence.runs:  # one that needs no run is kept too
-        place.store.begin(study.id, _metrics(prepared.benchmarks), place.machine)
+        place.begin(study.id, _metrics(prepared.benchmarks))
         if described := prepared.described():
             announce(described)
     _keep(place, study.id, prepared.kept)
@@ -214,7 +214,7 @@ def campaign_of(
     Merged stores may have several campaigns of the highest number: an unfinished one is preferred, then the one
     with the most runs, then the last one.
     """
-    latest = place.store.latest(study)
+    latest = place.store.latest(study, place.measured_on.fingerprints)
     if len(latest) > 1:
         latest = tuple(sorted(latest, key=lambda record: -len(place.store.evidence(record.id).runs)))
     known = [] if fresh else [each for each in map(prepared, (record.id for record in latest)) if not over(each)]

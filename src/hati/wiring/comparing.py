@@ -52,7 +52,7 @@ def prepare_pairs(
     before = _variant(place.project, request.before, request.set_before)
     after = _variant(place.project, request.after, request.set_after)
     metrics = shared_metrics(before, after, request.metric)
-    machine = place.machine.fingerprint
+    machine = place.measured_on.id
     if request.pairing is Pairing.DUET:
         duet_cores((before.benchmark, after.benchmark))
     rule = RULES[request.stopping]
@@ -62,7 +62,9 @@ def prepare_pairs(
     )
 
     def prepared(study: StudyId) -> Campaign[PairedComparison, PairedConclusion]:
-        own = contest._replace(choices=statistics_of(place, study, question, (before.benchmark,)))
+        own = contest._replace(
+            machine=study.machine, choices=statistics_of(place, study, question, (before.benchmark,))
+        )
         made = PairedComparison(study, own, metrics, Budget.parse(request.budget))
         benchmarks = tuple({each.name: each for each in (before.benchmark, after.benchmark)}.values())
         engine = partial(place.engine, benchmarks)
@@ -103,7 +105,7 @@ def prepare_bisection(
     metric = chosen_metric(benchmark, request.metric)
     probes = 2 + len(line).bit_length()
     budget = Budget.parse(request.budget or str(2 * PAIRS * probes))
-    machine, question = place.machine.fingerprint, Question(request.alpha, request.margin)
+    machine, question = place.measured_on.id, Question(request.alpha, request.margin)
     configuration = _configuration(place, request.settings, line, benchmark, metric)
     first = bisection_id(benchmark, configuration, metric, line, question, request.seed, machine)
 

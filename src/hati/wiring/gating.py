@@ -90,7 +90,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
     budget = Budget.parse(given or str(ROUNDS * 2 * len(cells)))
-    first = gate_id(cells, reference, revision, question, request.seed, place.machine.fingerprint)
+    first = gate_id(cells, reference, revision, question, request.seed, place.measured_on.id)
 
     def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
         benchmarks = benchmarks_of(cells)

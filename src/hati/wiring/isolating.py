@@ -18,6 +18,7 @@ from hati.studies.screening import (
     ModelChoice,
     ScreeningConclusion,
 )
+from hati.studies.screening.planning.machine_shares import machine_share
 from hati.studies.screening.planning.pilot import STAGE as PILOT
 
 if TYPE_CHECKING:
@@ -28,10 +29,15 @@ _FIRST = 4
 
 
 class UntilFailure(Struct, frozen=True):
-    """A screening that stops where runs failed and it is not known why."""
+    """A screening that stops where runs failed and it is not known why.
+
+    Its tasks are those of one ``member`` of so many ``machines``.
+    """
 
     study: AnyScreening
     isolation: Isolation
+    member: int = 0
+    machines: int = 1
 
     @property
     def id(self) -> StudyId:
@@ -42,7 +48,7 @@ class UntilFailure(Struct, frozen=True):
         """The next runs; none where a failure is to be traced first."""
         if self.isolation.plan(evidence):
             return Plan()
-        return self.study.plan(evidence).at_most(max(_FIRST, len(evidence.runs)))
+        return machine_share(self.study, evidence, self.member, self.machines).at_most(max(_FIRST, len(evidence.runs)))
 
     def conclude(self, evidence: Evidence) -> Isolated:
         """What is known to fail."""

@@ -94,7 +94,7 @@ def known_variation(
     """How the metric varies, by the most informative screening whose main effects leave enough of its variance."""
     measured = _all_measured(place, benchmark, metric, None)
     for one, reason in by_information(measured, benchmark.definition):
-        found = variation([one.sums], FEWEST_LEFT)
+        found = variation(one.sums, FEWEST_LEFT)
         if found is not None:
             return Entry(found, one.provenance, (now or datetime.now(UTC)) - one.provenance.measured, reason)
     return None
@@ -104,7 +104,7 @@ def failing_settings(place: Workplace, benchmark: Benchmark, now: datetime | Non
     """What the newest screening of the same space on this machine found not to work; None where it all worked."""
     spans = place.store.spans()
     records = [record for record in _screenings(place, benchmark) if record.id.key in spans]
-    own = [record for record in records if record.id.machine == place.machine.fingerprint]
+    own = [record for record in records if record.id.machine in place.measured_on.fingerprints]
     isolated = isolated_of(own[-1].choice) if own else NOTHING_ISOLATED
     if not isolated.formulas:
         return None
@@ -172,13 +172,14 @@ def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> Measured
             len(values),
             max(run.started for run, _ in values),
             _other(parameters["revision"], place.revision),
-            _other(record.id.machine, place.machine.fingerprint),
+            "" if record.id.machine in place.measured_on.fingerprints else record.id.machine,
         ),
         definition=parameters["definition"],
         configurations=tuple(run.task.configuration for run, _ in values),
         values=np.array(numbers, dtype=np.float64),
         complete=len(values) / planned,
         recalibrates=parameters.get("recalibrates"),
+        machines=tuple(run.machine for run, _ in values),
     )
 
 

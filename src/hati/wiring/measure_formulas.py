@@ -125,7 +125,7 @@ def prepare_assertion(
     revisions = place.revisions(_python_of_releases(place, requirements))
     points = _points(place, revisions, requirements)
     _check(requirements, points, standard)
-    first = assertion_id(requirements, list(points.values()), standard, place.machine.fingerprint)
+    first = assertion_id(requirements, list(points.values()), standard, place.measured_on.id)
 
     def prepared(study: StudyId) -> PreparedAssertion:
         asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
@@ -212,7 +212,7 @@ def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Obse
         return study.conclude(prepared.evidence())
     benchmarks = _benchmarks(study)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
-    place.store.begin(study.id, metrics, place.machine)
+    place.begin(study.id, metrics)
     with place.engine(benchmarks, announce, prepared.revisions.trees(place.project.root)) as engine:
         return campaign(study, engine, place.store, study.budget, observe)
 

@@ -44,7 +44,7 @@ def prepare_configurations(
         engine, tasks = partial(place.engine, (benchmark,)), lambda: Plan.of(made.tasks())
         return Campaign(place, made, limit, (benchmark,), engine, partial(_described, made), tasks)
 
-    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
+    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.measured_on.id)
     return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
 
 

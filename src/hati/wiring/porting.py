@@ -150,7 +150,8 @@ def _listed(known: Iterable[KnownMachine]) -> str:
 
 def _known(place: Workplace, fingerprint: str) -> KnownMachine:
     machine = place.store.machine(fingerprint)
-    return KnownMachine(fingerprint, dict(machine.properties) if machine else {})
+    states = [state for state in machine.states if state.fingerprint == fingerprint] if machine else []
+    return KnownMachine(fingerprint, dict(states[0].properties) if states else {})
 
 
 def _named(place: Workplace, study: Assertion) -> list[Run]:

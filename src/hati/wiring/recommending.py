@@ -152,14 +152,18 @@ def prepare_recommendation(
         relevant=request.relevant,
         budget=request.budget,
         seed=request.seed,
-        machine=place.machine.fingerprint,
+        machine=place.measured_on.id,
         revision=place.revision,
         keep=request.keep,
         allowed=allowed,
     )
     budget = Budget.parse(request.budget)
     left = budget if known.spent is None else budget.left(known.spent)
-    choices = {record.id: record.choice for record in place.store.latest(first) if record.choice}
+    choices = {
+        record.id: record.choice
+        for record in place.store.latest(first, place.measured_on.fingerprints)
+        if record.choice
+    }
     evidence = place.store.evidence(known.study.id)
 
     def planned() -> RecommendationPlan:

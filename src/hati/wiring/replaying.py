@@ -40,7 +40,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
-    first = replay_id(cells, line, request.repetitions, order, request.seed, place.machine.fingerprint)
+    first = replay_id(cells, line, request.repetitions, order, request.seed, place.measured_on.id)
 
     def prepared(study: StudyId) -> Campaign[Replay, Replayed]:
         benchmarks = benchmarks_of(cells)
@@ -112,7 +112,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
     cells, source = _design(place, benchmark, metric, request.seed)
     budget = Budget.parse(request.budget or str(_SIDES * ROUNDS * len(cells)))
     rounds = int(budget.runs // (_SIDES * len(cells))) if math.isfinite(budget.runs) else ROUNDS
-    machine = place.machine.fingerprint
+    machine = place.measured_on.id
     first = effect_drift_id(benchmark, cells, reference, revision, rounds, request.seed, machine)
 
     def prepared(study: StudyId) -> Campaign[EffectDriftStudy, EffectDrift]:

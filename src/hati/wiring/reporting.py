@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hati.report import ScreeningJson, screening_document, screening_json
 from hati.studies.screening import RELEVANT, ScreeningConclusion
 from hati.wiring.known import known_of
+from hati.wiring.machines import with_machines
 from hati.wiring.recalibrating import stored_changes
 from hati.wiring.recommending import stored_recommendation
 from hati.wiring.stored import conclude_stored, screening_key
@@ -37,7 +38,7 @@ def screening_report(
         return screening_json(conclusion, validation, advice, changes, known)
 
     document = screening_document(conclusion, advice, changes, known)
-    return StudyReport(document, values, kept=conclusion.metric.name)
+    return with_machines(place, StudyReport(document, values, kept=conclusion.metric.name), conclusion.study)
 
 
 def stored_screening_report(

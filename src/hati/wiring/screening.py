@@ -24,6 +24,7 @@ from hati.core import (
     generator,
     replace,
 )
+from hati.core.wording import counted
 from hati.design import check_two_level
 from hati.report import promise_in_deviations
 from hati.studies.recalibration import Prior
@@ -155,6 +156,11 @@ class PreparedScreening(Struct, frozen=True):
         return self.choice is not None and not self._left(self.choice, evidence)
 
     @property
+    def left(self) -> int:
+        """The number of runs that are known to be left, whichever machine of a pool runs them."""
+        return len(self._left(self.choice, self.evidence())) if self.choice else 0
+
+    @property
     def in_vain(self) -> bool:
         """Whether it ended without a single run that worked, or for want of a default configuration that works."""
         evidence = self.evidence()
@@ -218,13 +224,17 @@ def prepare_screening(
         space=place.project.space,
         budget=request.budget,
         seed=request.seed,
-        machine=place.machine.fingerprint,
+        machine=place.measured_on.id,
         planned_for=None if request.goal is None else {**asdict(request.goal), "metric": metric.name},
         recalibrates=None if prior is None else prior.study,
         fraction=request.fraction,
         alpha=request.alpha,
     )
-    stored = {record.id: record.choice for record in place.store.latest(study) if record.choice}
+    stored = {
+        record.id: record.choice
+        for record in place.store.latest(study, place.measured_on.fingerprints)
+        if record.choice
+    }
 
     def prepared(campaign: StudyId) -> PreparedScreening:
         known = stored.get(campaign)
@@ -245,11 +255,13 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
         with place.engine((prepared.benchmark,), announce) as engine:
             engine.hold(prepared.id.key)
             prepared = _as_stored(prepared)
-            place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
+            place.begin(prepared.id, prepared.benchmark.metrics)
             prepared = _made(prepared, engine, announce, observe)
     assert prepared.choice is not None
     _keep_metric(prepared, prepared.choice)
     evidence = prepared.evidence()
+    if place.pool and (left := prepared.left):
+        announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
     if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
         announce(f"analysing {len(evidence.runs):,} runs")
     conclusion = prepared.study(prepared.choice).conclude(evidence)
@@ -258,7 +270,7 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
 
 def _as_stored(prepared: PreparedScreening) -> PreparedScreening:
     """The campaign as another hati left it, where that began or went on with it while this one waited."""
-    latest = prepared.place.store.latest(prepared.id)
+    latest = prepared.place.store.latest(prepared.id, prepared.place.measured_on.fingerprints)
     if all(record.id.campaign < prepared.id.campaign for record in latest):
         return prepared
     return prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
@@ -289,7 +301,7 @@ def _made(
         if place.table is not None:  # of what it lacks nothing can be learned
             campaign(study, engine, place.store, prepared.budget, watching)
             break
-        campaign(UntilFailure(study, prepared.isolation), engine, place.store, prepared.budget, watching)
+        campaign(UntilFailure(study, prepared.isolation, *place.member), engine, place.store, prepared.budget, watching)
         prepared = _isolated(prepared, engine, announce, observe)
     return prepared
 

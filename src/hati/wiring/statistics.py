@@ -68,7 +68,7 @@ def known_statistic(
     if kept is not None and kept[0].id.key in spans:
         record, choice = kept
         span = spans[record.id.key]
-        machine = "" if record.id.machine == place.machine.fingerprint else record.id.machine
+        machine = "" if record.id.machine in place.measured_on.fingerprints else record.id.machine
         origin = Provenance(record.id.key, span.runs, span.last, machine=machine)
         return Entry(choice, origin, time - span.last, "the newest study that chose one")
     samples = _samples(place, without)
@@ -107,7 +107,7 @@ def _samples(place: Workplace, without: str = "") -> tuple[Sample, ...]:
         found = [sample for key in keys for sample in store.samples(Selection(study=key))]
     else:
         found = list(store.samples(Selection()))
-    return tuple(sample for sample in found if sample.machine == place.machine.fingerprint)
+    return tuple(sample for sample in found if sample.machine in place.machine.fingerprints)
 
 
 def _chosen(samples: Sequence[Sample], benchmark: str, metric: str) -> StatisticChoice:

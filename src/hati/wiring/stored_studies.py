@@ -29,6 +29,7 @@ from hati.studies.comparison import AUTO, Automatic, Statistic, StatisticChoices
 from hati.studies.gate import Cell
 from hati.wiring.campaigns import ASKED
 from hati.wiring.cells import coverage_of
+from hati.wiring.machines import with_machines
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import benchmark_of, record_of
 from hati.wiring.study_types import StudyReport, study_type
@@ -141,7 +142,8 @@ def stored_report(place: Workplace, key: str, metric: str | None = None) -> Stud
         raise InputError(f"{stored.id.key} is of all its metrics", fix="leave out --metric")
     study, asked = kind.restore(stored), stored.asked(kind.request)
     found = study.conclude(place.store.evidence(study.id))
-    return _with_missing(kind.report(place, study, found, asked), kind.missing(stored))
+    report = with_machines(place, kind.report(place, study, found, asked), study.id.key)
+    return _with_missing(report, kind.missing(stored))
 
 
 def _with_missing(report: StudyReport, missing: tuple[str, ...]) -> StudyReport:

@@ -111,7 +111,10 @@ class StudyType(ABC, Generic[R, S, C]):
 
     def concluded(self, prepared: Campaign[S, C], request: R, found: C) -> StudyReport:
         """The same of one that was measured now."""
-        return self.report(prepared.place, prepared.study, found, request)
+        from hati.wiring.machines import with_machines
+
+        made = self.report(prepared.place, prepared.study, found, request)
+        return with_machines(prepared.place, made, prepared.study.id.key)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """What a report takes from the defaults, as the record of the study does not have it."""

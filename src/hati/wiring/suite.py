@@ -58,7 +58,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Ca
         space=space,
         plan=plan,
         seed=request.seed,
-        machine=place.machine.fingerprint,
+        machine=place.measured_on.id,
     )
 
     def prepared(study: StudyId) -> Campaign[SuiteStudy, SuiteConclusion]:

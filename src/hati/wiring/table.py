@@ -204,7 +204,7 @@ def _machine(name: str, content: str, conditions: tuple[RowCondition, ...], devi
         "table": name,
         "where": ", ".join(map(str, conditions)) or "all rows",
     }
-    return Machine(tuple(sorted(properties.items())))
+    return Machine.of(properties)
 
 
 def open_subject(

@@ -76,7 +76,7 @@ def prepare_validation(
         order=order,
         budget=budget,
         seed=request.seed,
-        machine=place.machine.fingerprint,
+        machine=place.measured_on.id,
         suspects=suspects,
     )
 

@@ -34,7 +34,7 @@ def _known_warm_ups(
     """The same of several metrics; of those that show one."""
     if benchmark.warmup_place is not None:
         return {}
-    newest = Selection(benchmark=benchmark.name, machine=place.machine.fingerprint, newest=_LOOKED_AT)
+    newest = Selection(benchmark=benchmark.name, machine=place.machine.fingerprints, newest=_LOOKED_AT)
     runs: dict[str, list[tuple[datetime, FloatArray]]] = {name: [] for name in metrics}
     for run in place.store.runs(newest):
         for observed in run.observations:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +13,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.campaign import Dispatcher, JobMaker
-from hati.core import Benchmark, Engine, InputError, Machine, Task
+from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task
 from hati.core.wording import listed
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, Revisions, Sources, Trees, machine, make_own, remedy, remember_redirected
+from hati.subject import (
+    GIVEN_NAME,
+    InPlace,
+    Revisions,
+    Sources,
+    Trees,
+    make_own,
+    remedy,
+    remember_redirected,
+    this_machine,
+)
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -38,6 +49,7 @@ class Workplace(Struct, frozen=True):
 
     ``folder`` has the files of the present revision; a table has none. Methods of formulas have revisions of their own:
     for them neither is read, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set`` narrowed it.
+    ``pool`` are the names of the machines that share each study, none where a study is of this machine.
     """
 
     project: Project
@@ -48,6 +60,21 @@ class Workplace(Struct, frozen=True):
     folder: InPlace | None = None
     announce: Announce = mute
     whole: Space | None = None
+    pool: tuple[str, ...] = ()
+
+    @property
+    def measured_on(self) -> Machine:
+        """The machine, or the pool as one, that new studies carry."""
+        return Machine.of({"pool": ", ".join(self.pool)}) if self.pool else self.machine
+
+    @property
+    def member(self) -> tuple[int, int]:
+        """Which of how many machines of the pool this is; the only one where there is no pool."""
+        return (self.pool.index(self.machine.name), len(self.pool)) if self.pool else (0, 1)
+
+    def begin(self, study: StudyId, metrics: Sequence[Metric]) -> None:
+        """Make a study known to the store, with the machines that it may carry."""
+        self.store.begin(study, metrics, self.machine, self.measured_on)
 
     def revisions(self, python: str = "") -> Revisions:
         """What finds revisions of the project; releases of packages are for the interpreter ``python``."""
@@ -123,7 +150,9 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
     project, store = _opened(path, place)
     folder = InPlace(project.root, sources_of(project, store.files))
     _warn(announce, folder.left_out(folder.revision))
-    return Workplace(project, store, machine(), folder.revision, folder=folder, announce=announce)
+    here = _machine_of(store, announce)
+    pool = _pool(project, here)
+    return Workplace(project, store, here, folder.revision, folder=folder, announce=announce, pool=pool)
 
 
 def workplace_around(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
@@ -136,7 +165,7 @@ def workplace_around(root: Path, place: str | None, announce: Announce = mute) -
         project, store = _opened(root, place)
     else:
         project, store = _stored(parse_project("", root / FILE), place)
-    return Workplace(project, store, machine(), "", announce=announce)
+    return Workplace(project, store, _machine_of(store, announce), "", announce=announce)
 
 
 def workplace_to_look(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
@@ -147,6 +176,20 @@ def workplace_to_look(root: Path, place: str | None, announce: Announce = mute) 
     """
     known = Path(_default_store(root if root.is_dir() else root.parent)).exists()
     return workplace_around(root, place if place is not None or known else IN_MEMORY, announce)
+
+
+def _machine_of(store: SqlStore, announce: Announce) -> Machine:
+    """This machine, with the states of it that only the store knows."""
+    return this_machine(datetime.now(UTC), announce).with_states_of(store.machines())
+
+
+def _pool(project: Project, here: Machine) -> tuple[str, ...]:
+    if project.machines and here.name not in project.machines:
+        raise InputError(
+            f"{here.name} is not one of the machines of {project.file}: {', '.join(project.machines)}",
+            fix=f"add its name, or set {GIVEN_NAME} to the name that it has there",
+        )
+    return tuple(sorted(project.machines))
 
 
 def _opened(path: Path, place: str | None) -> tuple[Project, SqlStore]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
+from hati.design.balanced_blocks import balanced_blocks, explained_by_blocks
 from hati.design.two_level.aliasing import Hull, Indices, clear_interactions, effects, hull, indices, named
 from hati.design.two_level.matrix import Design, Matrix, check_runs, effect_name, separator_of
 
@@ -164,6 +165,9 @@ def _with_runs(design: Design, kind: Literal["foldover", "semi-foldover"], added
 _MOST_COLUMNS = 2**14
 _LISTED_ORDER = 3
 _MOST_FACTORS = 200
+_MOST_PAIRS = 2_000
+_PAIR_WEIGHT = 0.01
+"""Of a two-factor interaction where a main effect counts 1."""
 
 
 class Blocks(Struct, frozen=True):
@@ -171,18 +175,39 @@ class Blocks(Struct, frozen=True):
 
     ``generators`` are effects whose signs tell the block; ``confounded`` are all effects of two and three factors that
     cannot be told from a difference between blocks: no main effect is. ``lost`` are the two-factor interactions
-    that were clear and are no longer.
+    that were clear and are no longer. Blocks that are balanced by exchanges have no generators: ``explained`` is then
+    the largest part of a main effect's variance, and of a two-factor interaction's, that blocks explain.
     """
 
     of_runs: tuple[int, ...]
     generators: tuple[str, ...]
     confounded: tuple[tuple[str, ...], ...]
     lost: tuple[tuple[str, str], ...]
+    explained: tuple[float, float] | None = None
 
     @property
     def number(self) -> int:
         """How many blocks there are, of equally many runs."""
         return max(self.of_runs)
+
+
+def blocks_of(design: Design, number: int, rng: np.random.Generator) -> Blocks:
+    """Blocks by words of the highest order where the design is regular and the number a power of two, else balanced.
+
+    Raises:
+        InputError: as ``blocked``, and for fewer than two runs in a block.
+    """
+    if hull(design).regular and number & (number - 1) == 0:
+        return blocked(design, number)
+    mains = design.matrix.astype(np.float64)
+    pairs = [mains[:, i] * mains[:, j] for i, j in combinations(range(mains.shape[1]), 2)][:_MOST_PAIRS]
+    columns = np.column_stack([mains, *pairs])
+    weights = [1.0] * mains.shape[1] + [_PAIR_WEIGHT] * len(pairs)
+    blocks = balanced_blocks(columns, weights, number, rng)
+    parts = explained_by_blocks(columns, blocks)
+    split = mains.shape[1]
+    largest = float(parts[:split].max()), float(parts[split:].max(initial=0.0))
+    return Blocks(tuple((blocks + 1).tolist()), (), (), (), largest)
 
 
 def blocked(design: Design, number: int) -> Blocks:

@@ -114,7 +114,10 @@ Pairs = dict[tuple[int, int], RunPair]
 
 
 def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
-    """The pairs of a stage that have a run on any side."""
+    """The pairs of a stage that have a run on any side.
+
+    A pair is a block: one whose runs are of two machines, or of two states of one, is left out.
+    """
     positions = {cell.key: position for position, cell in enumerate(cells)}
     sides = {stage.side(0): 0, stage.side(1): 1}
     found: dict[tuple[int, int], list[Run | None]] = defaultdict(lambda: [None, None])
@@ -123,7 +126,7 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
         if task.stage in sides:
             place = task.repetition, positions[task.benchmark, task.configuration.key]
             found[place][sides[task.stage]] = run
-    return {place: RunPair(*both) for place, both in found.items()}
+    return {place: RunPair(*both) for place, both in found.items() if len({run.machine for run in both if run}) == 1}
 
 
 def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:

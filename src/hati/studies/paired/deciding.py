@@ -53,13 +53,17 @@ class PairedDesign(NamedTuple):
 
 
 def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
-    """The pairs of which both runs have the metric, in the order in which they were planned."""
+    """The pairs of which both runs have the metric, in the order in which they were planned.
+
+    A pair is a block: one whose runs are of two machines, or of two states of one, does not count.
+    """
     found: dict[int, dict[str, Run]] = {}
     for run in evidence.done:
         if run.of(metric.name) is not None:
             found.setdefault(run.task.repetition, {})[run.task.stage] = run
     first, second = STAGES
-    return tuple((found[pair][first], found[pair][second]) for pair in sorted(found) if len(found[pair]) == len(STAGES))
+    both = [(found[pair][first], found[pair][second]) for pair in sorted(found) if len(found[pair]) == len(STAGES)]
+    return tuple((one, other) for one, other in both if one.machine == other.machine)
 
 
 class _Found(NamedTuple):

@@ -354,6 +354,27 @@ class Losses(Struct, frozen=True):
     messages: tuple[str, ...] = ()
 
 
+class MeasuredMachine(Struct, frozen=True):
+    """A machine by the fingerprint that runs carry, its runs, and how far it is from the first as a fraction."""
+
+    fingerprint: str
+    runs: int
+    offset: float
+
+
+class MachineBlocks(Struct, frozen=True):
+    """Machines whose differences were removed as those of blocks.
+
+    ``tested`` are the options whose interaction with machine was tested, ``p_value`` is the smallest of these,
+    corrected for their number, and ``differing`` are the options whose effect is not the same on all machines.
+    """
+
+    machines: tuple[MeasuredMachine, ...]
+    tested: tuple[str, ...]
+    p_value: float | None
+    differing: tuple[str, ...]
+
+
 class ScreeningConclusion(Struct, frozen=True):
     """What is known after a screening campaign, complete or not.
 
@@ -366,6 +387,7 @@ class ScreeningConclusion(Struct, frozen=True):
     those that look as if they should be: without these is the ``robust`` fit, None where there are none. ``template``
     holds the formulas that narrow the space, as they were written. ``conditional_effects`` are those of options that
     depend, or may depend, on another; ``dominating`` is the option next to which all others are small.
+    ``machine_blocks`` are the machines, where there are several.
     """
 
     study: str
@@ -404,6 +426,7 @@ class ScreeningConclusion(Struct, frozen=True):
     template: tuple[str, ...] = ()
     conditional_effects: tuple[ConditionalEffect, ...] = ()
     dominating: DominatingOption | None = None
+    machine_blocks: MachineBlocks | None = None
 
     @property
     def all_runs(self) -> RunCounts:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task, replace
-from hati.design import from_levels
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    InputError,
+    Metric,
+    Plan,
+    Run,
+    StudyId,
+    Task,
+    generator,
+    replace,
+)
+from hati.design import Model, balanced_blocks, from_levels, levels
 from hati.studies.screening.analysis.judging import JudgedDesign, ModelJudgement
 from hati.studies.screening.analysis.model import ModelAnalysis
 from hati.studies.screening.analysis.runs import MeasuredDesign
@@ -24,13 +38,18 @@ from hati.studies.screening.follow_up.claims import with_flips
 from hati.studies.screening.follow_up.flips import is_flip
 from hati.studies.screening.follow_up.follow_up import FollowedDesign, FollowUp
 from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
-from hati.studies.screening.follow_up.reruns import Reruns, design_reruns
+from hati.studies.screening.follow_up.reruns import Reruns, blocks_of_tasks, design_reruns
 from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
 from hati.studies.screening.planning.models import ModelChoice, parameters_of
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
     from hati.space import Space
+
+_PAIRS = 2
+_MOST_COLUMNS = 10_000
+_PAIR_WEIGHT = 0.01
+"""What a two-factor interaction counts for blocks, where a main effect counts 1."""
 
 
 class ModelScreening(Struct, frozen=True, dict=True):
@@ -79,6 +98,21 @@ class ModelScreening(Struct, frozen=True, dict=True):
             return self._flips_left(evidence)
         again = self._reruns.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
         return again or tasks_left(self._last(evidence), evidence) or self._flips_left(evidence)
+
+    def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
+        """The block of each task: a block of the design's rows; each repetition of a row is in the next."""
+        return blocks_of_tasks(tasks, blocks, partial(self._row_blocks, blocks))
+
+    def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
+        sizes = [len(option.settings) for option in self.space.options]
+        wide = (sum(sizes) - len(sizes)) ** 2 > _MOST_COLUMNS
+        model = Model.of_order(sizes, 1 if wide else _PAIRS)
+        columns = model.columns(levels(self.configurations, self.space))
+        weights = [
+            1.0 if len(term) == 1 else _PAIR_WEIGHT for term, own in columns.items() for _ in range(own.shape[1])
+        ]
+        found = balanced_blocks(np.hstack(list(columns.values())), weights, blocks, generator(self.id.seed, "blocks"))
+        return dict(zip(self.configurations, found.tolist(), strict=True))
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.

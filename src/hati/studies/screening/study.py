@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +20,14 @@ from hati.core import (
     Run,
     StudyId,
     Task,
+    generator,
     replace,
 )
-from hati.design import Design, configurations, levels
+from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.analysis.contrasts import Analysis, Estimated, analyse, explained_by, rank
+from hati.studies.screening.analysis.machine_blocks import compare_machines
 from hati.studies.screening.analysis.model import always_there
 from hati.studies.screening.analysis.runs import MeasuredDesign, Readable, choose_scale, configuration_units
 from hati.studies.screening.analysis.screening_model import ShownEffects
@@ -35,6 +37,7 @@ from hati.studies.screening.conclusion import (
     DetectableEffect,
     Dispersion,
     Effect,
+    MachineBlocks,
     ModelSummary,
     OptionSummary,
     Point,
@@ -44,9 +47,16 @@ from hati.studies.screening.conclusion import (
 )
 from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
 from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
-from hati.studies.screening.conclusions.warnings import Situation, warnings
+from hati.studies.screening.conclusions.warnings import Situation, machine_warnings, warnings
 from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
-from hati.studies.screening.follow_up.reruns import Reruns, design_reruns, repeated, reruns_made, settled
+from hati.studies.screening.follow_up.reruns import (
+    Reruns,
+    blocks_of_tasks,
+    design_reruns,
+    repeated,
+    reruns_made,
+    settled,
+)
 from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
@@ -92,6 +102,10 @@ def study_id(
     return StudyId.of("screening", parameters, seed, machine)
 
 
+_PAIR = 2
+"""The order of the interactions that are estimated."""
+
+
 class Screening(Struct, frozen=True, dict=True):
     """Measures a design's configurations and concludes which options matter.
 
@@ -134,6 +148,16 @@ class Screening(Struct, frozen=True, dict=True):
     def tasks(self) -> tuple[Task, ...]:
         """All runs of the study in order."""
         return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
+
+    def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
+        """The block of each task: its repetition where blocks have equally many, else a block of the design's rows."""
+        return blocks_of_tasks(tasks, blocks, partial(self._row_blocks, blocks))
+
+    def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
+        if self.choice.repetitions % blocks == 0:
+            return {}
+        found = blocks_of(self.design, blocks, generator(self.id.seed, "blocks")).of_runs
+        return {configuration: block - 1 for configuration, block in zip(self.configurations, found, strict=True)}
 
     def due(self, _: Evidence) -> tuple[Task, ...]:
         """The design's runs: none gives its place to a suspect one."""
@@ -229,6 +253,7 @@ class Screening(Struct, frozen=True, dict=True):
 
     def _conclusion(self, found: MeasuredDesign, analysis: Analysis, seconds: float) -> ScreeningConclusion:
         summary = design_summary(self.choice, self.design)
+        machines = self._machine_blocks(found, analysis)
         spread = analyse_spread(self._contrasts, found, analysis.scale, alpha=self.alpha, relevant=self.relevant)
         return ScreeningConclusion(
             study=self.id.key,
@@ -259,14 +284,26 @@ class Screening(Struct, frozen=True, dict=True):
             failed=len(found.failed),
             failures=found.reasons,
             seconds=seconds,
-            warnings=warnings(
-                Situation(
-                    self._names, self.design.matrix, summary, found, analysis, spread, self.relevant, self.remedies
-                )
+            warnings=(
+                *machine_warnings(machines),
+                *warnings(
+                    Situation(
+                        self._names, self.design.matrix, summary, found, analysis, spread, self.relevant, self.remedies
+                    )
+                ),
             ),
             model=self._model(found, analysis),
+            machine_blocks=machines,
             template=tuple(map(str, self.space.template)),
         )
+
+    def _machine_blocks(self, found: MeasuredDesign, analysis: Analysis) -> MachineBlocks | None:
+        signs = self.design.matrix[found.rows].astype(np.float64)
+        known = self._contrasts
+        shown = known.columns[:, [len(term) <= _PAIR for term in known.terms]][found.rows].astype(np.float64)
+        readable = Readable(analysis.decided, analysis.scale, float(np.mean(np.abs(found.values))))
+        mains = dict(zip(self._names, np.split(signs, signs.shape[1], axis=1), strict=True))
+        return compare_machines(found, readable, mains, [shown], alpha=self.alpha)
 
     def _model(self, found: MeasuredDesign, analysis: Analysis) -> ModelSummary:
         terms = tuple(effect.term for effect in analysis.effects if effect.important)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -30,7 +29,8 @@ from hati.studies.suite.conclusion import Agreement, Box, SpaceMean, StratumEsti
 class MeasuredSuite(Struct, frozen=True, eq=False):
     """``values`` are means over runs, in the metric's unit, of the configurations at ``places`` of those asked for.
 
-    ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count.
+    ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count. Of several machines they
+    are those of the mean machine; ``apart`` is whether this is not known, as the machines share too few configurations.
     """
 
     values: FloatArray
@@ -38,6 +38,7 @@ class MeasuredSuite(Struct, frozen=True, eq=False):
     runs: Index
     failed: int
     reasons: tuple[str, ...]
+    apart: bool = False
 
 
 def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Configuration]) -> MeasuredSuite:
@@ -46,23 +47,52 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
     Raises:
         InputError: where a run's unit cannot be converted to the metric's.
     """
-    found: Mapping[Configuration, list[float]] = defaultdict(list)
+    found: list[tuple[int, str, float]] = []
+    where = {configuration: place for place, configuration in enumerate(configurations)}
     failed = list[Run]()
     for run in evidence.runs:
         observations = run.of(metric.name)
         if observations is None:
             failed.append(run)
-        else:
-            found[run.task.configuration].append(observations.mean * conversion(observations.unit, metric.unit))
-    places = [place for place, configuration in enumerate(configurations) if configuration in found]
-    values = [found[configurations[place]] for place in places]
+        elif run.task.configuration in where:
+            value = observations.mean * conversion(observations.unit, metric.unit)
+            found.append((where[run.task.configuration], run.machine, value))
+    places, owners = np.unique([place for place, _, _ in found], return_inverse=True)
+    machines = np.unique([machine for _, machine, _ in found], return_inverse=True)[1]
+    values = np.array([value for _, _, value in found], dtype=np.float64)
+    cleared = _without_machines(values, owners, machines)
+    kept = values if cleared is None else cleared
     return MeasuredSuite(
-        values=np.array([np.mean(of) for of in values], dtype=np.float64),
-        places=np.array(places, dtype=np.intp),
-        runs=np.array([len(of) for of in values], dtype=np.intp),
+        values=np.array([np.mean(kept[owners == place]) for place in range(len(places))], dtype=np.float64),
+        places=places.astype(np.intp),
+        runs=np.bincount(owners, minlength=len(places)).astype(np.intp),
         failed=len(failed),
         reasons=failure_reasons(failed, metric),
+        apart=cleared is None,
     )
+
+
+def _without_machines(values: FloatArray, owners: Index, machines: Index) -> FloatArray | None:
+    """The values as the mean machine would have them: less the effect of each one's machine as a block.
+
+    Block effects are those of least squares in addition to configurations, of logarithms where all values are above
+    zero. None where configurations do not connect the machines.
+
+    Args:
+        values: of each run.
+        owners: its configuration, from 0.
+        machines: its machine, from 0.
+    """
+    count = int(machines.max(initial=0)) + 1
+    if count == 1:
+        return values
+    columns = np.hstack([np.eye(count)[machines], np.eye(int(owners.max()) + 1)[owners]])
+    if np.linalg.matrix_rank(columns) < columns.shape[1] - 1:
+        return None
+    logs = bool(np.all(values > 0.0))
+    effects = np.linalg.lstsq(columns, np.log(values) if logs else values, rcond=None)[0][:count]
+    own = (effects - effects.mean())[machines]
+    return np.asarray(values / np.exp(own) if logs else values - own, dtype=np.float64)
 
 
 class Weighted(Struct, frozen=True, eq=False):

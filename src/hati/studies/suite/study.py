@@ -125,6 +125,7 @@ def warnings(
         _missing(strata, found),
         _single(single, len(strata)),
         _unfinished(planned, found, beside),
+        _apart(found),
         _weak(against),
     ]
     return tuple(sentence for sentence in told if sentence)
@@ -168,6 +169,15 @@ def _unfinished(planned: int, found: MeasuredSuite, beside: MeasuredSuite) -> st
     if made >= planned:
         return ""
     return f"{made} of {planned} runs were made before the budget was spent: give a larger --budget"
+
+
+def _apart(found: MeasuredSuite) -> str:
+    if not found.apart:
+        return ""
+    return (
+        "runs are of several machines, or states of one, which share too few configurations to estimate how far they "
+        "are apart: their difference is part of the estimates; repeat each configuration by a larger --budget"
+    )
 
 
 def _weak(against: Agreement | None) -> str:

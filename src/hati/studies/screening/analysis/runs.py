@@ -35,6 +35,11 @@ class MeasuredDesign(Struct, frozen=True, eq=False):
     reasons: tuple[str, ...]
 
     @property
+    def machine_columns(self) -> FloatArray:
+        """Indicators of the machines but the first, shape (runs, machines - 1)."""
+        return np.asarray(self.machines[:, None] == np.arange(1, int(self.machines.max(initial=0)) + 1), dtype=float)
+
+    @property
     def in_time(self) -> FloatArray | None:
         """The places in time of the runs' starts.
 

@@ -131,21 +131,24 @@ def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | N
     )
 
 
-def drift(analysis: Analysis, matrix: Signs, rows: Index, order: Index) -> tuple[float, float]:
+def drift(
+    analysis: Analysis, matrix: Signs, rows: Index, order: Index, blocks: FloatArray | None = None
+) -> tuple[float, float]:
     """The rank correlation of values on the deciding scale with the order of runs, and its p-value.
 
-    Taken out are the configurations' means, or the large effects where runs are single.
+    Taken out are the configurations' means, or the large effects where runs are single, and the blocks.
 
     Args:
         analysis: that of the runs.
         matrix: the design, shape (configurations, options).
         rows: the design's row of each run.
         order: the place of each run.
+        blocks: columns that are taken out, shape (runs, any).
     """
     present, row = np.unique(rows, return_inverse=True)
-    model = np.empty((len(rows), 0))
+    model = np.empty((len(rows), 0)) if blocks is None else blocks
     if len(rows) < 2 * len(present):
-        row, model = np.zeros_like(row), _large(analysis, matrix[rows])
+        row, model = np.zeros_like(row), np.hstack([model, _large(analysis, matrix[rows])])
     return rank_trend(analysis.decided, order.astype(np.float64), model, row)
 
 

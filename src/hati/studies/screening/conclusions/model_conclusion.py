@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from msgspec import Struct
 
 from hati.core import Benchmark, Metric, StudyId, generator, replace
+from hati.design import levels
 from hati.studies.screening.analysis.judging import often_selected, ranking
+from hati.studies.screening.analysis.machine_blocks import compare_machines
 from hati.studies.screening.analysis.model import EffectContrast, ModelAnalysis, ModelEffect
 from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.screening_model import ScreeningModel
@@ -16,6 +19,7 @@ from hati.studies.screening.conclusion import (
     Dispersion,
     Effect,
     EffectScale,
+    MachineBlocks,
     ModelSummary,
     Point,
     ScreeningConclusion,
@@ -24,6 +28,7 @@ from hati.studies.screening.conclusion import (
 )
 from hati.studies.screening.conclusions.model_warnings import model_warnings
 from hati.studies.screening.conclusions.remedies import Remedies
+from hati.studies.screening.conclusions.warnings import machine_warnings
 from hati.studies.screening.planning.models import ModelChoice
 
 
@@ -46,6 +51,7 @@ class ConclusionBuilder(Struct, frozen=True):
         from hati.space import count
 
         space, design, lacking = self.model.space, self._design, lack_of_fit(found, analysis)
+        machines = self._machine_blocks(found, analysis)
         return ScreeningConclusion(
             study=self.id.key,
             subject=self.subject,
@@ -75,15 +81,18 @@ class ConclusionBuilder(Struct, frozen=True):
             failed=len(found.failed),
             failures=found.reasons,
             seconds=seconds,
-            warnings=model_warnings(
-                space.names,
-                replace(design, runs=design.runs - given_up),
-                found,
-                analysis,
-                self.model.relevant,
-                self.model.ties,
-                self.remedies,
-                lacking,
+            warnings=(
+                *machine_warnings(machines),
+                *model_warnings(
+                    space.names,
+                    replace(design, runs=design.runs - given_up),
+                    found,
+                    analysis,
+                    self.model.relevant,
+                    self.model.ties,
+                    self.remedies,
+                    lacking,
+                ),
             ),
             model=ModelSummary(
                 tuple(map(self.model.named, analysis.predicting)),
@@ -91,8 +100,18 @@ class ConclusionBuilder(Struct, frozen=True):
                 often_selected(analysis, generator(self.id.seed, "stability")),
             ),
             lack_of_fit=lacking,
+            machine_blocks=machines,
             template=tuple(map(str, space.template)),
         )
+
+    def _machine_blocks(self, found: MeasuredDesign, analysis: ModelAnalysis) -> MachineBlocks | None:
+        if not np.any(found.machines):
+            return None
+        rows = levels([run.task.configuration for run in found.runs], self.model.space)
+        columns = analysis.model.columns(rows)
+        mains = {self.model.named(term)[0]: own for term, own in columns.items() if len(term) == 1}
+        chosen = [columns[term] for term in analysis.predicting]
+        return compare_machines(found, analysis.readable, mains, chosen, alpha=self.model.alpha)
 
     @property
     def _design(self) -> DesignSummary:

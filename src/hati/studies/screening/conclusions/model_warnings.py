@@ -128,7 +128,7 @@ def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -
     trend = [] if units.order is None else [len(np.unique(units.blocks))]
     columns = np.delete(analysis.prediction.columns, trend, axis=1)
     rows = np.zeros_like(units.places) if units.are_runs else units.places
-    taken = columns if units.are_runs else columns[:, :0][units.places]
+    taken = np.hstack([found.machine_columns, columns if units.are_runs else columns[:, :0][units.places]])
     correlation, p_value = rank_trend(analysis.readable.values, found.order.astype(np.float64), taken, rows)
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"

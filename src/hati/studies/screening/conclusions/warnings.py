@@ -13,7 +13,7 @@ from hati.stats import Signs, Term
 from hati.studies.screening.analysis.contrasts import Analysis, Estimated, likely_pairs
 from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.spread import Spread, drift
-from hati.studies.screening.conclusion import DesignSummary, Noise
+from hati.studies.screening.conclusion import DesignSummary, MachineBlocks, Noise
 from hati.studies.screening.conclusions.remedies import Remedies, advised
 from hati.studies.screening.planning.models import PARTIAL, ModelChoice
 
@@ -169,7 +169,7 @@ def _noise(s: Situation) -> Iterator[str]:
 def _drift(s: Situation) -> Iterator[str]:
     if not s.remedies.rest:
         return
-    correlation, p_value = drift(s.analysis, s.matrix, s.measured.rows, s.measured.order)
+    correlation, p_value = drift(s.analysis, s.matrix, s.measured.rows, s.measured.order, s.measured.machine_columns)
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
@@ -210,6 +210,18 @@ def _mixed_signs(s: Situation) -> Iterator[str]:
     values = s.measured.values
     if np.min(values) < 0.0 < np.max(values):
         yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
+
+
+def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
+    """That machines are no mere blocks."""
+    if blocks is None or not blocks.differing:
+        return
+    one = len(blocks.differing) == 1
+    yield (
+        f"the effect{'' if one else 's'} of {listed(blocks.differing)} {'is' if one else 'are'} not the same on all "
+        f"machines (interaction with machine, smallest p = {blocks.p_value:.2g}): what is shown is the mean over the "
+        "machines; screen each machine alone"
+    )
 
 
 def partial_warnings(choice: ModelChoice) -> tuple[str, ...]:

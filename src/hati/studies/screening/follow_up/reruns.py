@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -136,6 +136,21 @@ def repeated(evidence: Evidence, metric: Metric) -> frozenset[RunKey]:
     """The runs all of whose fresh runs yielded a value."""
     worked = (run.task for run in evidence.runs if is_rerun(run.task) and run.of(metric.name) is not None)
     return frozenset(key for key, count in Counter(map(_repeated_run, worked)).items() if count == FRESH)
+
+
+def blocks_of_tasks(
+    tasks: Sequence[Task], blocks: int, row_blocks: Callable[[], Mapping[Configuration, int]]
+) -> list[int | None]:
+    """The block of each run of a design, or of one that repeats it, from 0; None of any other run.
+
+    A row is in the block that ``row_blocks`` says, by default the first, and each repetition of it in the next.
+    """
+    keys = [run_key(task) for task in tasks]
+    known = row_blocks() if any(stage == DESIGN for stage, *_ in keys) else {}
+    return [
+        (known.get(configuration, 0) + repetition) % blocks if stage == DESIGN else None
+        for stage, configuration, repetition in keys
+    ]
 
 
 def without_reruns(evidence: Evidence) -> Evidence:

@@ -67,14 +67,16 @@ def outlook(study: AnyScreening, runs: Sequence[Run]) -> Outlook | None:
 
 
 def _by_main_effects(study: AnyScreening, made: Sequence[Run]) -> Outlook | None:
-    values = [(run.task.configuration, own) for run in made if (own := run.of(study.metric.name)) is not None]
+    values = [(run, own) for run in made if (own := run.of(study.metric.name)) is not None]
     if not values:
         return None
     try:
         numbers = np.array([own.mean * conversion(own.unit, study.metric.unit) for _, own in values])
     except InputError:
         return None
-    found = variation([SumsOfSquares.of([configuration for configuration, _ in values], numbers)], FEWEST_LEFT)
+    runs = [run for run, _ in values]
+    sums = SumsOfSquares.by_machine([run.task.configuration for run in runs], numbers, [run.machine for run in runs])
+    found = variation(sums, FEWEST_LEFT)
     if found is None:
         return None
     detectable = promised(study.choice, found, study.relevant)

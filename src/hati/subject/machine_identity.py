@@ -1,0 +1,106 @@
+"""Which machine this is for good: a kept file of its states, or a given name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from urllib.parse import quote, unquote
+
+import msgspec
+import platformdirs
+
+from hati.core import MACHINE_NAME, InputError, Machine, MachineState, replace
+from hati.core.wording import listed
+from hati.subject.machine import machine
+
+GIVEN_NAME = "HATI_MACHINE"
+"""The environment variable that names this machine, as for containers, whose host names are random."""
+_SHOWN = 3
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def given_name() -> str:
+    """The name that this machine was given; empty where it was given none.
+
+    Raises:
+        InputError: where it is not a name.
+    """
+    name = os.environ.get(GIVEN_NAME, "").strip()
+    if name and not _NAME.fullmatch(name):
+        raise InputError(
+            f"{GIVEN_NAME}={name!r} is not a machine's name", fix="use letters, digits, dots, hyphens and underscores"
+        )
+    return name
+
+
+def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | None = None) -> Machine:
+    """This machine with all states in which it was observed, the present one last; a new state is kept.
+
+    A file for each name (a home folder may be that of several hosts) keeps the states. A machine that was given a name
+    is the same wherever it has that name, so its first state is the name alone.
+
+    Args:
+        now: the time, in UTC.
+        announce: told where the identity cannot be kept, and where the folder came from another machine.
+        folder: that of the files [default: a folder of the user's].
+    """
+    name = given_name()
+    present = replace(machine(name).states[0], since=now)
+    folder = folder or platformdirs.user_state_path("hati") / "machines"
+    kept = folder / f"{quote(present.name, safe='')}.json"
+    known = _read(kept)
+    first = Machine((MachineState(((MACHINE_NAME, name),)),)) if name else Machine((present,))
+    found = (known or first).in_state(present)
+    if found != known:
+        others = sorted(unquote(file.stem) for file in folder.glob("*.json") if file != kept)
+        if known is None and not name and others:
+            announce(
+                f"{present.name} is counted as another machine than {listed(others, _SHOWN)}, whose record is in "
+                f"{folder}; if it is one of them under a new name, set {GIVEN_NAME}={others[0]}"
+            )
+        try:
+            found = _keep(kept, found, new=known is None)
+        except OSError as error:
+            announce(
+                f"warning: {kept} cannot be written ({error.strerror}), so a new kernel would look like another "
+                f"machine; set {GIVEN_NAME} to a name for this one"
+            )
+    return found
+
+
+def _read(file: Path) -> Machine | None:
+    """The machine that a file keeps; None where there is none.
+
+    Raises:
+        InputError: where the file is damaged.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Machine)
+    except OSError:
+        return None
+    except (msgspec.MsgspecError, InputError) as error:
+        raise InputError(
+            f"{file} does not hold a machine's states: {error}",
+            fix=f"remove the file, or set {GIVEN_NAME} to a name for this machine",
+        ) from error
+
+
+def _keep(file: Path, machine: Machine, *, new: bool) -> Machine:
+    """Write the file whole or not at all; the machine, or that of another process that made the file first."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=file.parent, prefix=".", delete=False) as written:
+        written.write(msgspec.json.format(msgspec.json.encode(machine)))
+    try:
+        if not new:
+            Path(written.name).replace(file)
+            return machine
+        with suppress(FileExistsError):
+            file.hardlink_to(written.name)
+        return _read(file) or machine
+    finally:
+        Path(written.name).unlink(missing_ok=True)

@@ -1,0 +1,117 @@
+"""One machine through a new kernel, and several machines, as people see them."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from conftest import Hati
+from hati.store import Selection, read_store
+
+SCREEN = ("screen", "--metric", "latency", "--budget", "16", "--format", "json")
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kernel:
+    """Sets the kernel that this machine seems to have; the machine's record is the test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Kernel(monkeypatch)
+
+
+class Kernel:
+    """The kernel that this machine seems to have."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+
+    def boot(self, release: str) -> None:
+        """Set it."""
+        self._monkeypatch.setattr(platform, "release", lambda: release)
+
+
+def forget_half(project: Path) -> None:
+    """Remove every second run, as if the campaign had been interrupted."""
+    with closing(read_store(str(project / ".hati" / "store.sqlite"))) as store:
+        for run in store.runs(Selection())[::2]:
+            store.forget(Selection(task=run.task.id))
+
+
+def without_identities(file: Path) -> None:
+    """Give a store the form that it had before it knew identities."""
+    with closing(sqlite3.connect(file)) as store:
+        for column in ("identity", "since", "checksum"):
+            store.execute(f"ALTER TABLE machine DROP COLUMN {column}")
+        store.execute("UPDATE alembic_version SET version_num = '0006'")
+        store.commit()
+
+
+@pytest.mark.parametrize("record", ["kept", "lost"])
+def test_a_campaign_is_resumed_after_an_upgrade_of_the_kernel(
+    hati_here: Hati, fake_project: Path, kernel: Kernel, tmp_path: Path, record: str
+) -> None:
+    kernel.boot("5.10")
+    first = hati_here(*SCREEN)
+    assert first.status == 0, first.err
+    before = first.json
+    assert "machines" not in before
+    forget_half(fake_project)
+    if record == "lost":  # a Hati that knew no identities measured
+        shutil.rmtree(tmp_path / "state")
+        without_identities(fake_project / ".hati" / "store.sqlite")
+    kernel.boot("6.8")
+    resumed = hati_here(*SCREEN)
+    after = resumed.json
+    assert (resumed.status, after["study"]) == (0, before["study"])
+    [machine] = after["measured_on"]
+    assert [state["properties"]["kernel"] for state in machine["states"]] == ["5.10", "6.8"]
+    assert sum(state["runs"] for state in machine["states"]) >= 16
+    assert after["important"] == before["important"]
+    said = hati_here("report").out
+    assert "kernel changed from 5.10 to 6.8 on 20" in " ".join(said.split())
+    assert hati_here(*SCREEN).json["study"] == before["study"]
+    runs = hati_here("runs").out
+    assert "machine" not in runs.splitlines()[2]
+
+
+def test_two_machines_of_a_pool_share_a_screening(
+    hati_here: Hati, fake_project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = fake_project / "hati.toml"
+    file.write_text(file.read_text().replace('name = "fake"', 'name = "fake"\nmachines = ["one", "two"]'))
+    words = ("screen", "--metric", "latency", "--budget", "34", "--runs", "16", "--format", "json")
+    monkeypatch.setenv("HATI_MACHINE", "one")
+    first = hati_here(*words)
+    assert first.status == 0, first.err
+    left = 32 - first.json["runs"]["done"]
+    assert f"{left} runs left for the other machines of the pool: run the same command there" in first.err
+    monkeypatch.setenv("HATI_MACHINE", "two")
+    second = hati_here(*words)
+    assert second.json["study"] == first.json["study"]
+    assert second.json["runs"]["done"] == 32
+    assert [each["name"] for each in second.json["measured_on"]] == ["one", "two"]
+    assert [each["runs"] for each in second.json["machine_blocks"]["machines"]] == [16, 16]
+    assert second.json["machine_blocks"]["differing"] == []
+    header = next(line for line in hati_here("runs").out.splitlines() if "outcome" in line)
+    assert "machine" in header
+    one = hati_here("runs", "--task", hati_here("runs", "--format", "json").json[0]["task"]).out
+    assert "machine's kernel" in one
+    monkeypatch.setenv("HATI_MACHINE", "three")
+    refused = hati_here(*words)
+    assert refused.status == 2
+    assert "three is not one of the machines of" in refused.err
+    assert "HATI_MACHINE" in refused.err
+
+
+@pytest.mark.parametrize("names", ['["one"]', "[]", '["one", "one"]'])
+def test_a_pool_has_two_machines_or_more(hati_here: Hati, fake_project: Path, names: str) -> None:
+    file = fake_project / "hati.toml"
+    file.write_text(file.read_text().replace('name = "fake"', f'name = "fake"\nmachines = {names}'))
+    refused = hati_here(*SCREEN)
+    assert refused.status == 2
+    assert "a pool has two machines or more, each once" in refused.err

@@ -1,0 +1,162 @@
+"""Machines as blocks: their differences are removed, and options that differ between machines are found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from simulated_subject import BENCHMARK, LATENCY, multiplying, space
+
+from hati.core import Evidence, FloatArray, Plan, Run, StudyId, Task, generator, replace
+from hati.studies.screening import AnyScreening, FractionRequest, asked_fraction, choose_followed
+from hati.studies.screening import screening as screening_of
+from hati.studies.screening.planning.machine_shares import machine_share
+from hati.testing import FakeEngine, MemoryStore
+
+EFFECTS = {"a": 0.10, "b": -0.06}
+Value = Callable[[Task], float]
+
+
+def asked(runs: int, budget: int) -> AnyScreening:
+    choice = asked_fraction(FractionRequest(None, runs), 6, budget, generator(1, "design"), math.inf)
+    return _screening(choice)
+
+
+def followed(runs: int) -> AnyScreening:
+    return _screening(choose_followed(space(6), runs, generator(1, "design"), ()))
+
+
+def _screening(choice: object) -> AnyScreening:
+    return screening_of(
+        study=StudyId.of("screening", {}, 1, "pool"),
+        subject="simulated",
+        benchmark=BENCHMARK,
+        metric=LATENCY,
+        revision="1",
+        space=space(6),
+        choice=choice,  # type: ignore[arg-type]
+    )
+
+
+def on_two(study: AnyScreening, value: Value, only_slow: str = "") -> Evidence:
+    """All runs, those of the second block on a machine that is 30 % slower, on which another option counts too."""
+    store = MemoryStore()
+    while ahead := study.plan(store.evidence(study.id)):
+        for run in _run(study, ahead, value, only_slow):
+            store.record(run)
+    return store.evidence(study.id)
+
+
+def _run(study: AnyScreening, plan: Plan, value: Value, only_slow: str) -> Iterator[Run]:
+    for task, block in zip(plan.tasks, study.blocks_of(plan.tasks, 2), strict=True):
+        slow = bool(task.repetition % 2 if block is None else block)
+        more = 1.05 if only_slow and task.configuration[only_slow] else 1.0
+        factor = 1.3 * more if slow else 1.0
+        yield from FakeEngine(lambda t, f=factor: {"latency": [f * value(t)]}, machine="ab"[slow]).run((task,))
+
+
+def anywhere(evidence: Evidence) -> Evidence:
+    """The same runs as if they were of one machine."""
+    return Evidence(tuple(replace(run, machine="a") for run in evidence.runs))
+
+
+@pytest.mark.parametrize("study", [asked(16, 32), asked(32, 32), followed(48)], ids=["whole", "words", "balanced"])
+def test_the_difference_between_machines_is_removed_and_reported(study: AnyScreening) -> None:
+    found = study.conclude(on_two(study, multiplying(EFFECTS, noise=0.005)))
+    assert (*found.important, *found.important_or_aliased) == ("a", "b")
+    assert found.machine_blocks is not None
+    first, second = found.machine_blocks.machines
+    assert first.offset == 0.0
+    assert second.offset == pytest.approx(0.3 if second.fingerprint == "b" else 1.0 / 1.3 - 1.0, abs=0.02)
+    assert abs(first.runs - second.runs) <= 4
+    assert found.machine_blocks.differing == ()
+    assert not any("not the same on all machines" in text for text in found.warnings)
+
+
+def test_one_machine_has_no_blocks() -> None:
+    study = asked(16, 32)
+    assert study.conclude(anywhere(on_two(study, multiplying(EFFECTS)))).machine_blocks is None
+
+
+def test_without_blocks_the_same_runs_show_less() -> None:
+    study = followed(48)
+    evidence = on_two(study, multiplying(EFFECTS, noise=0.005))
+    assert study.conclude(evidence).important == ("a", "b")
+    assert study.conclude(anywhere(evidence)).important == ()
+
+
+@pytest.mark.parametrize("study", [asked(16, 32), asked(16, 64), followed(48)], ids=["whole", "repeated", "balanced"])
+def test_an_option_that_counts_on_one_machine_refutes_the_assumption(study: AnyScreening) -> None:
+    found = study.conclude(on_two(study, multiplying(EFFECTS, noise=0.004), only_slow="f"))
+    assert found.machine_blocks is not None
+    assert "f" in found.machine_blocks.differing
+    assert found.machine_blocks.p_value is not None
+    assert found.machine_blocks.p_value < 0.05
+    assert any("the effect of f is not the same on all machines" in text for text in found.warnings)
+
+
+def test_the_interaction_with_machine_is_that_of_an_analysis_of_variance() -> None:
+    """Against statsmodels: configuration and machine as factors, and all options' interactions with machine."""
+    study = asked(16, 64)
+    evidence = on_two(study, multiplying(EFFECTS, noise=0.01), only_slow="f")
+    found = study.conclude(evidence)
+    values = np.log([run.observations[0].mean for run in evidence.runs])
+    cells = _indicators([str(run.task.configuration) for run in evidence.runs])
+    blocks = _indicators([f"{run.machine}{run.task.repetition}" for run in evidence.runs])[:, 1:]
+    slow = np.array([run.machine == "b" for run in evidence.runs], dtype=float)
+    signs = np.array([[1.0 if run.task.configuration[name] else -1.0 for name in "abcdef"] for run in evidence.runs])
+    whole = np.column_stack([cells, blocks, signs * slow[:, None]])
+    fit = sm.OLS(values, whole).fit()
+    p_values = [
+        fit.compare_f_test(sm.OLS(values, np.delete(whole, whole.shape[1] - 6 + option, axis=1)).fit())[1]
+        for option in range(6)
+    ]
+    assert found.machine_blocks is not None
+    assert found.machine_blocks.p_value == pytest.approx(6 * min(p_values), rel=1e-6)
+
+
+def test_shares_are_whole_repetitions_where_these_suffice() -> None:
+    study = asked(16, 32)
+    known = _first_run(study)
+    shares = [machine_share(study, known, member, 2).tasks for member in (0, 1)]
+    assert [{task.repetition for task in share} for share in shares] == [{0}, {1}]
+    assert len(shares[0]) + len(shares[1]) == len(study.plan(known))
+
+
+@pytest.mark.parametrize("study", [asked(32, 32), followed(48)], ids=["words", "balanced"])
+@pytest.mark.parametrize("machines", [2, 3])
+def test_shares_are_blocks_of_the_design_otherwise(study: AnyScreening, machines: int) -> None:
+    known = _first_run(study)
+    shares = [machine_share(study, known, member, machines).tasks for member in range(machines)]
+    assert sorted(task.id for share in shares for task in share) == sorted(task.id for task in study.plan(known).tasks)
+    sizes = [len(share) for share in shares]
+    assert max(sizes) - min(sizes) <= 3
+    for name in "abcdef":
+        for share in shares:
+            on = np.mean([bool(task.configuration[name]) for task in share])
+            assert on == pytest.approx(0.5, abs=0.15)
+
+
+def test_before_a_first_run_has_worked_whoever_comes_runs() -> None:
+    study = asked(16, 32)
+    assert machine_share(study, Evidence(), 1, 2).tasks == study.plan(Evidence()).tasks
+
+
+def test_a_run_that_repeats_a_suspect_one_is_in_its_block() -> None:
+    study = asked(16, 32)
+    first = study.plan(Evidence()).tasks[0]
+    again = [replace(first, stage="again", repetition=2 * first.repetition + number) for number in range(2)]
+    assert study.blocks_of([first, *again], 2) == 3 * study.blocks_of([first], 2)
+    assert study.blocks_of([replace(first, stage="follow-up a")], 2) == [None]
+
+
+def _indicators(names: list[str]) -> FloatArray:
+    return np.array([[float(name == other) for other in sorted(set(names))] for name in names])
+
+
+def _first_run(study: AnyScreening) -> Evidence:
+    task = study.plan(Evidence()).tasks[0]
+    return Evidence(tuple(FakeEngine(lambda _: {"latency": [1.0]}).run((task,))))
