@@ -24,7 +24,7 @@ from hati.core import FloatArray, Metric, Observations, Sample, SampledRun
 from hati.render import samples_text
 from hati.stats import proportion
 from hati.stats.effects.least_squares import Index
-from hati.studies.audit import AuditRequest, audit
+from hati.studies.audit import AuditSettings, audit
 from hati.studies.audit.outcomes import Marks
 from hati.studies.comparison import (
     AUTO,
@@ -297,7 +297,7 @@ def large() -> tuple[float, float]:
 def audited(every: dict[str, FloatArray]) -> str:
     """What `hati audit` says of the same forks, in a sentence."""
     start = time.perf_counter()
-    found = audit([sample(name, values) for name, values in every.items()], AuditRequest())
+    found = audit([sample(name, values) for name, values in every.items()], AuditSettings())
     seconds = time.perf_counter() - start
     low, high = (100.0 * end for end in found.uncorrected.interval)
     return (

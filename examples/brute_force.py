@@ -21,7 +21,7 @@ from scipy import stats
 from hati.core import Configuration, HatiError, setting_text
 from hati.store import Selection
 from hati.subject import remember_output
-from hati.wiring import make_campaign, prepare_configurations, workplace
+from hati.wiring import prepare_configurations, workplace
 
 
 def compared(values: NDArray[np.float64], base: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -41,7 +41,7 @@ def combinations(path: Path, options: list[str], runs: int, metric: str | None, 
     found = dict.fromkeys(space.canonical(dict(zip(options, each, strict=True))) for each in settings)
     configurations = tuple(each for each in found if space.valid(each))
     budget = str(runs * len(configurations))
-    made = make_campaign(prepare_configurations(place, benchmark, configurations, budget, seed, fresh=True))
+    made = prepare_configurations(place, benchmark, configurations, budget, seed, fresh=True).make()
     values: dict[Configuration, list[float]] = {}
     for run in place.store.runs(Selection(study=made.study)):
         if (seen := run.of(chosen.name)) is not None:

@@ -13,7 +13,6 @@ from hati.design.suite import Suite, screening_suite
 from hati.report import SuiteFigure, suite_figure
 from hati.stats import MeanEstimate, equivalence, ks_distance, mann_whitney, range_covered, stratified_mean
 from hati.studies.suite import MARGIN, SuiteConclusion
-from hati.wiring import make_campaign
 from hati.wiring.kinds.suite import SuiteRequest, SuiteType
 
 ALLOWED = float(np.log1p(MARGIN))
@@ -122,7 +121,7 @@ def by_tool(system: System, ranking: tuple[str, ...], size: Size) -> tuple[Suite
         runs=size.runs,
         against=str(system.source.table),
     )
-    conclusion = make_campaign(SuiteType().prepare(system.place, request, fresh=False))
+    conclusion = SuiteType().prepare(system.place, request, fresh=False).make()
     figure = suite_figure(conclusion)
     assert figure is not None
     return conclusion, figure

@@ -14,7 +14,7 @@ from hati.design import Design, Levels, aliases, entangled, from_generators, run
 from hati.stats import holm, t_two_sided
 from hati.studies.screening import ALPHA, ScreeningConclusion
 from hati.studies.validation import Mode, ValidationConclusion
-from hati.wiring import ValidationRequest, make_campaign, prepare_validation
+from hati.wiring import ValidationRequest, prepare_validation
 
 SEED_IMPORTANT = "BJCFI"
 """The options that the seed calls important."""
@@ -100,7 +100,7 @@ def _validated(
     request = ValidationRequest(study=screened.study, mode=mode.value, order=order, budget=str(budget))
     try:
         prepared = prepare_validation(system.place, request, fresh=False)
-        found = make_campaign(prepared)
+        found = prepared.make()
     except InputError as error:
         return row | {"refused": error.message}
     truth = {tuple(sorted(_names(system, term))) for term in full.important}

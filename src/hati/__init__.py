@@ -2,7 +2,8 @@
 
 Start with ``hati --help``; the rooms are listed in ``docs/explanation/architecture.md``. What Python code says about
 its own performance is imported from here: ``hati.workload``, ``hati.instance``, ``hati.measured``, ``hati.spl``,
-``hati.Performance``. ``hati.open``, ``hati.compare`` and ``hati.history`` do what the command line does.
+``hati.Performance``. ``hati.open``, ``hati.compare``, ``hati.history``, ``hati.screen``, ``hati.check``,
+``hati.audit`` and ``hati.assert_`` do what the command line does.
 """
 
 from __future__ import annotations
@@ -11,21 +12,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hati.python import SELF, Performance, exists, for_all, instance, measured, spl, workload
-    from hati.wiring.library import compare, history, open_project
+    from hati.wiring.library import assert_, audit, check, compare, history, open_project, screen
 
     open = open_project  # noqa: A001 - as hati.open
 
-_COMMANDS = {"open": "open_project", "compare": "compare", "history": "history"}
+_COMMANDS = {
+    "open": "open_project",
+    **{name: name for name in ("assert_", "audit", "check", "compare", "history", "screen")},
+}
 # Without `open`, so that `from hati import *` leaves Python's own.
 __all__ = [
     "SELF",
     "Performance",
+    "assert_",
+    "audit",
+    "check",
     "compare",
     "exists",
     "for_all",
     "history",
     "instance",
     "measured",
+    "screen",
     "spl",
     "workload",
 ]

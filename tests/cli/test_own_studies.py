@@ -9,22 +9,38 @@ from gate_projects import LISTED, evolving
 from msgspec import Struct
 
 from hati.testing.conformance import StudyTypeConformance
-from hati.wiring import MeasurementRequest, PairedRequest, ReplayRequest
+from hati.wiring import (
+    CompareRequest,
+    HistoryRequest,
+    MeasurementRequest,
+    ScreeningRequest,
+    ValidationRequest,
+    Workplace,
+)
+from hati.wiring.kinds.assertion import AssertionRequest
+from hati.wiring.kinds.audit import AuditRequest
 from hati.wiring.kinds.bisection import BisectionRequest
 from hati.wiring.kinds.effect_drift import DriftRequest
 from hati.wiring.kinds.gate import GateRequest
 from hati.wiring.kinds.suite import SuiteRequest
-from hati.wiring.study_types import AnyStudyType, own_type
+from hati.wiring.study_types import AnyStudyType, known_types, own_type
+from hati.wiring.workplace import mute
 
 REQUESTS: dict[str, Struct] = {
+    "assertion": AssertionRequest(formula=("main < 1 s",)),
+    "audit": AuditRequest(splits=4, budget="12"),
     "bisection": BisectionRequest(good="HEAD~2", bad="HEAD", settings="a=on"),
     "effect-drift": DriftRequest(before="HEAD~2", after="HEAD", budget="32"),
     "gate": GateRequest(revision="HEAD", reference="HEAD~2"),
     "measurement": MeasurementRequest(template=("a=on",), budget="4"),
-    "paired": PairedRequest(before="main", after="main", set_after="a=on", budget="16"),
-    "replay": ReplayRequest(revisions="HEAD~3..HEAD", repetitions=2),
+    "paired": CompareRequest(names=("main", "main"), set_after="a=on", budget="16"),
+    "replay": HistoryRequest(revisions="HEAD~3..HEAD", repetitions=2),
+    "screening": ScreeningRequest(budget="8"),
     "suite": SuiteRequest(options=("a", "b"), runs=4),
+    "validation": ValidationRequest(mode="confirm", budget="8"),
 }
+
+MORE = "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "cde")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +53,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestOwn(StudyTypeConformance):
-    """All but validations, which need a screening."""
+    """All of them; validations of a screening."""
 
     @pytest.fixture(params=REQUESTS)
     def kind(self, request: pytest.FixtureRequest) -> AnyStudyType:
@@ -48,5 +64,21 @@ class TestOwn(StudyTypeConformance):
         return REQUESTS[kind.kind]
 
     @pytest.fixture
-    def project(self, repository: Path) -> Path:
-        return repository
+    def project(self, kind: AnyStudyType, repository: Path, tmp_path: Path) -> Path:
+        if kind.kind != "validation":
+            return repository
+        larger = evolving(tmp_path, extra=MORE)  # of which a screening leaves something to be validated
+        larger.commit(with_a=120)
+        return larger.project
+
+    @pytest.fixture
+    def place(self, kind: AnyStudyType, request_: Struct, project: Path) -> Workplace:
+        made: Workplace = kind.open(project, "sqlite://", request_, mute)
+        if kind.kind == "validation":
+            screening = ScreeningRequest(budget="16")
+            own_type("screening").prepare(made, screening, fresh=True).make()
+        return made
+
+
+def test_all_kinds_have_a_request() -> None:
+    assert set(REQUESTS) == {kind.kind for kind in known_types()}

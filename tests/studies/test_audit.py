@@ -9,7 +9,7 @@ import pytest
 
 from hati.core import Better, InputError, Metric, Observations, Sample, SampledRun, generator, replace
 from hati.knowledge import Entry, Provenance
-from hati.studies.audit import AuditRequest, audit
+from hati.studies.audit import AuditSettings, audit
 from hati.studies.audit.outcomes import random_outcomes, smallest_changes
 from hati.studies.audit.splitting import Whole, correlation, halves, order_in_time
 from hati.studies.comparison import (
@@ -116,7 +116,7 @@ def _changed(values: np.ndarray, first: np.ndarray, change: float) -> np.ndarray
 
 def test_an_audit_of_quiet_runs() -> None:
     samples = drawn(20, 12, np.random.default_rng(2))
-    found = audit(samples, AuditRequest(splits=10, seed=3))
+    found = audit(samples, AuditSettings(splits=10, seed=3))
     assert found.comparisons == 200
     assert found.false_alarms.estimate <= 0.01
     assert found.false_alarms.interval[0] == 0.0
@@ -125,8 +125,8 @@ def test_an_audit_of_quiet_runs() -> None:
     assert found.detectable is not None
     assert 0.04 < found.detectable < 0.1
     assert found.warnings == ()
-    assert found == audit(samples, AuditRequest(splits=10, seed=3))
-    assert found != audit(samples[:3], AuditRequest(splits=10, seed=4))
+    assert found == audit(samples, AuditSettings(splits=10, seed=3))
+    assert found != audit(samples[:3], AuditSettings(splits=10, seed=4))
 
 
 def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
@@ -149,7 +149,7 @@ def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
 def test_drift_is_told_though_random_splits_hide_it() -> None:
     drift = np.linspace(1.0, 1.2, 12)[:, None]
     samples = [sample(np.array(each.steady) * drift, each.benchmark) for each in drawn(6, 12, np.random.default_rng(6))]
-    found = audit(samples, AuditRequest())
+    found = audit(samples, AuditSettings())
     assert found.in_time.slower == 6
     assert found.in_time.direction.slower == 6
     assert found.in_time.p_value == pytest.approx(1 / 21)
@@ -163,7 +163,7 @@ def test_it_cries_wolf_where_alarms_are_too_many() -> None:
     """Runs with one of two values: four runs differ from four others without noise too often."""
     rng = np.random.default_rng(7)
     samples = [sample(np.where(rng.random((4, 1)) < 0.5, 1.0, 2.0), f"b{i}") for i in range(40)]
-    found = audit(samples, AuditRequest(Question(alpha=0.001)))
+    found = audit(samples, AuditSettings(Question(alpha=0.001)))
     assert found.uncorrected.interval[0] > 0.001
     assert any("cries wolf" in warning for warning in found.warnings)
 
@@ -171,11 +171,11 @@ def test_it_cries_wolf_where_alarms_are_too_many() -> None:
 def test_earlier_samples_make_more_be_found() -> None:
     rng = np.random.default_rng(12)
     samples, history = drawn(3, 4, rng), [*drawn(3, 30, rng), *drawn(3, 30, rng)]
-    alone, helped = audit(samples, AuditRequest()), audit(samples, AuditRequest(), history)
+    alone, helped = audit(samples, AuditSettings()), audit(samples, AuditSettings(), history)
     assert alone.detectable is not None
     assert helped.detectable is not None
     assert helped.detectable < 0.7 * alone.detectable
-    assert audit(samples, AuditRequest(), samples) == alone
+    assert audit(samples, AuditSettings(), samples) == alone
 
 
 def test_a_statistic_that_is_known_is_compared_where_one_is_to_be_chosen() -> None:
@@ -187,30 +187,30 @@ def test_a_statistic_that_is_known_is_compared_where_one_is_to_be_chosen() -> No
     origin = Entry(
         StatisticChoice(MEDIAN, ChoiceBasis.HISTORY, 4, 0.1), Provenance("gate-1", 64, BEGIN), timedelta(1), ""
     )
-    chosen = AuditRequest(Question(statistic=AUTO))
+    chosen = AuditSettings(Question(statistic=AUTO))
     auto, known = audit(runs, chosen), audit(runs, replace(chosen, known={"time": origin}))
     assert (auto.known, known.known) == ({}, {"time": origin})
     assert auto.detectable is not None
     assert known.detectable is not None
     assert known.detectable < auto.detectable / 2.0
-    asked = AuditRequest(Question(statistic=MEAN), known={"time": origin})
+    asked = AuditSettings(Question(statistic=MEAN), known={"time": origin})
     assert audit(runs, asked) == audit(runs, replace(asked, known={}))
 
 
 def test_too_few_runs_are_left_out_or_refused() -> None:
     few, enough = drawn(1, 3, np.random.default_rng(8))[0], drawn(1, 4, np.random.default_rng(8))[0]
-    found = audit([few, enough], AuditRequest())
+    found = audit([few, enough], AuditSettings())
     assert found.left_out == (few,)
     assert [row.runs for row in found.rows] == [2]
     assert any("cannot be split" in warning for warning in found.warnings)
     with pytest.raises(InputError, match="the most are 3"):
-        audit([few], AuditRequest())
+        audit([few], AuditSettings())
     with pytest.raises(InputError, match="splits"):
-        AuditRequest(splits=0)
+        AuditSettings(splits=0)
 
 
 def test_runs_that_do_not_vary_are_the_same_and_nothing_is_a_share_of_zero() -> None:
-    found = audit([sample(np.ones((12, 1)), "one"), sample(np.zeros((12, 1)), "zero")], AuditRequest(splits=5))
+    found = audit([sample(np.ones((12, 1)), "one"), sample(np.zeros((12, 1)), "zero")], AuditSettings(splits=5))
     assert [(row.same, row.detectable) for row in found.rows] == [(5, pytest.approx(0.05)), (5, None)]
     assert found.rows[1].later_ratio is None
 
@@ -220,13 +220,13 @@ def test_clusters_are_audited_where_there_are_any() -> None:
     two = np.where(rng.random((8, 200)) < 0.3, 1e-4, 8e-2) * np.exp(0.02 * rng.standard_normal((8, 200)))
     plain = sample(np.exp(0.02 * rng.standard_normal((8, 200))), "plain")
     steps: list[tuple[int, int]] = []
-    request = AuditRequest(splits=5)
+    request = AuditSettings(splits=5)
     found = audit([sample(two, "two"), plain], request, watch=lambda done, of: steps.append((done, of))).clusters
     assert steps == [(step, 25) for step in range(1, 26)]
     assert found is not None
     assert found.benchmarks == ("two",)
     assert found.alarms.estimate == 0.0
-    assert audit([plain], AuditRequest(splits=2)).clusters is None
+    assert audit([plain], AuditSettings(splits=2)).clusters is None
 
 
 @pytest.mark.acceptance
@@ -241,7 +241,7 @@ def test_intervals_of_the_false_alarm_rate_hold_the_true_one() -> None:
         shares, intervals = [], []
         for _ in range(100):
             samples = [sample(each, f"b{i}") for i, each in enumerate(_noise(rng, 8, runs))]
-            found = audit(samples, AuditRequest(question, splits=20, seed=int(rng.integers(1 << 30))))
+            found = audit(samples, AuditSettings(question, splits=20, seed=int(rng.integers(1 << 30))))
             shares.append(found.uncorrected.estimate)
             intervals.append(found.uncorrected.interval)
         true = float(np.mean(shares))
@@ -263,6 +263,6 @@ def test_drift_is_rarely_told_where_there_is_none() -> None:
     rng = np.random.default_rng(10)
     told = 0
     for _ in range(200):
-        found = audit(drawn(5, 8, rng), AuditRequest(seed=int(rng.integers(1 << 30))))
+        found = audit(drawn(5, 8, rng), AuditSettings(seed=int(rng.integers(1 << 30))))
         told += found.in_time.p_value <= 0.05
     assert told <= 19

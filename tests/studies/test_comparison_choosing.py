@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hati.core import Metric, Observations, Sample, SampledRun
 from hati.stats import proportion
-from hati.studies.audit import AuditRequest, audit
+from hati.studies.audit import AuditSettings, audit
 from hati.studies.comparison import (
     AUTO,
     MEAN,
@@ -159,7 +159,7 @@ def test_runs_of_one_observation_are_compared_with_all_of_alpha() -> None:
 
 def test_an_audit_recommends_a_statistic() -> None:
     rng = np.random.default_rng(10)
-    found = audit([sample("b", stalled(rng, 20))], AuditRequest(Question(), splits=20))
+    found = audit([sample("b", stalled(rng, 20))], AuditSettings(Question(), splits=20))
     [recommended] = found.recommended
     assert recommended.choice.statistic in {TRIMMED, MEDIAN}
     sizes = {str(each.statistic): each.detectable for each in found.by_statistic}
@@ -168,7 +168,7 @@ def test_an_audit_recommends_a_statistic() -> None:
     assert sizes["median"] is not None
     assert sizes["median"] < sizes["mean"] / 2.0
     assert any(f"--statistic {recommended.choice.statistic}" in text for text in found.warnings)
-    chosen = audit([sample("b", stalled(rng, 20))], AuditRequest(QUESTION, splits=20))
+    chosen = audit([sample("b", stalled(rng, 20))], AuditSettings(QUESTION, splits=20))
     assert not any("--statistic" in text for text in chosen.warnings)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
 from hati.subject import Revisions
-from hati.wiring import ScreeningRequest, conclude_stored, plan_screening, prepare_screening, screen, workplace
+from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, workplace
 from hati.wiring.replaying import _thinned
 
 PROJECT = """\
@@ -47,7 +47,7 @@ def test_a_store_in_the_folder_is_no_part_of_what_is_measured(
     place = workplace(project, name)
     assert place.revision == before
     prepared = prepare_screening(place, REQUEST, fresh=False)
-    screen(prepared)
+    prepared.make()
     assert workplace(project, name).revision == before
     assert workplace(project, None).revision == before
     assert prepare_screening(workplace(project, name), REQUEST, fresh=False).finished
@@ -87,17 +87,17 @@ def test_an_interrupted_campaign_is_resumed_and_a_finished_one_taken_as_it_is(pr
     place = workplace(project, None)
     prepared = prepare_screening(place, REQUEST, fresh=False)
     with pytest.raises(StopError):
-        screen(prepared, observe=stop_at_seven)
+        prepared.make(observe=stop_at_seven)
     again = prepare_screening(place, REQUEST, fresh=False)
     assert again.id == prepared.id
     assert not again.finished
-    assert len(plan_screening(again).plan) == 9
-    conclusion = screen(again, observe=lambda run, *_: seen.append(run))
+    assert len(again.planned().plan) == 9
+    conclusion = again.make(observe=lambda run, *_: seen.append(run))
     assert len({run.task.id for run in seen}) == len(seen) == 16
     assert conclusion.ranking[0] == "a"
     last = prepare_screening(place, REQUEST, fresh=False)
     assert last.finished
-    assert screen(last, observe=lambda *_: pytest.fail("it measured again")) == conclusion
+    assert last.make(observe=lambda *_: pytest.fail("it measured again")) == conclusion
     assert prepare_screening(place, REQUEST, fresh=True).id.campaign == 2
 
 
@@ -106,7 +106,7 @@ def test_what_measured_nothing_is_tried_anew(project: Path) -> None:
     place = workplace(project, None)
     prepared = prepare_screening(place, REQUEST, fresh=False)
     with pytest.raises(MeasurementError):
-        screen(prepared)
+        prepared.make()
     assert prepare_screening(place, REQUEST, fresh=False).id.campaign == 2
 
 
@@ -114,8 +114,8 @@ def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> No
     place, request = workplace(project, None), ScreeningRequest(metric="m", budget="5s", seed=1)
     said: list[str] = []
     prepared = prepare_screening(place, request, fresh=False)
-    assert "pilot" in plan_screening(prepared).reason
-    conclusion = screen(prepared, said.append)
+    assert "pilot" in prepared.planned().reason
+    conclusion = prepared.make(said.append)
     assert any("pilot" in text for text in said)
     again = prepare_screening(place, request, fresh=False)
     assert again.choice is not None
@@ -126,7 +126,7 @@ def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) ->
     with pytest.raises(InputError, match="no study to report"):
         conclude_stored(workplace(project, None), None)
     place = workplace(project, None)
-    conclusion = screen(prepare_screening(place, REQUEST, fresh=False))
+    conclusion = prepare_screening(place, REQUEST, fresh=False).make()
     assert conclude_stored(place, None) == conclusion
     assert conclude_stored(place, conclusion.study) == conclusion
     with pytest.raises(InputError, match="there are: "):

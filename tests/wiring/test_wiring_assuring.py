@@ -11,7 +11,7 @@ from hati.core import InputError
 from hati.studies.assertion import Standard
 from hati.subject import Revisions
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
-from hati.wiring.measure_formulas import PreparedAssertion
+from hati.wiring.measure_formulas import AssertionCampaign
 
 BENCHMARK = """
 [[benchmark]]
@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def prepared(project: Path, *formulas: str) -> PreparedAssertion:
+def prepared(project: Path, *formulas: str) -> AssertionCampaign:
     asked = [requirement for text in formulas for requirement in formulas_of(text)]
     return prepare_assertion(workplace_around(project, None), asked, Standard(), "1000", fresh=False)
 

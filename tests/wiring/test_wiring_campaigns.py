@@ -12,7 +12,7 @@ from hati.core import Budget, Evidence, MeasurementError, Outcome, Plan, StudyId
 from hati.store import open_store
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 from hati.wiring import campaigns as wiring
-from hati.wiring.campaigns import all_failed, campaign_of, make_campaign, never
+from hati.wiring.campaigns import all_failed, campaign_of, never
 from hati.wiring.workplace import Workplace
 
 
@@ -97,12 +97,12 @@ def made_of(place: Workplace, concluded: str, kept: str = "") -> wiring.Campaign
 
 def test_a_campaign_without_a_conclusion_leaves_nothing_in_the_store(place: Workplace) -> None:
     with pytest.raises(MeasurementError):
-        make_campaign(made_of(place, ""))
+        made_of(place, "").make()
     assert place.store.latest(a_study()) == ()
 
 
 def test_a_campaign_that_needs_no_run_is_kept_with_its_choice(place: Workplace) -> None:
-    assert make_campaign(made_of(place, "same", kept="{}")) == "same"
+    assert made_of(place, "same", kept="{}").make() == "same"
     (record,) = place.store.latest(a_study())
     assert (record.id, place.store.evidence(record.id).runs) == (a_study(), ())
     assert not all_failed(made_of(place, "same"))

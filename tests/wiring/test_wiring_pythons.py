@@ -14,7 +14,7 @@ from hati.engine import LocalEngine
 from hati.studies.assertion import MeasuredMethod, Standard
 from hati.subject import machine
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
-from hati.wiring.measure_formulas import PreparedAssertion
+from hati.wiring.measure_formulas import AssertionCampaign
 
 GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
 TOOL = "import sys\nimport dep\nsys.stderr.write(f'NAME with dep {dep.VERSION}\\n')\ndef get(n): return n\n"
@@ -54,7 +54,7 @@ def committed(root: Path, tag: str) -> None:
         subprocess.run([*GIT, *words], cwd=root, check=True)
 
 
-def prepared(root: Path, *formulas: str) -> PreparedAssertion:
+def prepared(root: Path, *formulas: str) -> AssertionCampaign:
     asked = [requirement for text in formulas for requirement in formulas_of(text)]
     return prepare_assertion(workplace_around(root, None), asked, Standard(), "1000", fresh=False)
 
@@ -115,7 +115,7 @@ def test_what_a_past_revision_needs_is_never_passed_over(text: str, wrong: str, 
     assert not own(points(project, "@poetic")[0])
 
 
-def first_run(prepared: PreparedAssertion, tmp_path: Path) -> Run:
+def first_run(prepared: AssertionCampaign, tmp_path: Path) -> Run:
     [point] = prepared.study.points.values()
     benchmark, root = point.benchmark, prepared.place.project.root
     task = Task("study", "stage", benchmark.name, Configuration(), point.revision.id, benchmark.workload, 0)

@@ -11,7 +11,6 @@ from hati.core import Better, InputError
 from hati.design import by_runs, letters
 from hati.project import read_feature_model, write_project
 from hati.space import parse_feature_model
-from hati.studies.screening import FractionRequest
 from hati.subject.table import infer_space, read_sheet
 from hati.wiring import (
     ScreeningRequest,
@@ -20,7 +19,6 @@ from hati.wiring import (
     check_table_budget,
     described,
     prepare_screening,
-    screen,
     table_workplace,
 )
 
@@ -99,8 +97,8 @@ def test_every_release_of_hsqldb_is_a_revision_of_its_own(shared_data: Path, tmp
 
 def test_screening_tao_ranks_what_matters_first(shared_data: Path, tmp_path: Path) -> None:
     place = published(shared_data, tmp_path, "tao", unit="us")
-    fraction = FractionRequest(generators=by_runs(letters(14), 128).generators)
-    conclusion = screen(prepare_screening(place, ScreeningRequest(None, "128", 1, fraction=fraction), fresh=False))
+    fraction = ",".join(by_runs(letters(14), 128).generators)
+    conclusion = prepare_screening(place, ScreeningRequest(budget="128", design=fraction), fresh=False).make()
     assert conclusion.metric.unit == "us"
     assert (conclusion.done, conclusion.failed) == (128, 0)
     assert set(conclusion.ranking[:3]) == {"ClientConnectionHandler", "Concurrency", "ReactorMaskSignals"}
@@ -123,7 +121,7 @@ def test_the_effects_in_the_whole_of_tao_are_the_published_ones(shared_data: Pat
 def test_screening_a_table_gives_the_same_again_and_stores_nothing(request_for: TableRequest) -> None:
     def made() -> object:
         place = table_workplace(request_for)
-        return screen(prepare_screening(place, ScreeningRequest(None, "8", 1), fresh=False))
+        return prepare_screening(place, ScreeningRequest(budget="8"), fresh=False).make()
 
     assert made() == made()
     assert sorted(path.name for path in request_for.table.parent.iterdir()) == ["hati.toml", "t.csv"]
@@ -132,10 +130,10 @@ def test_screening_a_table_gives_the_same_again_and_stores_nothing(request_for: 
 def test_a_named_store_keeps_the_study(request_for: TableRequest) -> None:
     store = str(request_for.table.parent / "s.sqlite")
     place = table_workplace(request_for, store)
-    first = screen(prepare_screening(place, ScreeningRequest(None, "8", 1), fresh=False))
-    again = prepare_screening(table_workplace(request_for, store), ScreeningRequest(None, "8", 1), fresh=False)
+    first = prepare_screening(place, ScreeningRequest(budget="8"), fresh=False).make()
+    again = prepare_screening(table_workplace(request_for, store), ScreeningRequest(budget="8"), fresh=False)
     assert again.finished
-    assert screen(again) == first
+    assert again.make() == first
 
 
 def test_designs_are_repeated_as_often_as_the_table_allows(request_for: TableRequest) -> None:
@@ -143,7 +141,7 @@ def test_designs_are_repeated_as_often_as_the_table_allows(request_for: TableReq
         request_for.table.write_text(text)
         request = TableRequest(request_for.table, request_for.space, ("latency",), **more)  # type: ignore[arg-type]  # keywords of several types
         place = table_workplace(request)
-        conclusion = screen(prepare_screening(place, ScreeningRequest(None, "32", 1), fresh=False))
+        conclusion = prepare_screening(place, ScreeningRequest(budget="32"), fresh=False).make()
         assert conclusion.failed == 0
         return conclusion.design.configurations, conclusion.design.repetitions
 
@@ -159,7 +157,7 @@ def test_what_decides_the_values_tells_studies_apart(request_for: TableRequest) 
     def family(text: str = sited, **more: object) -> str:
         request_for.table.write_text(text)
         place = table_workplace(TableRequest(request_for.table, request_for.space, ("latency",), **more))  # type: ignore[arg-type]  # keywords of several types
-        return prepare_screening(place, ScreeningRequest(None, "8", 1), fresh=False).id.family
+        return prepare_screening(place, ScreeningRequest(budget="8"), fresh=False).id.family
 
     same = family()
     assert family() == same

@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 
 from hati.core import Evidence, InputError, Plan, Run, replace
-from hati.studies.screening import FractionRequest
 from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
 from hati.wiring import (
     ScreeningRequest,
     TableRequest,
     ValidationRequest,
     Workplace,
-    make_campaign,
     prepare_screening,
     prepare_validation,
-    screen,
     table_workplace,
     validation_of,
 )
@@ -40,14 +37,14 @@ def a_table(folder: Path, sizes: tuple[int, ...]) -> Workplace:
     return table_workplace(TableRequest(folder / "t.csv", folder, ("latency",)))
 
 
-def a_screening(place: Workplace, budget: int, fraction: FractionRequest | None = None) -> str:
-    request = ScreeningRequest(None, str(budget), 1, fraction=fraction)
-    return screen(prepare_screening(place, request, fresh=False)).study
+def a_screening(place: Workplace, budget: int, resolution: int | None = None) -> str:
+    request = ScreeningRequest(budget=str(budget), resolution=resolution)
+    return prepare_screening(place, request, fresh=False).make().study
 
 
 def made(place: Workplace, **asked: object) -> ValidationConclusion:
     request = ValidationRequest(**asked)  # type: ignore[arg-type]  # keywords of several types
-    return make_campaign(prepare_validation(place, request, fresh=False))
+    return prepare_validation(place, request, fresh=False).make()
 
 
 def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
@@ -70,7 +67,7 @@ def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
 
 def test_a_two_level_fraction_is_validated_by_its_rival_models(tmp_path: Path) -> None:
     place = a_table(tmp_path, (1,))
-    a_screening(place, 16, FractionRequest(resolution=4))
+    a_screening(place, 16, resolution=4)
     prepared = prepare_validation(place, ValidationRequest(), fresh=False)
     assert isinstance(prepared.study, Validation)
     assert prepared.study.order == 2
@@ -98,15 +95,15 @@ def test_an_unfinished_screening_is_finished_before_it_is_validated(tmp_path: Pa
         if evidence.runs:
             raise KeyboardInterrupt
 
-    request = ScreeningRequest(None, "16", 1)
+    request = ScreeningRequest(budget="16")
     with pytest.raises(KeyboardInterrupt):
-        screen(prepare_screening(place, request, fresh=False), observe=stop)
+        prepare_screening(place, request, fresh=False).make(observe=stop)
     done = len(prepare_screening(place, request, fresh=False).evidence().runs)
     assert 0 < done < 16
     with pytest.raises(InputError, match=f"{16 - done} of its 16 planned runs were not made") as told:
         made(place)
     assert "same `hati screen` command" in str(told.value.fix)
-    screen(prepare_screening(place, request, fresh=False))
+    prepare_screening(place, request, fresh=False).make()
     assert made(place).screening_runs == 16
 
 
@@ -117,7 +114,7 @@ def test_nothing_real_is_refuted_in_lrzip(shared_data: Path, tmp_path: Path, see
     from test_wiring_table import published
 
     place = published(shared_data, tmp_path, "lrzip")
-    screen(prepare_screening(place, ScreeningRequest(None, "68", seed), fresh=False))
+    prepare_screening(place, ScreeningRequest(budget="68", seed=seed), fresh=False).make()
     for mode in (Mode.CONFIRM, Mode.DISCRIMINATE):
         told = [a for a in made(place, mode=mode).assumptions if "important" in a.statement and ":" not in a.statement]
         of_important = [a for a in told if a.statement.startswith("the ")]

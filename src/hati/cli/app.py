@@ -11,20 +11,15 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from hati.cli import (
-    assertion,
-    audit,
-    compare,
     completion,
     design,
     export,
     findings,
     harness,
-    history,
     importing,
     init,
     report,
     runs,
-    screen,
     space,
 )
 from hati.cli.output import say
@@ -90,21 +85,21 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     "Model": {"init": init.init, "space": space.app, "design": design.design},
     "Measure": {
         "run": _study("measurement"),
-        "screen": screen.screen,
+        "screen": _study("screening"),
         "validate": _study("validation"),
         "suite": _study("suite"),
         "harness": harness.app,
-        "audit": audit.audit,
+        "audit": _study("audit"),
     },
     "Decide": {
-        "compare": compare.compare,
+        "compare": _study("paired"),
         "check": _study("gate"),
         "bisect": _study("bisection"),
         "compare-effects": _study("effect-drift"),
-        "assert": assertion.assert_,
+        "assert": _study("assertion"),
     },
     "Follow": {
-        "history": history.history,
+        "history": _study("replay"),
         "findings": findings.app,
         "studies": runs.studies,
         "report": report.report,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -330,6 +329,8 @@ def design(
     if read is not None:
         if plackett_burman or any(choice is not None for choice in (path, factors, generators, runs, resolution)):
             raise InputError("--read is a design already", fix="leave the size and the factors out")
+        from hati.wiring.designs import read_design
+
         made = read_design(read)
     elif plackett_burman:
         made = _plackett_burman(_names(path, factors), generators, runs, resolution)
@@ -377,64 +378,3 @@ def _plackett_burman(
     if generators is not None or resolution is not None:
         raise InputError("--plackett-burman goes with --runs alone", fix="leave --generators and --resolution out")
     return plackett_burman(names, runs)
-
-
-def read_design(file: Path) -> Design:
-    """Read a design from CSV or JSON.
-
-    Raises:
-        InputError: where it cannot be read, with its line and column.
-    """
-    from hati.design import read_csv, read_json
-
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InputError(f"{file} cannot be read: {reason}") from error
-    return read_json(text, str(file)) if file.suffix == ".json" else read_csv(text, str(file))
-
-
-MOST_LETTERS = 52
-
-
-def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
-    """The rows of a file of a design, columns in the order of the options, or the generators that a text names.
-
-    A file's factors are the options by their names; where none of them is an option, by their order.
-
-    Raises:
-        InputError: for a file that is not a design, or whose factors are not the options.
-    """
-    from hati.design import letters, parse_generators
-    from hati.design.two_level.matrix import symbols
-
-    if text is None:
-        return (), ()
-    if "=" in text and not Path(text).exists():
-        own = symbols(options)  # as `hati design` names them: their names where these are single characters
-        letter = dict(zip(own, letters(len(own)), strict=True)) if len(own) <= MOST_LETTERS else {}
-        known = set(own) >= {sign for sign in text if sign.isalpha()}
-        return (), parse_generators("".join(letter.get(sign, sign) for sign in text) if known else text)
-    design = read_design(Path(text))
-    if set(design.factors) == set(options):
-        places = [design.factors.index(name) for name in options]
-    elif len(design.factors) == len(options) and not set(design.factors) & set(options):
-        places = list(range(len(options)))
-    else:
-        raise InputError(
-            f"the factors of {text} are not the {len(options)} options of the space",
-            fix=f"name its columns: {', '.join(options)}",
-        )
-    return tuple(tuple(row) for row in design.matrix[:, places].tolist()), ()
-
-
-def parse_level(alpha: float) -> float:
-    """An error rate.
-
-    Raises:
-        InputError: where it is not between 0 and 1.
-    """
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"--alpha {alpha:g} is not between 0 and 1", fix="write a probability such as 0.05")
-    return alpha

@@ -101,7 +101,6 @@ def format_option(formats: Formats, help_: str) -> Any:
     )
 
 
-DocumentOption = Annotated[str, format_option(DocumentFormat, "Output format.")]
 VerdictOption = Annotated[str, format_option(VerdictFormat, "Output format; github writes annotations.")]
 
 

@@ -8,27 +8,21 @@ from hati.cli.output import Format, TableFormat, write
 from hati.cli.tables import write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hati.report import Table
-    from hati.studies.assertion import ExpectedRuns
     from hati.wiring import PlannedCampaign
 
 _MOST_SHOWN = 100
 
 
-def write_plan(
-    rehearsal: PlannedCampaign, chosen: Format, output: str, methods: Sequence[ExpectedRuns] | None = None
-) -> None:
+def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
     """Write the tasks in the order in which they would be run; of formulas, first how often each method is run."""
     from hati import render
 
-    table = _table(rehearsal)
+    table, methods = _table(planned), planned.methods
     if chosen is Format.JSON:
         from hati.report import DryRunJson, Joined, publish, table_rows
 
-        tasks = table_rows(table)
-        write(render.to_json(publish(Joined(rehearsal, tasks=tasks, methods=methods), DryRunJson)), output)
+        write(render.to_json(publish(Joined(planned, tasks=table_rows(table), methods=methods), DryRunJson)), output)
         return
     tables = [table]
     if methods is not None:
@@ -45,11 +39,11 @@ def _for(table: Table, chosen: Format) -> Table:
     return table.first(_MOST_SHOWN, "--format json lists all")
 
 
-def _table(rehearsal: PlannedCampaign) -> Table:
+def _table(planned: PlannedCampaign) -> Table:
     from hati.report import consequences, plan_table, runs_after_design
 
-    choice = rehearsal.choice
-    notes = () if rehearsal.expected is None else (f"Expected: {rehearsal.expected.source}.",)
+    choice = planned.choice
+    notes = () if planned.expected is None else (f"Expected: {planned.expected.source}.",)
     if choice is not None:
-        notes = (*notes, *runs_after_design(choice), *consequences(choice, rehearsal.options).sentences())
-    return plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds, rehearsal.options, notes)
+        notes = (*notes, *runs_after_design(choice), *consequences(choice, planned.options).sentences())
+    return plan_table(planned.plan, planned.reason, planned.seconds, planned.options, notes)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from hati.campaign import Observer
     from hati.core import Evidence, Plan, Run, Study
-    from hati.wiring import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.study_types import StudyType
 
     Tell = Callable[[Evidence], str]
@@ -34,11 +35,12 @@ _TIMES_LONGER = 20.0
 """As what is told besides took to find out: so long it stays as it is."""
 
 
-def make_watched(kind: StudyType[R, S, C], prepared: Campaign[S, C], request: R) -> C:
+def make_watched(kind: StudyType[R, S, C], prepared: Prepared[S, C], request: R) -> C:
     """Make a campaign, or what is left of it, where its user sees how far it is."""
-    if prepared.finished and prepared.evidence().runs:
-        say(kind.nothing_left(prepared))
-    with progress(kind.title(prepared.study)) as observe:
+    known = prepared.finished and prepared.evidence().runs
+    if known and (text := kind.nothing_left(prepared)):
+        say(text)
+    with progress(kind.title(prepared.study), partial(kind.progress, prepared.study)) as observe:
         return kind.make(prepared, request, say, observe)
 
 
@@ -56,10 +58,11 @@ def _nothing(_: Evidence) -> str:
 
 
 class _Counter:
-    """An observer that counts, and tells of each run where the campaign stands."""
+    """An observer that counts, and tells of each run where the campaign stands; one campaign may follow another."""
 
-    def __init__(self, show: Callable[[Position], None]) -> None:
+    def __init__(self, show: _Bar | _Lines) -> None:
         self._show = show
+        self._study = ""
         self._plan: Plan | None = None
         self._made: list[Run] = []
         self._failed = 0
@@ -67,6 +70,9 @@ class _Counter:
     def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
         from hati.core import Outcome, replace  # late: it loads NumPy, which a `hati --help` must not pay for
 
+        if run.task.study != self._study:
+            self._show.end()
+            self._study, self._failed = run.task.study, 0
         if plan is not self._plan:
             self._plan, self._made = plan, []
         self._made.append(run)

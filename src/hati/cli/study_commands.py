@@ -19,17 +19,16 @@ from hati.cli.documents import (
     keep_report,
     of_plan,
     parse_target,
+    shows_warnings,
     write_document,
 )
 from hati.cli.dry_run import write_plan
-from hati.cli.output import STDOUT, check_targets, say, write_targets
+from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not, write, write_targets
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, StorePlace
-from hati.cli.progress import make_watched
+from hati.cli.progress import make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
-from hati.wiring.study_types import AnyStudyType, StudyReport
+from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 
-_PROJECT = "Folder with hati.toml, or the file."
-_PROJECT_OR_TABLE = "Folder with hati.toml, the file, or a table (CSV, Parquet, measurements.xml)."
 _REPORTS = "Write the result to another file too, such as markdown=hati.md; repeatable."
 
 
@@ -37,11 +36,15 @@ def study_command(kind: AnyStudyType) -> Callable[..., int]:
     """What runs a kind of study, with the flags of its request and those that all have."""
     formats: Formats = VerdictFormat if kind.judges else DocumentFormat
 
-    def command(**given: Any) -> int:
+    def command(context: typer.Context, **given: Any) -> int:
         own = {name: given.pop(name) for name in kind.request.__struct_fields__}
-        return _run(kind, formats, _request(kind.request, own), **given)
+        return _run(kind, formats, _request(kind.request, own), context, **given)
 
-    parameters = [*_own_parameters(kind.request), *_common_parameters(formats)]
+    parameters = [
+        _keyword("context", typer.Context, inspect.Parameter.empty),
+        *_own_parameters(kind),
+        *_common_parameters(formats),
+    ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # which inspect reads
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__doc__ = inspect.getdoc(kind.request)
@@ -51,15 +54,27 @@ def study_command(kind: AnyStudyType) -> Callable[..., int]:
 def _request(request: type[Struct], own: Mapping[str, Any]) -> Struct:
     """The request: what the command line gives several times is a tuple, and what it does not give is the default."""
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+    for field, _, how in _asked_fields(request):
+        if isinstance(how, FlagField) and how.stands_for is not None:
+            given[field.name] = how.stands_for if given[field.name] else None
     return request(**{name: value for name, value in given.items() if value is not None})
+
+
+def _given(context: typer.Context, formats: Sequence[str]) -> GivenFlags:
+    """The parameters that are on the command line, whatever their values."""
+    sources = {each.name: context.get_parameter_source(each.name or "") for each in context.command.params}
+    flags = {each.name or "": max(each.opts, key=len) for each in context.command.params}
+    on_line = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    return GivenFlags({name: flag for name, flag in flags.items() if name in on_line}, tuple(formats))
 
 
 def _run(
     kind: AnyStudyType,
     formats: Formats,
     request: Struct,
+    context: typer.Context,
     *,
-    path: Path,
+    path: Path = HERE,
     store: str | None,
     fresh: bool,
     dry_run: bool,
@@ -67,22 +82,31 @@ def _run(
     report: Sequence[str] | None,
     chosen: Any,
 ) -> int:
-    from hati.wiring import plan_campaign
-
     reports = [parse_target(text, formats) for text in report or ()]
-    check_targets(output, reports, path, project=path)
-    place = kind.open(path, store, request, say)
-    prepared = kind.prepare(place, request, fresh=fresh)
-    if dry_run:
-        write_plan(plan_campaign(prepared), of_plan(chosen), output)
-        return ExitStatus.OK
-    found = make_watched(kind, prepared, request)
-    answer = kind.concluded(prepared, request, found)
-    for remark in answer.remarks:
+    kind.refuse(path, request, _given(context, [chosen, *(name for name, _ in reports)]))
+    root = kind.root(path, request)
+    check_targets(output, reports, *kind.inputs(path, request), project=root)
+    pages = None
+    answer = kind.read(path, store, request, say, steps_progress)
+    if answer is None:
+        place = (kind.look if dry_run else kind.open)(root or path, store, request, say)
+        prepared = kind.prepare(place, request, fresh=fresh)
+        if dry_run:
+            write_plan(prepared.planned(), of_plan(chosen), output)
+            return ExitStatus.OK
+        answer = kind.concluded(prepared, request, make_watched(kind, prepared, request))
+        pages = place.project.root / ".hati" / "reports"
+    return _finished(answer, [(chosen, output), *reports], pages)
+
+
+def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Path | None) -> int:
+    """Write what there is to say to all ``targets``, and a page into the folder ``pages``; the exit status."""
+    (chosen, output), *_ = targets
+    for remark in (*answer.remarks, *(() if shows_warnings(chosen) else answer.unshown)):
         say(f"warning: {remark}")
-    errors = _write(answer, [(chosen, output), *reports])
-    if answer.kept and chosen == DocumentFormat.TEXT and output == STDOUT:
-        say(keep_report(answer.document, place.project.root / ".hati" / "reports", answer.kept))
+    errors = _write(answer, targets)
+    if answer.kept and pages and chosen == DocumentFormat.TEXT and output == STDOUT:
+        say(keep_report(answer.document, pages, answer.kept))
     answer.written()
     for error in errors:
         say(f"error: {error}")
@@ -94,6 +118,10 @@ def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]
 
     Where standard output has none that could be, the answer goes to standard error, so that people have it.
     """
+    if answer.instead:
+        (_, output), *targets = targets
+        with whether_read_or_not():
+            write(answer.instead, output)
     errors, shown = write_targets(
         targets, lambda kind, file: write_document(answer.document, answer.values, kind, file)
     )
@@ -103,24 +131,25 @@ def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]
     return errors
 
 
-def _own_parameters(request: type[Struct]) -> Iterator[inspect.Parameter]:
+def _own_parameters(kind: AnyStudyType) -> Iterator[inspect.Parameter]:
     """Those of the request's fields: arguments first, then where the project is, then the others."""
-    hints = get_type_hints(request, include_extras=True)
-    asked = [(field, *_asked(hints[field.name])) for field in fields(request)]
+    asked = list(_asked_fields(kind.request))
     words = [_argument_parameter(field, plain, how) for field, plain, how in asked if isinstance(how, PositionalField)]
     yield from words
-    text = _PROJECT_OR_TABLE if issubclass(request, TableFields) else _PROJECT
-    where = typer.Option("--project", metavar="PATH", help=text) if words else typer.Argument(metavar="PATH", help=text)
-    yield _keyword("path", Annotated[Path, where], HERE)
-    of_tables = TableFields.__struct_fields__ if issubclass(request, TableFields) else ()
+    if text := kind.place_help:
+        named = typer.Option("--project", metavar="PATH", help=text)
+        yield _keyword("path", Annotated[Path, named if words else typer.Argument(metavar="PATH", help=text)], HERE)
+    of_tables = TableFields.__struct_fields__ if issubclass(kind.request, TableFields) else ()
     flags = [_flag_parameter(field, plain, how) for field, plain, how in asked if isinstance(how, FlagField)]
     yield from sorted(flags, key=lambda flag: flag.name in of_tables)
 
 
-def _asked(hint: Any) -> tuple[Any, FlagField | PositionalField]:
-    """The type of a field, and how it is asked for."""
-    plain, *more = get_args(hint)
-    return plain, next(each for each in more if isinstance(each, FlagField | PositionalField))
+def _asked_fields(request: type[Struct]) -> Iterator[tuple[FieldInfo, Any, FlagField | PositionalField]]:
+    """Each field, its type, and how it is asked for."""
+    hints = get_type_hints(request, include_extras=True)
+    for field in fields(request):
+        plain, *more = get_args(hints[field.name])
+        yield field, plain, next(each for each in more if isinstance(each, FlagField | PositionalField))
 
 
 def _flag_parameter(field: FieldInfo, plain: Any, how: FlagField) -> inspect.Parameter:
@@ -128,18 +157,30 @@ def _flag_parameter(field: FieldInfo, plain: Any, how: FlagField) -> inspect.Par
     default = inspect.Parameter.empty if field.required else field.default
     if how.parse is not None:
         plain, default = Any, None if default in (None, ()) else default if field.required else how.write(default)
-    elif get_origin(plain) is tuple:
-        plain, default = list[get_args(plain)[0]] | None, None  # type: ignore[misc]  # a type of run time
+    elif how.stands_for is not None:
+        plain, default = bool, False
     elif plain is bool:
         name = f"{name}/--no-{name.removeprefix('--')}" if default is True else name
+    elif plain is str and default == "":
+        plain, default = str | None, None
+    else:
+        plain, default = _of_many(plain, default)
     option = typer.Option(name, metavar=how.metavar, help=how.help, min=how.least, max=how.most, parser=how.parse)
     return _keyword(field.name, Annotated[plain, option], default)
 
 
 def _argument_parameter(field: FieldInfo, plain: Any, how: PositionalField) -> inspect.Parameter:
     argument = typer.Argument(metavar=how.metavar, help=how.help)
-    default = inspect.Parameter.empty if field.required else field.default
+    plain, default = _of_many(plain, inspect.Parameter.empty if field.required else field.default)
     return _keyword(field.name, Annotated[plain, argument], default)
+
+
+def _of_many(plain: Any, default: Any) -> tuple[Any, Any]:
+    """The type and the default of a parameter that is given several times, of a field of any number of values."""
+    for each in (plain, *get_args(plain)):
+        if get_origin(each) is tuple and get_args(each)[-1] is Ellipsis:
+            return list[get_args(each)[0]] | None, None  # type: ignore[misc]  # a type of run time
+    return plain, default
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

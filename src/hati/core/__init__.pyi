@@ -54,11 +54,16 @@ from .requests import Relevant as Relevant
 from .requests import ScreenedMetric as ScreenedMetric
 from .requests import Seed as Seed
 from .requests import StatisticName as StatisticName
+from .requests import TableBetter as TableBetter
 from .requests import TableFields as TableFields
+from .requests import TableRows as TableRows
+from .requests import TableUnit as TableUnit
 from .requests import Templates as Templates
 from .requests import budget as budget
+from .requests import fail_on as fail_on
 from .requests import level as level
 from .requests import parse_share as parse_share
+from .requests import share as share
 from .requests import write_share as write_share
 from .run import LARGEST as LARGEST
 from .run import FloatArray as FloatArray

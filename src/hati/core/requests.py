@@ -16,7 +16,8 @@ T = TypeVar("T")
 class FlagField(Struct, frozen=True):
     """How an option of a command line gives a field of a request its value; ``name`` None: that of the field.
 
-    ``parse`` reads its text, and ``write`` writes a default so that ``parse`` can read it.
+    ``parse`` reads its text, and ``write`` writes a default so that ``parse`` can read it. ``stands_for`` is the value
+    of an option that takes none; None: true, of a field that is true or false.
     """
 
     help: str
@@ -26,6 +27,7 @@ class FlagField(Struct, frozen=True):
     write: Callable[[Any], str] = str
     least: int | None = None
     most: int | None = None
+    stands_for: Any = None
 
 
 class PositionalField(Struct, frozen=True):
@@ -74,22 +76,18 @@ def parse_failing(text: str, able: Mapping[str, T]) -> frozenset[T]:
     return frozenset(able[word] for word in words)
 
 
-_SHARE: Any = {"metavar": "FRACTION", "parse": parse_share, "write": write_share}
+def share(help_: str) -> FlagField:
+    """The flag of a fraction, which may be a percentage."""
+    return FlagField(help_, metavar="FRACTION", parse=parse_share, write=write_share)
+
+
 LARGEST_SEED = 2**63 - 1
 """What a store can hold."""
 
 Seed = Annotated[int, FlagField("Random seed, 0 to 2^63-1; recorded.", metavar="SEED", least=0, most=LARGEST_SEED)]
 BenchmarkName = Annotated[str | None, FlagField("Benchmark, where hati.toml has several.", metavar="NAME")]
 MetricName = Annotated[str | None, FlagField("Metric to analyse, where the benchmark has several.", metavar="NAME")]
-Margin = Annotated[
-    float,
-    FlagField(
-        "Largest difference that counts as the same, such as 5%.",
-        metavar="FRACTION",
-        parse=parse_share,
-        write=write_share,
-    ),
-]
+Margin = Annotated[float, share("Largest difference that counts as the same, such as 5%.")]
 Templates = Annotated[
     tuple[str, ...],
     FlagField(
@@ -102,16 +100,18 @@ Templates = Annotated[
 ScreenedMetric = Annotated[
     str | None, FlagField("Metric to analyse [default: the one screened last].", metavar="NAME", name="--metric")
 ]
-Relevant = Annotated[
-    float,
-    FlagField("Smallest effect that counts, such as 1%.", **_SHARE),
-]
+Relevant = Annotated[float, share("Smallest effect that counts, such as 1%.")]
 StatisticName = Annotated[str, FlagField("Statistic of a run: auto, mean, trimmed, median, q0.99.", metavar="NAME")]
 
 
 def level(what: str) -> FlagField:
     """The flag of an error rate, over ``what``."""
-    return FlagField(f"Error rate {what}, such as 1%.", **_SHARE)
+    return share(f"Error rate {what}, such as 1%.")
+
+
+def fail_on(verdicts: str) -> FlagField:
+    """The flag of the ``verdicts`` that fail a command."""
+    return FlagField(f"Verdicts that fail the command: {verdicts}, or none.", metavar="VERDICTS")
 
 
 def budget(example: str, default: str) -> FlagField:
@@ -120,15 +120,20 @@ def budget(example: str, default: str) -> FlagField:
     return FlagField(f"Limit: a number of runs, or a time such as {example}{known}.", metavar="RUNS|TIME")
 
 
+TableRows = Annotated[
+    tuple[str, ...], FlagField("For a table: use only these rows; repeatable.", metavar="COLUMN=VALUE")
+]
+TableUnit = Annotated[str | None, FlagField("For a table: unit of the metric [default: 1].", metavar="UNIT")]
+TableBetter = Annotated[Better | None, FlagField("For a table: direction that is better [default: lower].")]
+
+
 class TableFields(Struct, frozen=True, kw_only=True):
     """What is asked of a table of measured configurations, where one stands for a project."""
 
     space: Annotated[str | None, FlagField("For a table: hati.toml with its options.", metavar="FILE")] = None
-    where: Annotated[
-        tuple[str, ...], FlagField("For a table: use only these rows; repeatable.", metavar="COLUMN=VALUE")
-    ] = ()
-    unit: Annotated[str | None, FlagField("For a table: unit of the metric [default: 1].", metavar="UNIT")] = None
-    better: Annotated[Better | None, FlagField("For a table: direction that is better [default: lower].")] = None
+    where: TableRows = ()
+    unit: TableUnit = None
+    better: TableBetter = None
     deviation: Annotated[
         str | None,
         FlagField(

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
@@ -100,6 +101,9 @@ class Task(Struct, frozen=True, dict=True):
 _TYPICAL = 3
 
 
+_NO_UNITS: Mapping[str, float] = MappingProxyType({})
+
+
 class Budget(Struct, frozen=True):
     """What a campaign may cost: a number of runs, machine time and wall time in seconds; what is infinite is free.
 
@@ -115,13 +119,16 @@ class Budget(Struct, frozen=True):
             raise InputError("a budget is a number of runs or a time")
 
     @classmethod
-    def parse(cls, text: str) -> Budget:
-        """Read ``96`` as runs and ``2m`` as time.
+    def parse(cls, text: str, runs_of: Mapping[str, float] = _NO_UNITS) -> Budget:
+        """Read ``96`` as runs, ``2m`` as time, and ``24 rounds`` where ``runs_of`` has the runs of a round.
 
         Raises:
-            InputError: where it is neither.
+            InputError: where it is none of them.
         """
         text = text.strip()
+        number, _, unit = text.partition(" ")
+        if unit in runs_of and re.fullmatch(r"[1-9][0-9]{0,8}", number):
+            return cls(runs=int(number) * runs_of[unit])
         if re.fullmatch(r"[0-9]{1,9}", text):
             if int(text) == 0:
                 raise InputError("a budget of 0 runs measures nothing", fix="give at least 1")

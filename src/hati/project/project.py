@@ -103,7 +103,7 @@ def _configuration(value: Value, space: Space) -> Configuration:
 def _budget(value: Value) -> str:
     text = str(value.natural()) if isinstance(value.data, int) else value.line()
     try:
-        Budget.parse(text)
+        Budget.parse(text, {"rounds": 1})
     except InputError as error:
         raise value.error(error.message, fix=error.fix) from None
     return text

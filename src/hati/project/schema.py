@@ -145,7 +145,7 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
                 {"type": "array", "items": _named(_SETTING)},
                 "Configurations that are measured in addition to the default one.",
             ),
-            "budget": (_BUDGET, "Limit: runs, or a time such as 10m. Default: 24 rounds."),
+            "budget": (_BUDGET, "Limit: runs, a time such as 10m, or rounds. Default: 24 rounds."),
             "recalibrate": (_table("recalibrate"), "When important options are due to be determined again."),
         },
         "recalibrate": {

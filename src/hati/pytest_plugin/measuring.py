@@ -17,10 +17,9 @@ from hati.pytest_plugin.progress import Display, MeasuringProgress
 from hati.report import assertion_answer, assertion_evidence, duration, excess_text
 from hati.studies.assertion import Answer, Assured, Requirement, SampleCollector, Standard, blockers, unmeasured
 from hati.wiring import (
-    PreparedAssertion,
+    AssertionCampaign,
     ShortBudgetError,
     Workplace,
-    assure,
     prepare_assertion,
     unresolved_names,
     workplace_around,
@@ -102,7 +101,7 @@ class Measurements:
         except HatiError as error:
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
 
-    def _prepared_without_wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> PreparedAssertion | None:
+    def _prepared_without_wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> AssertionCampaign | None:
         """Prepare those that are right, and judge the others; None where none is right."""
         try:
             prepared = self._prepared(place, tuple(stated.values()))
@@ -133,18 +132,18 @@ class Measurements:
                 wrong[test] = error
         return wrong
 
-    def _prepared(self, place: Workplace, requirements: Sequence[Requirement]) -> PreparedAssertion:
+    def _prepared(self, place: Workplace, requirements: Sequence[Requirement]) -> AssertionCampaign:
         option = self._config.getoption
         return prepare_assertion(place, requirements, Standard(), option("hati_budget"), fresh=option("hati_fresh"))
 
-    def _made(self, prepared: PreparedAssertion) -> Iterator[FormulaReport | HatiError]:
+    def _made(self, prepared: AssertionCampaign) -> Iterator[FormulaReport | HatiError]:
         before = "measured before (--hati-fresh measures again): " if prepared.known else ""
         display, requirements = Display(self._config), prepared.study.requirements
         if not prepared.finished:
             count = counted(len(requirements), "formula")
             display.say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
         try:
-            found = assure(prepared, display.say, MeasuringProgress(prepared.study, display))
+            found = prepared.make(display.say, MeasuringProgress(prepared.study, display))
         except MeasurementError as error:
             book = prepared.study.book(prepared.evidence())
             return iter([_unmeasured(each, book) or error for each in requirements])

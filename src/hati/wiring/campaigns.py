@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -23,6 +23,7 @@ from hati.store import Selection
 from hati.wiring.workplace import Announce, Workplace, mute
 
 if TYPE_CHECKING:
+    from hati.studies.assertion import ExpectedRuns
     from hati.studies.screening import AnyChoice
 
 
@@ -36,7 +37,8 @@ class Expected(Struct, frozen=True):
 class PlannedCampaign(Struct, frozen=True):
     """What a campaign would do: tasks in order, and the time that they would take, where earlier runs tell.
 
-    ``options`` are the space's, in the order of the project file; ``choice`` is a screening's design.
+    ``options`` are the space's, in the order of the project file; ``choice`` is a screening's design, and ``methods``
+    are those of formulas, None of other studies.
     """
 
     reason: str
@@ -44,6 +46,7 @@ class PlannedCampaign(Struct, frozen=True):
     expected: Expected | None
     options: tuple[str, ...]
     choice: AnyChoice | None = None
+    methods: tuple[ExpectedRuns, ...] | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -97,10 +100,45 @@ _BYTES = 4
 
 S = TypeVar("S", bound=Study[Any])
 C = TypeVar("C")
+S_co = TypeVar("S_co", covariant=True)
+C_co = TypeVar("C_co", covariant=True)
+
+
+class Resumable(Protocol):
+    """A campaign that can be resumed."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+
+
+class Prepared(Resumable, Protocol[S_co, C_co]):
+    """A campaign that was found or numbered: it can be planned, measured, resumed and concluded."""
+
+    @property
+    def place(self) -> Workplace:
+        """Where it is measured."""
+
+    @property
+    def study(self) -> S_co:
+        """What it measures, as far as that is decided."""
+
+    def evidence(self) -> Evidence:
+        """What was measured so far."""
+
+    def planned(self) -> PlannedCampaign:
+        """The tasks that there may be, without making or storing anything."""
+
+    def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> C_co:
+        """Make it, or what is left of it, keep what was ``asked`` with it, and conclude.
+
+        Raises:
+            MeasurementError: where too little could be measured for a conclusion.
+        """
 
 
 class Campaign(Struct, Generic[S, C], frozen=True):
-    """A campaign of a study that can be measured, resumed or concluded.
+    """The campaign of a study whose tasks follow from its evidence.
 
     ``engine`` makes what runs its tasks; ``described`` says what it will do, before it is done,
     nothing where that is plain; ``rehearsed`` are the
@@ -126,6 +164,32 @@ class Campaign(Struct, Generic[S, C], frozen=True):
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.study.id)
 
+    def planned(self) -> PlannedCampaign:
+        """The tasks that there may be, without making or storing anything."""
+        plan = self.rehearsed()
+        expected = estimate_all(self.place, self.benchmarks, plan)
+        return PlannedCampaign(self.described(), plan, expected, self.place.project.space.names)
+
+    def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> C:
+        """Make it, or what is left of it, keep what was ``asked`` with it, and conclude.
+
+        Raises:
+            MeasurementError: where too little could be measured for a conclusion.
+        """
+        place, study = self.place, self.study
+        finished, evidence = self.finished, self.evidence()
+        known: list[C] = [study.conclude(evidence)] if finished else []
+        if not finished or not evidence.runs:  # one that needs no run is kept too
+            place.begin(study.id, _metrics(self.benchmarks))
+            if described := self.described():
+                announce(described)
+        keep(place, study.id, {**json.loads(self.kept or "{}"), **as_kept(asked)})
+        if known:
+            return known[0]
+        with self.engine(announce) as engine:
+            made: C = campaign(study, engine, place.store, self.budget, observe)
+        return made
+
 
 def all_failed(known: Campaign[S, C]) -> bool:
     """Whether a campaign ended without a run that worked."""
@@ -133,45 +197,24 @@ def all_failed(known: Campaign[S, C]) -> bool:
     return bool(evidence.failed) and not evidence.done and known.finished
 
 
-def make_campaign(prepared: Campaign[S, C], announce: Announce = mute, observe: Observer = silent) -> C:
-    """Make a campaign, or what is left of it, and conclude.
-
-    Raises:
-        MeasurementError: where too little could be measured for a conclusion.
-    """
-    place, study = prepared.place, prepared.study
-    finished, evidence = prepared.finished, prepared.evidence()
-    known: list[C] = [study.conclude(evidence)] if finished else []
-    if not finished or not evidence.runs:  # one that needs no run is kept too
-        place.begin(study.id, _metrics(prepared.benchmarks))
-        if described := prepared.described():
-            announce(described)
-    _keep(place, study.id, prepared.kept)
-    if known:
-        return known[0]
-    with prepared.engine(announce) as engine:
-        made: C = campaign(study, engine, place.store, prepared.budget, observe)
-    return made
+ASKED = "asked"
+"""The key of what was asked, in what a store keeps with a campaign."""
 
 
-def _keep(place: Workplace, study: StudyId, kept: str) -> None:
+def as_kept(asked: Struct | None) -> dict[str, Any]:
+    """What was asked, as a store keeps it; nothing of None."""
+    return {} if asked is None else {ASKED: msgspec.to_builtins(asked, enc_hook=str)}
+
+
+def keep(place: Workplace, study: StudyId, kept: Mapping[str, Any]) -> None:
     """Keep with a campaign what is to be kept, beside what it keeps already."""
     if not kept:
         return
     stored = next((record.choice for record in place.store.studies() if record.id == study), None)
     known = json.loads(stored or "{}")
-    merged = {**known, **json.loads(kept)}
+    merged = {**known, **kept}
     if merged != known:
         place.store.keep_choice(study, json.dumps(merged))
-
-
-ASKED = "asked"
-"""The key of what was asked, in what a store keeps with a campaign."""
-
-
-def with_asked(kept: str, request: Struct) -> str:
-    """What a store keeps with a campaign, JSON text or empty, with what was asked."""
-    return json.dumps({**json.loads(kept or "{}"), ASKED: msgspec.to_builtins(request)})
 
 
 def _metrics(benchmarks: Sequence[Benchmark]) -> tuple[Metric, ...]:
@@ -183,22 +226,7 @@ def _metrics(benchmarks: Sequence[Benchmark]) -> tuple[Metric, ...]:
     return tuple(known.values())
 
 
-def plan_campaign(prepared: Campaign[S, C]) -> PlannedCampaign:
-    """The tasks that there may be, without making or storing anything."""
-    plan = prepared.rehearsed()
-    expected = estimate_all(prepared.place, prepared.benchmarks, plan)
-    return PlannedCampaign(prepared.described(), plan, expected, prepared.place.project.space.names)
-
-
-class Prepared(Protocol):
-    """A campaign that can be measured, resumed or concluded."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-
-
-P = TypeVar("P", bound=Prepared)
+P = TypeVar("P", bound=Resumable)
 
 
 def campaign_of(
@@ -223,7 +251,7 @@ def campaign_of(
     return prepared(study.numbered(max((record.id.campaign for record in latest), default=0) + 1, _token(place)))
 
 
-def never(_: Prepared) -> bool:
+def never(_: Resumable) -> bool:
     """A finished campaign is taken as it is."""
     return False
 

@@ -23,13 +23,13 @@ from hati.core.wording import counted, suggestion
 from hati.harness import RULES
 from hati.project import Project
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
-from hati.studies.comparison import Question, parse_statistic
+from hati.studies.comparison import Question
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.subject import Revisions, duet_cores
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never
 from hati.wiring.finding import shown_in
 from hati.wiring.kinds.bisection import BisectionRequest
-from hati.wiring.kinds.paired import PairedRequest
+from hati.wiring.kinds.paired import CompareRequest
 from hati.wiring.screening import chosen_metric
 from hati.wiring.statistics import statistics_of
 from hati.wiring.templates import parse_configuration
@@ -37,7 +37,7 @@ from hati.wiring.workplace import Workplace
 
 
 def prepare_pairs(
-    place: Workplace, request: PairedRequest, *, fresh: bool
+    place: Workplace, request: CompareRequest, *, fresh: bool
 ) -> Campaign[PairedComparison, PairedConclusion]:
     """Find the campaign to go on with, or number a new one.
 
@@ -48,9 +48,9 @@ def prepare_pairs(
         InputError: where the variants share no metric, the budget cannot decide, or they cannot be run at once.
     """
     Budget.parse(request.budget)
-    question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
-    before = _variant(place.project, request.before, request.set_before)
-    after = _variant(place.project, request.after, request.set_after)
+    question, (names_before, names_after) = request.question, request.sides
+    before = _variant(place.project, names_before[0], request.settings_of(request.set_before))
+    after = _variant(place.project, names_after[0], request.settings_of(request.set_after))
     metrics = shared_metrics(before, after, request.metric)
     machine = place.measured_on.id
     if request.pairing is Pairing.DUET:
@@ -87,6 +87,7 @@ def _described(contest: PairedDesign) -> str:
     return f"pairs of {contest.before} and {contest.after}, each in random order, {ending}"
 
 
+PER_COMMIT = "pairs per commit"
 PAIRS = 24
 """So many pairs of each probe a bisection may cost in the mean, where nothing else is said."""
 
@@ -104,7 +105,7 @@ def prepare_bisection(
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
     probes = 2 + len(line).bit_length()
-    budget = Budget.parse(request.budget or str(2 * PAIRS * probes))
+    budget = Budget.parse(request.budget or f"{PAIRS} {PER_COMMIT}", {PER_COMMIT: 2 * probes})
     machine, question = place.measured_on.id, Question(request.alpha, request.margin)
     configuration = _configuration(place, request.settings, line, benchmark, metric)
     first = bisection_id(benchmark, configuration, metric, line, question, request.seed, machine)

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from hati.core import InputError, Margin, MetricName, Sample, Seed, StatisticName, level, replace
+from hati.core import InputError, Sample, replace
 from hati.core.wording import listed, suggestion
 from hati.report import several_processes
 from hati.studies import comparison
-from hati.studies.comparison import Comparisons, Question, SteadyPair, Unmatched, parse_statistic, steady_pair
+from hati.studies.comparison import Comparisons, SteadyPair, Unmatched, steady_pair
 from hati.subject.samples import ImportedSamples, measured_files, read_all, read_samples
+from hati.wiring.kinds.paired import CompareRequest
 
 _NAMED = 5
 
@@ -84,25 +84,6 @@ def _paths(word: str) -> list[Path]:
     return paths
 
 
-class FilesRequest(Struct, frozen=True, kw_only=True):
-    """What is asked of files: of which metric and benchmarks (None and empty: of all), and how it is decided.
-
-    ``history`` are words that name files of earlier samples.
-    """
-
-    metric: MetricName = None
-    benchmarks: tuple[str, ...] = ()
-    history: tuple[str, ...] = ()
-    alpha: Annotated[float, level("over all comparisons")] = 0.01
-    margin: Margin = 0.05
-    statistic: StatisticName = "auto"
-    fail_on: str = "slower,inconclusive"
-    interval: Literal["t", "bootstrap"] = "t"
-    within_process: bool = False
-    tests: bool = False
-    seed: Seed = 1
-
-
 class ComparedFiles(Struct, frozen=True):
     """What files say; ``notes`` say what it was, ``warnings`` are of the files, ``hints`` say what to do better."""
 
@@ -112,7 +93,7 @@ class ComparedFiles(Struct, frozen=True):
     hints: tuple[str, ...]
 
 
-def compare_files(sides: FileSides, request: FilesRequest, history: Sequence[Path] = ()) -> ComparedFiles:
+def compare_files(sides: FileSides, request: CompareRequest, history: Sequence[Path] = ()) -> ComparedFiles:
     """Compare the files of two sides.
 
     Raises:
@@ -132,8 +113,8 @@ def compare_files(sides: FileSides, request: FilesRequest, history: Sequence[Pat
     )
 
 
-def _compared(steady: Sequence[SteadyPair], request: FilesRequest, history: Sequence[Path]) -> Comparisons:
-    question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
+def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Sequence[Path]) -> Comparisons:
+    question = request.question
     found = [each.pair for each in steady]
     read = [sample for path in history for sample in read_samples(path).samples]
     earlier = [comparison.without_warm_up(sample)[0] for sample in comparison.gathered(read)]
@@ -160,7 +141,7 @@ def history_files(words: Sequence[str], sides: FileSides) -> tuple[Path, ...]:
     return tuple(path for path in files_of(words) if path.resolve() not in compared)
 
 
-def _chosen(files: Sequence[ImportedSamples], sides: FileSides, request: FilesRequest) -> list[tuple[Sample, ...]]:
+def _chosen(files: Sequence[ImportedSamples], sides: FileSides, request: CompareRequest) -> list[tuple[Sample, ...]]:
     """The samples of each side that are asked for."""
     found = [of_metric(file.samples, request.metric, name) for file, name in zip(files, sides.names, strict=True)]
     if not request.benchmarks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 
@@ -84,12 +85,12 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     revisions = place.revisions()
     revision = revisions.find(request.revision)
     reference = _reference(place, revisions, revision, request.reference)
-    given = request.budget or place.project.check.budget
+    given = request.budget or place.project.check.budget or f"{ROUNDS} rounds"
     runs = runs_to_decide(question, questions(place, request.benchmark))
-    most = affordable(place, request.benchmark, Budget.parse(given) if given else Budget(), runs)
+    most = affordable(place, request.benchmark, Budget.parse(given, {"rounds": math.inf}), runs)
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
-    budget = Budget.parse(given or str(ROUNDS * 2 * len(cells)))
+    budget = Budget.parse(given, {"rounds": 2 * len(cells)})
     first = gate_id(cells, reference, revision, question, request.seed, place.measured_on.id)
 
     def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:

@@ -1,59 +1,30 @@
 """What the command line does, as functions for Python code and notebooks.
 
 ``hati.open`` opens a project; its methods are the commands that measure, with the same names for what is asked.
-``hati.compare`` and ``hati.history`` read files. Each gives a `CommandResult`.
+``hati.compare``, ``hati.history``, ``hati.audit`` and ``hati.assert_`` read files. Each gives a `CommandResult`.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from hati.campaign import silent
-from hati.core import (
-    BenchmarkName,
-    ExitStatus,
-    FlagField,
-    InputError,
-    MetricName,
-    NotInstalledError,
-    Relevant,
-    Seed,
-    StatisticName,
-    TableFields,
-    Templates,
-    budget,
-    level,
-)
+from hati.core import ExitStatus, FlagField, InputError, NotInstalledError
 from hati.core.wording import suggestion
 from hati.render import document_html, document_text, to_plain
-from hati.report import (
-    ComparisonsJson,
-    Document,
-    comparisons_document,
-    histories_document,
-    histories_json,
-    publish,
-    table_rows,
-)
-from hati.studies.comparison import parse_failing, parse_statistic
-from hati.studies.regression import histories
-from hati.subject.table import RowCondition, read_series, read_sheet, selected
-from hati.wiring.comparing_files import FileSides, FilesRequest, compare_files, history_files
-from hati.wiring.reporting import report_of, screening_report
-from hati.wiring.screening import ScreeningRequest, prepare_screening, screen
-from hati.wiring.study_types import AnyStudyType, StudyReport, known_types
-from hati.wiring.table import open_subject
-from hati.wiring.templates import narrowed_workplace
+from hati.report import Document, table_rows
+from hati.wiring.reporting import report_of
+from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, convert_request, known_types
 from hati.wiring.workplace import Announce, Workplace, mute, workplace
 
 _HEIGHT = 600
-R = TypeVar("R", bound=Struct)
 
 
 class CommandResult(Struct, frozen=True):
@@ -130,13 +101,26 @@ class OpenedProject(Struct, frozen=True):
         """As ``hati compare-effects``: find the options whose effects changed between revisions."""
         return self.study("compare-effects", **asked)
 
-    def compare(self, before: str, after: str, **asked: Any) -> CommandResult:
+    def compare(self, before: str, after: str, *, fresh: bool = False, **asked: Any) -> CommandResult:
         """As ``hati compare`` of two benchmarks: measure them in pairs."""
-        return self.study("compare", before=before, after=after, **asked)
+        kind, request = _asked("compare", {**asked, "names": (before, after)})
+        return self._measured(kind, self.path, request, fresh=fresh)
 
     def history(self, revisions: str, **asked: Any) -> CommandResult:
         """As ``hati history --revisions``: measure revisions, and find where they changed."""
         return self.study("history", revisions=revisions, **asked)
+
+    def screen(self, **asked: Any) -> CommandResult:
+        """As ``hati screen``: find the options that matter, by a designed experiment."""
+        return self.study("screen", **asked)
+
+    def assert_(self, *formula: str, **asked: Any) -> CommandResult:
+        """As ``hati assert``: decide formulas, by measuring what they mention."""
+        return self.study("assert", formula=formula, **{"project": self.path, **asked})
+
+    def audit(self, **asked: Any) -> CommandResult:
+        """As ``hati audit``: test how often a comparison errs on the program."""
+        return self.study("audit", **asked)
 
     def study(self, verb: str, *, fresh: bool = False, **asked: Any) -> CommandResult:
         """As the command of that name, of a package's kind of study too; ``asked`` are its flags, ``-`` written ``_``.
@@ -145,32 +129,28 @@ class OpenedProject(Struct, frozen=True):
             InputError: where there is no such command, or it cannot be asked that.
             MeasurementError: where too little could be measured.
         """
-        kind = _kind(verb)
-        request: Struct = _converted(kind.request, verb, asked)
-        place = kind.open(self.path, self.store, request, self.announce)
+        kind, request = _asked(verb, asked)
+        kind.refuse(self.path, request, GivenFlags({name: f"--{name.replace('_', '-')}" for name in asked}))
+        root = kind.root(self.path, request)
+        report = kind.read(self.path, self.store, request, self.announce, _unseen)
+        if report is None:
+            return self._measured(kind, root or self.path, request, fresh=fresh)
+        return self._result(report, None)
+
+    def _measured(self, kind: AnyStudyType, root: Path, request: Struct, *, fresh: bool) -> CommandResult:
+        place = kind.open(root, self.store, request, self.announce)
         prepared = kind.prepare(place, request, fresh=fresh)
-        if prepared.finished and prepared.evidence().runs:
-            self.announce(kind.nothing_left(prepared))
+        if prepared.finished and prepared.evidence().runs and (text := kind.nothing_left(prepared)):
+            self.announce(text)
         found = kind.make(prepared, request, self.announce, silent)
-        report = kind.concluded(prepared, request, found)
-        self._say(report)
+        return self._result(kind.concluded(prepared, request, found), found)
+
+    def _result(self, report: StudyReport, found: object) -> CommandResult:
+        for remark in report.remarks:
+            self.announce(f"warning: {remark}")
         report.written()
-        return CommandResult(found, report.document, to_plain(report.values()), report.status)
-
-    def screen(self, *, fresh: bool = False, **asked: Any) -> CommandResult:
-        """As ``hati screen``: find the options that matter, by a designed experiment.
-
-        Raises:
-            InputError: where the project cannot be screened so.
-            MeasurementError: where nothing could be measured.
-        """
-        given = _converted(ScreenedRequest, "screen", asked)
-        subject = open_subject(self.path, self.store, TableFields(), given.metric, given.budget, self.announce)
-        place = narrowed_workplace(subject, given.template, self.announce)
-        request = ScreeningRequest(given.metric, given.budget, given.seed, given.benchmark, given.relevant)
-        found = screen(prepare_screening(place, request, fresh=fresh), self.announce)
-        report = screening_report(place, found)
-        return CommandResult(found, report.document, to_plain(report.values()))
+        conclusion = found if report.conclusion is None else report.conclusion
+        return CommandResult(conclusion, report.document, to_plain(report.values()), report.status)
 
     def studies(self) -> list[str]:
         """The keys of the stored studies, in the order in which they were begun."""
@@ -185,10 +165,6 @@ class OpenedProject(Struct, frozen=True):
         """
         found = report_of(self._place(), study)
         return CommandResult(None, found.document, to_plain(found.values()), found.status)
-
-    def _say(self, report: StudyReport) -> None:
-        for remark in report.remarks:
-            self.announce(f"warning: {remark}")
 
     def _place(self) -> Workplace:
         return workplace(self.path, self.store, self.announce)
@@ -209,51 +185,41 @@ def compare(before: Files, after: Files, announce: Announce = mute, **asked: Any
     Raises:
         InputError: where a file cannot be read, or it cannot be asked that.
     """
-    request = _converted(FilesRequest, "compare", asked)
-    failing = parse_failing(request.fail_on)
-    sides = FileSides.of(_words(before), _words(after))
-    found = compare_files(sides, request, history_files(request.history, sides))
-    for line in (*found.notes, *(f"warning: {text}" for text in found.warnings), *found.hints):
-        announce(line)
-    verdicts = found.comparisons
-    status = verdicts.status(failing)
-    return CommandResult(verdicts, comparisons_document(verdicts), to_plain(publish(verdicts, ComparisonsJson)), status)
+    return open_project(announce=announce).study("compare", before=_words(before), after=_words(after), **asked)
 
 
-class SeriesRequest(Struct, frozen=True, kw_only=True):
-    """What is asked of a file of values: of which column and rows, and how it is decided."""
-
-    metric: MetricName = None
-    where: tuple[str, ...] = ()
-    alpha: Annotated[float, level("of a false change in a series")] = 0.05
-    baseline: str | None = None
-    statistic: StatisticName = "auto"
-
-
-class ScreenedRequest(Struct, frozen=True, kw_only=True):
-    """What is asked of a screening."""
-
-    budget: Annotated[str, budget("5m", "")] = "2m"
-    metric: MetricName = None
-    benchmark: BenchmarkName = None
-    relevant: Relevant = 0.01
-    template: Templates = ()
-    seed: Seed = 1
-
-
-def history(path: str | Path, metric: str | None = None, **asked: Any) -> CommandResult:
+def history(path: str | Path, metric: str | None = None, announce: Announce = mute, **asked: Any) -> CommandResult:
     """As ``hati history`` of a file: find changes and drift in a series of measurements.
 
     Raises:
         InputError: where the file cannot be read, or it cannot be asked that.
     """
-    request = _converted(SeriesRequest, "history", {**asked, "metric": metric})
-    if not request.alpha:
-        raise InputError("alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
-    sheet = selected(read_sheet(Path(path)), [RowCondition.parse(text) for text in request.where])
-    series = read_series(sheet, request.metric, statistic=parse_statistic(request.statistic))
-    found = histories(series, request.alpha, request.baseline)
-    return CommandResult(found, histories_document(series, found), to_plain(histories_json(found)))
+    return open_project(announce=announce).study("history", series=path, metric=metric, **asked)
+
+
+def audit(path: str | Path = ".", announce: Announce = mute, **asked: Any) -> CommandResult:
+    """As ``hati audit``: of samples in a file, or of a project that is measured now."""
+    return open_project(path, announce=announce).audit(**asked)
+
+
+def assert_(*formula: str, announce: Announce = mute, **asked: Any) -> CommandResult:
+    """As ``hati assert``: decide formulas, by ``samples`` or by measuring; ``paths`` are files with further ones."""
+    return open_project(announce=announce).study("assert", formula=formula, **asked)
+
+
+def screen(path: str | Path = ".", announce: Announce = mute, **asked: Any) -> CommandResult:
+    """As ``hati screen``: find the options of a project, or of a table, that matter."""
+    return open_project(path, announce=announce).screen(**asked)
+
+
+def check(path: str | Path = ".", announce: Announce = mute, **asked: Any) -> CommandResult:
+    """As ``hati check``: test a revision of a project for regressions."""
+    return open_project(path, announce=announce).check(**asked)
+
+
+def _unseen(_: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show no steps."""
+    return nullcontext(lambda _done, _steps: None)
 
 
 def _words(side: Files) -> tuple[str, ...]:
@@ -267,19 +233,21 @@ def _kind(verb: str) -> AnyStudyType:
     return known[verb]
 
 
-def _converted(request: type[R], verb: str, asked: Mapping[str, Any]) -> R:
-    """The request, whose values have the types of its fields; sequences are tuples.
+def _asked(verb: str, asked: Mapping[str, Any]) -> tuple[AnyStudyType, Struct]:
+    """The kind of study of a verb, and its request, whose values have the types of its fields.
 
     Raises:
-        InputError: for a name or a value that it has not.
+        InputError: for another verb, and for a name or a value that the request has not.
     """
+    kind = _kind(verb)
+    request: type[Struct] = kind.request
     names = request.__struct_fields__
     for name in asked:
         if name not in names:
             raise InputError(f"{verb} has no parameter {name!r}", fix=suggestion(name, names))
     hints = get_type_hints(request, include_extras=True)
     try:
-        return msgspec.convert({name: _read(name, value, hints[name]) for name, value in asked.items()}, request)
+        return kind, convert_request({name: _read(name, value, hints[name]) for name, value in asked.items()}, request)
     except msgspec.ValidationError as error:
         raise InputError(f"{verb} cannot be asked so: {error}", fix="see its help on the command line") from None
 

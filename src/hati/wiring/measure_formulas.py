@@ -10,15 +10,14 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
+from hati.campaign import Observer, silent
+from hati.core import Budget, InputError, Plan, StudyId, replace
 from hati.core.wording import counted
 from hati.logic.syntax import MeasuredStatistic, Method, PerformanceSide, Relation, RelationSide
 from hati.python import names_of, unresolved
 from hati.studies.assertion import (
     Assertion,
     Assured,
-    ExpectedRuns,
     MeasuredMethod,
     Requirement,
     SampleCollector,
@@ -30,7 +29,7 @@ from hati.studies.assertion import (
 )
 from hati.subject import Revisions
 from hati.subject.running.programs import RunFailure
-from hati.wiring.campaigns import Expected, PlannedCampaign, campaign_of, run_cost
+from hati.wiring.campaigns import Campaign, Expected, PlannedCampaign, campaign_of, run_cost
 from hati.wiring.formulas import (
     AskedMetrics,
     environments_of,
@@ -55,18 +54,10 @@ class ShortBudgetError(InputError):
         self.least = least
 
 
-class PreparedAssertion(Struct, frozen=True):
-    """Formulas whose methods can be measured, resumed or concluded."""
+class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True):
+    """The campaign of the methods of formulas."""
 
-    place: Workplace
-    study: Assertion
     revisions: Revisions
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        evidence = self.evidence()
-        return not self.study.plan(evidence).within(self.study.budget.left(evidence))
 
     @property
     def known(self) -> bool:
@@ -82,22 +73,31 @@ class PreparedAssertion(Struct, frozen=True):
     def able(self) -> bool:
         """Whether something is left to be run, and the budget is of as many runs as what is open takes at least."""
         evidence = self.evidence()
-        return not self.finished and self.study.least_left(evidence) <= self.study.budget.left(evidence).runs
+        return not self.finished and self.study.least_left(evidence) <= self.budget.left(evidence).runs
 
-    def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
-        return self.place.store.evidence(self.study.id)
-
-    def again(self) -> PreparedAssertion:
+    def again(self) -> AssertionCampaign:
         """The same campaign, where what failed in it is measured once more."""
         return replace(self, study=self.study.forgiving(self.evidence()))
 
+    def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> Assured:
+        """Measure what is needed, or what is left of it, and conclude; formulas without methods are not kept.
 
-class PlannedAssertion(Struct, frozen=True):
-    """What would be done for formulas, and how often the same is run."""
+        Raises:
+            MeasurementError: where nothing could be measured.
+        """
+        return self.study.conclude(self.evidence()) if self.finished else super().make(announce, observe, asked)
 
-    whole: PlannedCampaign
-    methods: tuple[ExpectedRuns, ...]
+    def planned(self) -> PlannedCampaign:
+        """The rounds that decide at the earliest, and how often each method may be run."""
+        study, place = self.study, self.place
+        known = {each.name: run_cost(place, each) for each in self.benchmarks}
+        methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
+        plan = Plan.of(study.rehearsed(expected_rounds(methods)))
+        costs = [each.least_seconds for each in methods]
+        whole = sum(cost for cost in costs if cost is not None)
+        expected = None if None in costs else Expected(whole, "by earlier runs of each method")
+        reason = _reason(len(methods), len(study.requirements))
+        return PlannedCampaign(reason, plan, expected, place.project.space.names, methods=tuple(methods))
 
 
 def project_around(path: Path) -> Path:
@@ -112,7 +112,7 @@ def project_around(path: Path) -> Path:
 
 def prepare_assertion(
     place: Workplace, requirements: Sequence[Requirement], standard: Standard, budget: str, *, fresh: bool
-) -> PreparedAssertion:
+) -> AssertionCampaign:
     """Find the campaign to go on with, or number a new one.
 
     A finished one is taken as it is unless ``fresh``. Where formulas are open in it because methods failed, these are
@@ -125,11 +125,15 @@ def prepare_assertion(
     revisions = place.revisions(_python_of_releases(place, requirements))
     points = _points(place, revisions, requirements)
     _check(requirements, points, standard)
+    benchmarks = tuple({point.benchmark.name: point.benchmark for point in points.values()}.values())
     first = assertion_id(requirements, list(points.values()), standard, place.measured_on.id)
 
-    def prepared(study: StudyId) -> PreparedAssertion:
-        asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
-        found = PreparedAssertion(place, asked, revisions)
+    def prepared(study: StudyId) -> AssertionCampaign:
+        limit = Budget.parse(budget)
+        asked = Assertion(study, tuple(requirements), points, standard, limit)
+        trees = revisions.trees(place.project.root)
+        engine = partial(place.engine, benchmarks, trees=trees)
+        found = AssertionCampaign(place, asked, limit, benchmarks, engine, str, Plan, revisions=revisions)
         return again if found.in_vain and (again := found.again()).able else found
 
     found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)
@@ -149,7 +153,7 @@ def _validate_budget(study: Assertion) -> None:
         raise ShortBudgetError(f"{given} cannot decide: it takes {takes}", least)
 
 
-def unresolved_names(prepared: PreparedAssertion) -> tuple[InputError | None, ...]:
+def unresolved_names(prepared: AssertionCampaign) -> tuple[InputError | None, ...]:
     """Return the error of each formula that names a Python function of the working tree which cannot be measured.
 
     Nothing is looked up where nothing is left to be run.
@@ -166,7 +170,7 @@ def unresolved_names(prepared: PreparedAssertion) -> tuple[InputError | None, ..
     return tuple(_unresolved_of(requirement, names, reasons) for requirement in study.requirements)
 
 
-def _reasons(prepared: PreparedAssertion, names: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+def _reasons(prepared: AssertionCampaign, names: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
     """Why references cannot be measured in the working tree as a revision."""
     every = [name for listed in names.values() for name in listed]
     if not every:
@@ -199,35 +203,6 @@ def _unresolved_of(
                 except InputError as error:
                     return error
     return None
-
-
-def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Observer = silent) -> Assured:
-    """Measure what is needed, or what is left of it, and conclude.
-
-    Raises:
-        MeasurementError: where nothing could be measured.
-    """
-    place, study = prepared.place, prepared.study
-    if prepared.finished:
-        return study.conclude(prepared.evidence())
-    benchmarks = _benchmarks(study)
-    metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
-    place.begin(study.id, metrics)
-    with place.engine(benchmarks, announce, prepared.revisions.trees(place.project.root)) as engine:
-        return campaign(study, engine, place.store, study.budget, observe)
-
-
-def plan_assertion(prepared: PreparedAssertion) -> PlannedAssertion:
-    """The rounds that decide at the earliest, and how often each method may be run, without making or storing any."""
-    study, place = prepared.study, prepared.place
-    known = {each.name: run_cost(place, each) for each in _benchmarks(study)}
-    methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
-    plan = Plan.of(study.rehearsed(expected_rounds(methods)))
-    costs = [each.least_seconds for each in methods]
-    whole = sum(cost for cost in costs if cost is not None)
-    expected = None if None in costs else Expected(whole, "by earlier runs of each method")
-    reason = _reason(len(methods), len(study.requirements))
-    return PlannedAssertion(PlannedCampaign(reason, plan, expected, place.project.space.names), methods)
 
 
 def _reason(methods: int, formulas: int) -> str:
@@ -291,7 +266,3 @@ def _unit(side: RelationSide, points: Mapping[str, MeasuredMethod]) -> str | Non
     if not isinstance(side, PerformanceSide):
         return None
     return points[str(side.measured.method)].unit(side.measured.metric)
-
-
-def _benchmarks(study: Assertion) -> tuple[Benchmark, ...]:
-    return tuple({point.benchmark.name: point.benchmark for point in study.points.values()}.values())

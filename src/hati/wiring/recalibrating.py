@@ -26,8 +26,9 @@ from hati.studies.recalibration import (
 )
 from hati.studies.screening import Choice, ScreeningConclusion, read_choice
 from hati.studies.screening.planning.tasks import STAGE
-from hati.wiring.campaigns import Campaign
-from hati.wiring.screening import PreparedScreening, ScreeningRequest, chosen_metric, prepare_screening
+from hati.wiring.campaigns import Prepared
+from hati.wiring.kinds.screening import ScreeningRequest
+from hati.wiring.screening import ScreeningCampaign, asked_metric, prepare_screening
 from hati.wiring.stored import conclude_stored, of_tables, study_over
 from hati.wiring.templates import template_of
 from hati.wiring.workplace import Workplace
@@ -35,7 +36,7 @@ from hati.wiring.workplace import Workplace
 _ENOUGH = 0.5
 
 
-def recalibration_of(prepared: Campaign[Gate, GateConclusion], now: datetime) -> Recalibration:
+def recalibration_of(prepared: Prepared[Gate, GateConclusion], now: datetime) -> Recalibration:
     """Hold the benchmarks of a check against the project's policy; without one nothing is ever due."""
     policy = prepared.place.project.check.recalibrate
     if policy is None:
@@ -44,14 +45,14 @@ def recalibration_of(prepared: Campaign[Gate, GateConclusion], now: datetime) ->
     return due(policy, [_since(prepared, benchmark, policy) for benchmark in benchmarks], now)
 
 
-def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> PreparedScreening:
+def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> ScreeningCampaign:
     """A screening of its own that makes the last one again, or the campaign of one that was broken off.
 
     Raises:
         InputError: where nothing was screened before, or the request does not fit the project.
     """
     benchmark = place.project.benchmark(request.benchmark)
-    metric = chosen_metric(benchmark, request.metric)
+    metric = asked_metric(place, benchmark, request.metric)
     record = last_screening(place, benchmark.name)
     if record is None:
         raise InputError(f"{benchmark.name} was never screened here", fix=f"leave --recalibrate out{of_tables(place)}")
@@ -64,7 +65,7 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
     return prepare_screening(place, request, fresh=fresh, prior=_prior(place, record, metric, request.relevant))
 
 
-def changes_of(prepared: PreparedScreening, found: ScreeningConclusion) -> EffectChanges | None:
+def changes_of(prepared: ScreeningCampaign, found: ScreeningConclusion) -> EffectChanges | None:
     """What a recalibration changed; None of a screening that is none."""
     return None if prepared.prior is None else effect_changes(prepared.prior, found)
 
@@ -119,7 +120,7 @@ def _conclusion(place: Workplace, record: StudyRecord, metric: Metric, relevant:
     return study_over(place, record, then, metric.name, relevant).conclude(evidence)
 
 
-def _since(prepared: Campaign[Gate, GateConclusion], benchmark: Benchmark, policy: Policy) -> Since:
+def _since(prepared: Prepared[Gate, GateConclusion], benchmark: Benchmark, policy: Policy) -> Since:
     place = prepared.place
     record = last_screening(place, benchmark.name)
     if record is None:
@@ -152,7 +153,7 @@ def _checks(place: Workplace, benchmark: str, since: datetime, spans: Mapping[st
 
 
 def _shifts(
-    prepared: Campaign[Gate, GateConclusion], record: StudyRecord, benchmark: Benchmark, policy: Policy
+    prepared: Prepared[Gate, GateConclusion], record: StudyRecord, benchmark: Benchmark, policy: Policy
 ) -> Iterator[ResidualShift]:
     place, gate = prepared.place, prepared.study
     configurations = [cell.configuration for cell in gate.cells if cell.benchmark.name == benchmark.name]

@@ -28,11 +28,9 @@ from hati.studies.recommendation import (
     RULES_VERSION,
     ChangeScale,
     Findings,
-    KeepRule,
     Recommendation,
     RecommendationConclusion,
     RecommendationPlan,
-    parse_keep,
     plan_recommendation,
     recommendation_id,
 )
@@ -40,8 +38,10 @@ from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_o
 from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.isolating import with_losses
+from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.knowing import screened
-from hati.wiring.screening import PreparedScreening, ScreeningRequest, prepare_screening
+from hati.wiring.recalibrating import prepare_recalibration
+from hati.wiring.screening import ScreeningCampaign, prepare_screening
 from hati.wiring.stored import study_over
 from hati.wiring.templates import space_then
 from hati.wiring.workplace import Workplace
@@ -93,13 +93,45 @@ class KnownScreening(Struct, frozen=True):
     spent: Evidence | None = None
 
 
-class RecommendationRequest(Struct, frozen=True):
-    """What a user asks: of which screening, for what budget, under which rules."""
+class RecommendationCampaign(Campaign[Recommendation, RecommendationConclusion], frozen=True, kw_only=True):
+    """The campaign that confirms what is recommended from a screening that is ``known``."""
 
-    budget: str
-    seed: int
-    relevant: float
-    keep: tuple[KeepRule, ...] = ()
+    known: KnownScreening
+
+
+def prepare_recommended(
+    place: Workplace, request: ScreeningRequest, *, fresh: bool
+) -> RecommendationCampaign | ScreeningCampaign:
+    """What a recommendation takes: its own campaign where a screening is known; else, for a part of the budget, one.
+
+    Raises:
+        InputError: where the request does not fit the project.
+    """
+    for rule in request.rules:
+        place.project.benchmark(request.benchmark).metric(rule.metric)
+    split = split_budget(request.limit)
+    screening = replace(request, budget=split.screening)
+    if not (fresh or request.recalibrate or request.detect or request.of_fraction):
+        known = known_screening(place, screening)
+        if known is not None:
+            place.announce(known.source)
+            return prepare_recommendation(place, known, request)
+    prepared = (prepare_recalibration if request.recalibrate else prepare_screening)(place, screening, fresh=fresh)
+    place.announce(
+        f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended"
+    )
+    return prepared
+
+
+def prepare_continued(
+    prepared: ScreeningCampaign, found: ScreeningConclusion, request: ScreeningRequest
+) -> RecommendationCampaign:
+    """The campaign of what is recommended from a screening that was made for it.
+
+    Raises:
+        MeasurementError: where the screening has no design yet.
+    """
+    return prepare_recommendation(prepared.place, made_screening(prepared, found), request)
 
 
 def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
@@ -116,7 +148,7 @@ def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreeni
         return None
     study, _, entry = known
     runs = place.store.evidence(study.id).runs
-    if entry.provenance.runs * _LARGER < _bought(Budget.parse(request.budget), Evidence(runs)):
+    if entry.provenance.runs * _LARGER < _bought(Budget.parse(request.limit), Evidence(runs)):
         return None
     study = replace(study, relevant=request.relevant)
     spent = place.store.evidence(study.id) if study.id.family == begun.id.family else None
@@ -126,7 +158,7 @@ def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreeni
     return KnownScreening(study, conclusion, f"important options from {entry.source}", spent)
 
 
-def made_screening(prepared: PreparedScreening, conclusion: ScreeningConclusion) -> KnownScreening:
+def made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion) -> KnownScreening:
     """The screening that was made for this.
 
     Raises:
@@ -136,13 +168,13 @@ def made_screening(prepared: PreparedScreening, conclusion: ScreeningConclusion)
     if not record.choice:
         raise MeasurementError("there is no design yet, and nothing to recommend", fix="give a larger budget")
     made = replace(prepared, choice=read_choice(record.choice), isolated=isolated_of(record.choice))
-    study = made.study(read_choice(record.choice))
+    study = made.designed(read_choice(record.choice))
     return KnownScreening(study, conclusion, "", prepared.evidence())
 
 
 def prepare_recommendation(
-    place: Workplace, known: KnownScreening, request: RecommendationRequest, *, fresh: bool
-) -> Campaign[Recommendation, RecommendationConclusion]:
+    place: Workplace, known: KnownScreening, request: ScreeningRequest
+) -> RecommendationCampaign:
     """Find the campaign to go on with, or plan a new one; rules are about metrics of the benchmark."""
     metric = known.conclusion.metric
     allowed = _allowed(place, known.study.space)
@@ -150,14 +182,14 @@ def prepare_recommendation(
         screening=known.study.id.key,
         metric=metric.name,
         relevant=request.relevant,
-        budget=request.budget,
+        budget=request.limit,
         seed=request.seed,
         machine=place.measured_on.id,
         revision=place.revision,
-        keep=request.keep,
+        keep=request.rules,
         allowed=allowed,
     )
-    budget = Budget.parse(request.budget)
+    budget = Budget.parse(request.limit)
     left = budget if known.spent is None else budget.left(known.spent)
     choices = {
         record.id: record.choice
@@ -178,15 +210,18 @@ def prepare_recommendation(
             seconds=left.seconds,
         )
 
-    def prepared(study: StudyId) -> Campaign[Recommendation, RecommendationConclusion]:
+    def prepared(study: StudyId) -> RecommendationCampaign:
         plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
         plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # of plans that were stored without it
         made = _study(place, known, study, plan, request)
         engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
         described = partial(_described, place, made)
-        return Campaign(place, made, left, (made.benchmark,), engine, described, tasks, plan.to_json())
+        benchmarks = (made.benchmark,)
+        return RecommendationCampaign(
+            place, made, left, benchmarks, engine, described, tasks, plan.to_json(), known=known
+        )
 
-    return campaign_of(place, first, prepared, never, fresh=fresh)
+    return campaign_of(place, first, prepared, never, fresh=False)
 
 
 def _described(place: Workplace, study: Recommendation) -> str:
@@ -216,8 +251,12 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
     try:
         study = study_over(place, screening, space, found.metric.name, asked["relevant"])
         known = KnownScreening(study, found, "")
-        request = RecommendationRequest(
-            asked["budget"], record.id.seed, asked["relevant"], tuple(map(parse_keep, asked.get("keep", ())))
+        request = ScreeningRequest(
+            budget=asked["budget"],
+            seed=record.id.seed,
+            relevant=asked["relevant"],
+            recommend=True,
+            keep=tuple(asked.get("keep", ())),
         )
         then = replace(place, revision=asked["revision"], project=replace(place.project, space=space))
         plan = RecommendationPlan.from_json(record.choice or "")
@@ -227,7 +266,7 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
 
 
 def _study(
-    place: Workplace, known: KnownScreening, study: StudyId, plan: RecommendationPlan, request: RecommendationRequest
+    place: Workplace, known: KnownScreening, study: StudyId, plan: RecommendationPlan, request: ScreeningRequest
 ) -> Recommendation:
     asked, benchmark = known.conclusion.metric, known.study.benchmark
     others = (metric for metric in benchmark.metrics if metric.name != asked.name)
@@ -242,7 +281,7 @@ def _study(
         wanted=plan,
         looked_up=math.isfinite(place.repetitions),
         relevant=request.relevant,
-        keep=request.keep,
+        keep=request.rules,
         screened_revision=known.study.revision,
     )
 

@@ -17,9 +17,10 @@ from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.cells import affordable, benchmarks_of, representatives
 from hati.wiring.kinds.effect_drift import DriftRequest
-from hati.wiring.kinds.replay import ReplayRequest
+from hati.wiring.kinds.replay import NO_LIMIT, HistoryRequest
+from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.knowing import screened, working_space
-from hati.wiring.screening import ScreeningRequest, chosen_metric, prepare_screening
+from hati.wiring.screening import chosen_metric, prepare_screening
 from hati.wiring.statistics import statistics_of
 from hati.wiring.workplace import Workplace
 
@@ -27,7 +28,7 @@ _DAY = "day"
 _COUNT = re.compile(r"[1-9][0-9]{0,5}")
 
 
-def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> Campaign[Replay, Replayed]:
+def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) -> Campaign[Replay, Replayed]:
     """Find the campaign to go on with, or number a new one.
 
     Raises:
@@ -36,7 +37,8 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     order, statistic = _order(request.order), parse_statistic(request.statistic)
     revisions = place.revisions()
     line = tuple(_line(revisions, request))
-    budget = Budget() if request.budget is None else Budget.parse(request.budget)
+    limit = request.budget or NO_LIMIT  # None in records of earlier versions
+    budget = Budget() if limit == NO_LIMIT else Budget.parse(limit)
     most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
@@ -68,8 +70,8 @@ def _described(study: Replay) -> str:
     return f"{len(study.revisions)} revisions from {first} to {last}, {cells} ({sources}), {runs} each"
 
 
-def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:
-    first, dots, last = request.revisions.partition("..")
+def _line(revisions: Revisions, request: HistoryRequest) -> list[Revision]:
+    first, dots, last = (request.revisions or "").partition("..")
     if not dots or not first.strip():
         raise InputError(f"{request.revisions!r} is not a range of revisions", fix="write --revisions FIRST..LAST")
     if revisions.history is None:
@@ -110,7 +112,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
     cells, source = _design(place, benchmark, metric, request.seed)
-    budget = Budget.parse(request.budget or str(_SIDES * ROUNDS * len(cells)))
+    budget = Budget.parse(request.budget or f"{ROUNDS} rounds", {"rounds": _SIDES * len(cells)})
     rounds = int(budget.runs // (_SIDES * len(cells))) if math.isfinite(budget.runs) else ROUNDS
     machine = place.measured_on.id
     first = effect_drift_id(benchmark, cells, reference, revision, rounds, request.seed, machine)
@@ -138,6 +140,7 @@ def _design(place: Workplace, benchmark: Benchmark, metric: Metric, seed: int) -
         cells = tuple(dict.fromkeys(each for each in study.configurations if space.valid(each)))
         return cells, "; ".join(filter(None, (f"the design of {entry.source}", left_out)))
     runs = _DESIGN_RUNS * max(1, len(place.project.space.names))
-    prepared = prepare_screening(place, ScreeningRequest(metric.name, str(runs), seed, benchmark.name), fresh=True)
-    made = prepared.study(prepared.choice or prepared.chosen(runs)).configurations
+    asked = ScreeningRequest(metric=metric.name, budget=str(runs), seed=seed, benchmark=benchmark.name)
+    prepared = prepare_screening(place, asked, fresh=True)
+    made = prepared.designed(prepared.choice or prepared.chosen(runs)).configurations
     return tuple(dict.fromkeys(made)), f"a design made for this: {benchmark.name} is not screened"

@@ -38,7 +38,7 @@ def screening_report(
         return screening_json(conclusion, validation, advice, changes, known)
 
     document = screening_document(conclusion, advice, changes, known)
-    return with_machines(place, StudyReport(document, values, kept=conclusion.metric.name), conclusion.study)
+    return StudyReport(document, values, kept=conclusion.metric.name)
 
 
 def stored_screening_report(
@@ -52,7 +52,8 @@ def stored_screening_report(
     """
     conclusion = conclude_stored(place, key, metric, relevant)
     changes, advice = stored_changes(place, conclusion), stored_recommendation(place, conclusion)
-    return screening_report(place, conclusion, advice, changes, known_of(place, conclusion))
+    report = screening_report(place, conclusion, advice, changes, known_of(place, conclusion))
+    return with_machines(place, report, conclusion.study)
 
 
 def report_of(place: Workplace, key: str) -> StudyReport:

@@ -29,9 +29,7 @@ from hati.design import check_two_level
 from hati.report import promise_in_deviations
 from hati.studies.recalibration import Prior
 from hati.studies.screening import (
-    ALPHA,
     NOTHING_ISOLATED,
-    RELEVANT,
     AnyChoice,
     AnyScreening,
     Choice,
@@ -56,8 +54,9 @@ from hati.studies.screening import (
     with_reruns,
 )
 from hati.studies.screening.planning.pilot import RUNS
-from hati.wiring.campaigns import PlannedCampaign, campaign_of, estimate
+from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
+from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.promising import Goal, check_noise, correcting, pilot_runs, planned, promise_by_pilot, remedies
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -69,29 +68,7 @@ _SLOW_TO_ANALYSE = 30_000
 """Runs times squared options from which on an analysis takes seconds."""
 
 
-class ScreeningRequest(Struct, frozen=True):
-    """What a user asks to be screened."""
-
-    metric: str | None
-    budget: str
-    seed: int
-    benchmark: str | None = None
-    relevant: float = RELEVANT
-    detect: float | None = None
-    fraction: FractionRequest | None = None
-    alpha: float = ALPHA
-
-    def __post_init__(self) -> None:
-        if self.fraction is not None and self.detect is not None:
-            raise InputError("--detect chooses the design", fix="leave out --resolution, --runs and --design")
-
-    @property
-    def goal(self) -> Goal | None:
-        """What has to be found, where that was asked for."""
-        return None if self.detect is None else Goal(self.detect, self.relevant)
-
-
-class PreparedScreening(Struct, frozen=True):
+class ScreeningCampaign(Struct, frozen=True):
     """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen.
 
     ``prior`` is the screening that it makes again: it has a say in who is which factor, and nowhere else. ``isolated``
@@ -104,8 +81,20 @@ class PreparedScreening(Struct, frozen=True):
     metric: Metric
     id: StudyId
     choice: AnyChoice | None
+    fraction: FractionRequest | None = None
     prior: Prior | None = None
     isolated: Isolated = NOTHING_ISOLATED
+
+    @property
+    def study(self) -> AnyScreening | Pilot:
+        """The study with its design; pilot runs as long as none is chosen."""
+        return self.pilot if self.choice is None else self.designed(self.choice)
+
+    @property
+    def goal(self) -> Goal | None:
+        """What has to be found, where that was asked for."""
+        asked = self.request
+        return None if asked.detect is None else Goal(asked.detect, asked.relevant)
 
     @property
     def space(self) -> Space:
@@ -122,15 +111,15 @@ class PreparedScreening(Struct, frozen=True):
     @property
     def budget(self) -> Budget:
         """What may be spent, pilot runs included."""
-        return Budget.parse(self.request.budget)
+        return Budget.parse(self.request.limit)
 
     @property
     def pilot(self) -> Pilot:
         """The study that comes before the choice of a design where the budget is a time or a goal is set."""
-        runs = RUNS if self.request.goal is None else pilot_runs(self.budget)
+        runs = RUNS if self.goal is None else pilot_runs(self.budget)
         return Pilot(self.id, self.benchmark, self.metric, self.place.revision, self.place.project.space, runs)
 
-    def study(self, choice: AnyChoice) -> AnyScreening:
+    def designed(self, choice: AnyChoice) -> AnyScreening:
         """The study with its design."""
         return screening(
             study=self.id,
@@ -142,7 +131,7 @@ class PreparedScreening(Struct, frozen=True):
             choice=choice,
             alpha=self.request.alpha,
             relevant=self.request.relevant,
-            remedies=remedies(self.place, self.benchmark.name, self.request.goal or self.request.fraction),
+            remedies=remedies(self.place, self.benchmark.name, self.goal or self.fraction),
         )
 
     def evidence(self) -> Evidence:
@@ -172,16 +161,16 @@ class PreparedScreening(Struct, frozen=True):
     def chosen(self, runs: int, known: Sequence[Configuration] = ()) -> AnyChoice:
         """The design that a number of runs buys beside known runs, or the fraction that was asked for."""
         rng, space = generator(self.id.seed, "design"), self.space
-        if self.request.fraction is None:
+        if self.fraction is None:
             if self.place.table is None:
                 return choose_followed(space, runs, rng, known)
             return choose_design(space, runs, rng, self.place.repetitions)
         check_two_level(space)
-        asked = asked_fraction(self.request.fraction, len(space.options), runs, rng, self.place.repetitions)
+        asked = asked_fraction(self.fraction, len(space.options), runs, rng, self.place.repetitions)
         fraction = self._assigned(asked)
         return fraction if self.place.table is not None else with_reruns(fraction, runs)
 
-    def planned(self, goal: Goal) -> AnyChoice:
+    def cheapest(self, goal: Goal) -> AnyChoice:
         """The cheapest design that finds what the goal says, from the pilot runs that there are."""
         rng = generator(self.id.seed, "design")
         pilot, evidence = replace(self.pilot, space=self.space), self.evidence()
@@ -198,12 +187,56 @@ class PreparedScreening(Struct, frozen=True):
         return replace(assigned(choice, likely), reason=f"{choice.reason}; aliased least: {listed}, important before")
 
     def _left(self, choice: AnyChoice, evidence: Evidence) -> Plan:
-        return self.study(choice).plan(evidence).within(self.budget.left(evidence))
+        return self.designed(choice).plan(evidence).within(self.budget.left(evidence))
+
+    def planned(self) -> PlannedCampaign:
+        """The next tasks, without making or storing anything."""
+        choice, limit, goal = self.choice, self.budget, self.goal
+        if choice is None and goal is not None:
+            made = self.evidence()
+            choice = self.cheapest(goal) if made.runs and not self.pilot.plan(made) else None
+        elif choice is None and math.isfinite(limit.runs):
+            choice = self.chosen(int(limit.runs))
+        if choice is None:
+            reason = "pilot runs; their cost and noise decide the design"
+            plan = Plan.of(self.pilot.tasks)
+        else:
+            study, known = self.designed(choice), self.evidence().known
+            reason, plan = choice.reason, Plan.of(task for task in study.tasks if task.id not in known)
+        expected = estimate(self.place, self.benchmark, len(plan))
+        options = self.place.project.space.names
+        return PlannedCampaign(reason, plan, expected, options, choice)
+
+    def make(
+        self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None
+    ) -> ScreeningConclusion:
+        """Make the campaign, or what is left of it, keep what was ``asked`` with it, and conclude.
+
+        Raises:
+            MeasurementError: where nothing could be measured.
+        """
+        place, prepared = self.place, self
+        if not (self.finished and self.choice):
+            with place.engine((self.benchmark,), announce) as engine:
+                engine.hold(self.id.key)
+                prepared = _as_stored(self)
+                place.begin(prepared.id, prepared.benchmark.metrics)
+                prepared = _made(prepared, engine, announce, observe)
+        assert prepared.choice is not None
+        _keep_metric(prepared, prepared.choice)
+        keep(place, prepared.id, as_kept(asked))
+        evidence = prepared.evidence()
+        if place.pool and (left := prepared.left):
+            announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
+        if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
+            announce(f"analysing {len(evidence.runs):,} runs")
+        conclusion = prepared.designed(prepared.choice).conclude(evidence)
+        return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
 
 
 def prepare_screening(
     place: Workplace, request: ScreeningRequest, *, fresh: bool, prior: Prior | None = None
-) -> PreparedScreening:
+) -> ScreeningCampaign:
     """Find the campaign to go on with, or number a new one.
 
     An unfinished campaign is resumed. A finished one is taken as it is, unless ``fresh`` or unless it had
@@ -212,22 +245,24 @@ def prepare_screening(
     Raises:
         InputError: where the request does not fit the project.
     """
-    Budget.parse(request.budget)
-    if request.goal is not None and place.table is not None:
+    Budget.parse(request.limit)
+    goal = None if request.detect is None else Goal(request.detect, request.relevant)
+    if goal is not None and place.table is not None:
         check_noise(place.table.most_repetitions)
     benchmark = place.project.benchmark(request.benchmark)
-    metric = chosen_metric(benchmark, request.metric)
+    metric = asked_metric(place, benchmark, request.metric)
+    fraction = _fraction(request, place.project.space.names)
     study = study_id(
         subject=place.project.name,
         benchmark=benchmark,
         revision=place.revision,
         space=place.project.space,
-        budget=request.budget,
+        budget=request.limit,
         seed=request.seed,
         machine=place.measured_on.id,
-        planned_for=None if request.goal is None else {**asdict(request.goal), "metric": metric.name},
+        planned_for=None if goal is None else {**asdict(goal), "metric": metric.name},
         recalibrates=None if prior is None else prior.study,
-        fraction=request.fraction,
+        fraction=fraction,
         alpha=request.alpha,
     )
     stored = {
@@ -236,39 +271,17 @@ def prepare_screening(
         if record.choice
     }
 
-    def prepared(campaign: StudyId) -> PreparedScreening:
+    def prepared(campaign: StudyId) -> ScreeningCampaign:
         known = stored.get(campaign)
         choice = None if known is None else read_choice(known)
-        return PreparedScreening(place, request, benchmark, metric, campaign, choice, prior, isolated_of(known))
+        return ScreeningCampaign(
+            place, request, benchmark, metric, campaign, choice, fraction, prior, isolated_of(known)
+        )
 
     return campaign_of(place, study, prepared, lambda known: known.in_vain, fresh=fresh)
 
 
-def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Observer = silent) -> ScreeningConclusion:
-    """Make the campaign, or what is left of it, and conclude.
-
-    Raises:
-        MeasurementError: where nothing could be measured.
-    """
-    place = prepared.place
-    if not (prepared.finished and prepared.choice):
-        with place.engine((prepared.benchmark,), announce) as engine:
-            engine.hold(prepared.id.key)
-            prepared = _as_stored(prepared)
-            place.begin(prepared.id, prepared.benchmark.metrics)
-            prepared = _made(prepared, engine, announce, observe)
-    assert prepared.choice is not None
-    _keep_metric(prepared, prepared.choice)
-    evidence = prepared.evidence()
-    if place.pool and (left := prepared.left):
-        announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
-    if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
-        announce(f"analysing {len(evidence.runs):,} runs")
-    conclusion = prepared.study(prepared.choice).conclude(evidence)
-    return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
-
-
-def _as_stored(prepared: PreparedScreening) -> PreparedScreening:
+def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
     """The campaign as another hati left it, where that began or went on with it while this one waited."""
     latest = prepared.place.store.latest(prepared.id, prepared.place.measured_on.fingerprints)
     if all(record.id.campaign < prepared.id.campaign for record in latest):
@@ -276,7 +289,7 @@ def _as_stored(prepared: PreparedScreening) -> PreparedScreening:
     return prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
 
 
-def _keep_metric(prepared: PreparedScreening, choice: AnyChoice) -> None:
+def _keep_metric(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
     """Store which metric a campaign was last screened for: it serves all of its benchmark, and a report is of one."""
     place, metric = prepared.place, prepared.metric.name
     kept = next((record.choice for record in place.store.studies() if record.id == prepared.id), None)
@@ -285,8 +298,8 @@ def _keep_metric(prepared: PreparedScreening, choice: AnyChoice) -> None:
 
 
 def _made(
-    prepared: PreparedScreening, engine: Engine[Task], announce: Announce, observe: Observer
-) -> PreparedScreening:
+    prepared: ScreeningCampaign, engine: Engine[Task], announce: Announce, observe: Observer
+) -> ScreeningCampaign:
     """Make the runs that are left; the campaign with the design that it ends with."""
     place, known, promised = prepared.place, -1, None
     if prepared.choice is not None and place.table is None:  # perhaps interrupted before it left out what fails
@@ -296,7 +309,7 @@ def _made(
         if prepared.choice is None:
             prepared, promised = _choose(prepared, engine, announce, observe)
         assert prepared.choice is not None
-        study = prepared.study(prepared.choice)
+        study = prepared.designed(prepared.choice)
         watching = correcting(study, prepared.evidence().runs, promised, announce, observe)
         if place.table is not None:  # of what it lacks nothing can be learned
             campaign(study, engine, place.store, prepared.budget, watching)
@@ -307,8 +320,8 @@ def _made(
 
 
 def _isolated(
-    prepared: PreparedScreening, engine: Engine[Task], announce: Announce, observe: Observer
-) -> PreparedScreening:
+    prepared: ScreeningCampaign, engine: Engine[Task], announce: Announce, observe: Observer
+) -> ScreeningCampaign:
     """Trace the failures that there are; without a choice where more was found not to work.
 
     Raises:
@@ -323,22 +336,19 @@ def _isolated(
     return replace(prepared, choice=None, isolated=found)
 
 
-def plan_screening(prepared: PreparedScreening) -> PlannedCampaign:
-    """The next tasks of a screening campaign, without making or storing anything."""
-    choice, limit, goal = prepared.choice, prepared.budget, prepared.request.goal
-    if choice is None and goal is not None:
-        made = prepared.evidence()
-        choice = prepared.planned(goal) if made.runs and not prepared.pilot.plan(made) else None
-    elif choice is None and math.isfinite(limit.runs):
-        choice = prepared.chosen(int(limit.runs))
-    if choice is None:
-        reason = "pilot runs; their cost and noise decide the design"
-        plan = Plan.of(prepared.pilot.tasks)
-    else:
-        study, known = prepared.study(choice), prepared.evidence().known
-        reason, plan = choice.reason, Plan.of(task for task in study.tasks if task.id not in known)
-    expected = estimate(prepared.place, prepared.benchmark, len(plan))
-    return PlannedCampaign(reason, plan, expected, prepared.place.project.space.names, choice)
+def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequest | None:
+    """The fraction that is asked for; None where the budget decides."""
+    if not request.of_fraction:
+        return None
+    from hati.wiring.designs import asked_design
+
+    rows, generators = asked_design(request.design, options)
+    return FractionRequest(request.resolution, request.runs, generators, rows)
+
+
+def asked_metric(place: Workplace, benchmark: Benchmark, name: str | None) -> Metric:
+    """The first that is read from a table; else as ``chosen_metric``."""
+    return chosen_metric(benchmark, name) if place.table is None else place.table.metrics[0]
 
 
 def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
@@ -356,13 +366,13 @@ def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
 
 
 def _choose(
-    prepared: PreparedScreening, engine: Engine[Task], announce: Announce, observe: Observer
-) -> tuple[PreparedScreening, float | None]:
+    prepared: ScreeningCampaign, engine: Engine[Task], announce: Announce, observe: Observer
+) -> tuple[ScreeningCampaign, float | None]:
     """Choose the design, after pilot runs where the budget is a time or a goal is set, and keep the choice.
 
     With it comes the smallest effect that it was promised to find, None where nothing tells of the noise.
     """
-    goal, store = prepared.request.goal, prepared.place.store
+    goal, store = prepared.goal, prepared.place.store
     pilot: PilotResult | None = None
     if goal is not None or math.isinf(prepared.budget.runs):
         made = prepared.pilot
@@ -387,17 +397,17 @@ def _choose(
     return replace(prepared, choice=choice), before
 
 
-def _design(prepared: PreparedScreening, pilot: PilotResult | None) -> AnyChoice:
+def _design(prepared: ScreeningCampaign, pilot: PilotResult | None) -> AnyChoice:
     """The design for what is left of the space and the budget; the runs that there are where none fits.
 
     Raises:
         InputError: where none fits, and no run of an earlier design is usable.
     """
-    evidence, goal = prepared.evidence(), prepared.request.goal
+    evidence, goal = prepared.evidence(), prepared.goal
     usable = usable_configurations(evidence, prepared.space) if prepared.isolated.formulas else ()
     try:
         if goal is not None:
-            return with_usable(prepared.planned(goal), usable, prepared.space)
+            return with_usable(prepared.cheapest(goal), usable, prepared.space)
         left = left_for_design(prepared.budget, evidence)
         return prepared.chosen(int(left.runs) if pilot is None else affordable_runs(left, pilot), usable)
     except InputError:

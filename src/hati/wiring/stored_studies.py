@@ -29,10 +29,9 @@ from hati.studies.comparison import AUTO, Automatic, Statistic, StatisticChoices
 from hati.studies.gate import Cell
 from hati.wiring.campaigns import ASKED
 from hati.wiring.cells import coverage_of
-from hati.wiring.machines import with_machines
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import benchmark_of, record_of
-from hati.wiring.study_types import StudyReport, study_type
+from hati.wiring.study_types import StudyReport, convert_request, study_type
 from hati.wiring.workplace import Workplace
 
 R = TypeVar("R", bound=Struct)
@@ -63,7 +62,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
         """What was asked of it; None where its record does not have that."""
         known = json.loads(self.record.choice or "{}").get(ASKED)
         try:
-            return None if known is None else msgspec.convert(known, request)
+            return None if known is None else convert_request(known, request)
         except msgspec.ValidationError:  # of another version of the kind
             return None
 
@@ -124,7 +123,7 @@ def _kind(revision: str) -> RevisionKind:
 
 
 def stored_report(place: Workplace, key: str, metric: str | None = None) -> StudyReport:
-    """The report of the study of a key, of any kind but screenings, with what its record does not have.
+    """The report of the study of a key, with what its record does not have.
 
     Raises:
         InputError: where there is no such study, formulas are needed that no store keeps, or the project no longer
@@ -135,15 +134,12 @@ def stored_report(place: Workplace, key: str, metric: str | None = None) -> Stud
     kind = study_type(stored.id.kind)
     if kind is None:
         raise InputError(
-            f"{key} cannot be reported: {_UNKNOWN.get(stored.id.kind, f'it is a {stored.id.kind!r}')}",
-            fix=_REMEDIES.get(stored.id.kind, "install the package that adds this kind of study"),
+            f"{key} cannot be reported: it is a {stored.id.kind!r}",
+            fix="install the package that adds this kind of study",
         )
     if metric is not None and not kind.metrics_apart:
         raise InputError(f"{stored.id.key} is of all its metrics", fix="leave out --metric")
-    study, asked = kind.restore(stored), stored.asked(kind.request)
-    found = study.conclude(place.store.evidence(study.id))
-    report = with_machines(place, kind.report(place, study, found, asked), study.id.key)
-    return _with_missing(report, kind.missing(stored))
+    return _with_missing(kind.reported(stored), kind.missing(stored))
 
 
 def _with_missing(report: StudyReport, missing: tuple[str, ...]) -> StudyReport:
@@ -152,10 +148,3 @@ def _with_missing(report: StudyReport, missing: tuple[str, ...]) -> StudyReport:
     document = report.document
     fact = ("not stored", f"{listed(missing)}: the defaults of the command")
     return replace(report, document=replace(document, facts=(*document.facts, fact)))
-
-
-_UNKNOWN = {"assertion": "a store keeps no formulas", "screening": "it is a screening"}
-_REMEDIES = {
-    "assertion": "give the command that made it again; it takes the stored runs",
-    "screening": "`hati report` reports screenings",
-}

@@ -7,23 +7,24 @@ reporting what a store holds. Packages add kinds by an entry point of the group 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
-from hati.core import FlagField, InputError, PositionalField, replace
+from hati.core import FlagField, InputError, PositionalField, TableFields
 from hati.packages import added, load_entry
 
 if TYPE_CHECKING:
     from hati.campaign import Observer
-    from hati.core import Study
+    from hati.core import Evidence, Study
     from hati.report import Document
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
 
@@ -31,6 +32,9 @@ GROUP = "hati.studies"
 """The entry points of other packages."""
 SECTIONS = ("Model", "Measure", "Decide", "Follow", "Share")
 """What commands are for, in the help."""
+
+PROJECT = "Folder with hati.toml, or the file."
+PROJECT_OR_TABLE = "Folder with hati.toml, the file, or a table (CSV, Parquet, measurements.xml)."
 
 R = TypeVar("R", bound=Struct)
 S = TypeVar("S", bound="Study[Any]")
@@ -44,27 +48,56 @@ def _nothing() -> None:
 class StudyReport(Struct, frozen=True):
     """What is written of a conclusion: a document, what is published of it as JSON, and the exit status of the command.
 
-    ``remarks`` are warnings that the document does not have; ``spoken`` are sentences that people must have, besides
-    the answer, where the report cannot be written; ``written`` is done once they have it; ``kept`` names the file of a
-    page that is kept beside it, empty: none.
+    ``conclusion`` are the values that callers get, None: those of the study. ``remarks`` are warnings that the document
+    does not have; ``unshown`` are those that only plain values do not have. ``instead`` is what the command writes in
+    the place of the document, empty: nothing. ``spoken`` are sentences that people must have, besides the answer, where
+    the report cannot be written; ``written`` is done once they have it; ``kept`` names the file of a page that is kept
+    beside it, empty: none.
     """
 
     document: Document
     values: Callable[[], Struct]
     status: int = 0
+    conclusion: Any = None
+    unshown: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    instead: str = ""
     spoken: tuple[str, ...] = ()
     written: Callable[[], None] = _nothing
     kept: str = ""
+
+
+class GivenFlags(Struct, frozen=True):
+    """What a command line or a call has: ``flags`` by the names of parameters, and the ``formats`` of what is written.
+
+    The first format is that of the document.
+    """
+
+    flags: Mapping[str, str]
+    formats: tuple[str, ...] = ("text",)
+
+    @property
+    def format(self) -> str:
+        """That of the document."""
+        return self.formats[0]
+
+    def first(self, *names: str) -> str:
+        """The flag of the first of these parameters that is given, whatever its value; empty: none is."""
+        return next((self.flags[name] for name in names if name in self.flags), "")
+
+
+Steps = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+"""Shows how many steps of a computation are done, under a title."""
 
 
 class StudyType(ABC, Generic[R, S, C]):
     """One kind of study: ``name`` is its verb, ``kind`` what a store calls it, which never changes.
 
     ``request`` is a frozen Struct, whose docstring, fields, defaults and flags make its command. ``section`` is where
-    the help lists the verb. ``judges`` is whether its documents have test cases. ``metrics_apart`` is whether a report
-    may be of another metric than was asked for; ``unrecorded`` is what records do not have where they do not keep what
-    was asked; ``afresh`` is whether a finished study is measured again by the same command.
+    the help lists the verb, ``place_help`` the help of PATH, empty: the request says where the project is. ``judges``
+    is whether its documents have test cases. ``metrics_apart`` is whether a report may be of another metric than was
+    asked for; ``unrecorded`` is what records do not have where they do not keep what was asked; ``restores`` is whether
+    a store has all that a report takes; ``afresh`` is whether a finished study is measured again by the same command.
     ``published`` is the type that another package has of what ``--format json`` writes; its tag field is ``format``.
     """
 
@@ -72,14 +105,52 @@ class StudyType(ABC, Generic[R, S, C]):
     kind: str
     request: type[R]
     section: str = "Measure"
+    place_help: str = PROJECT
     judges: bool = False
     metrics_apart: bool = False
+    restores: bool = True
     afresh: bool = False
     unrecorded: tuple[str, ...] = ()
     published: type[Struct] | None = None
 
+    def refuse(self, path: Path, request: R, given: GivenFlags) -> None:
+        """See that nothing is given that has no say in what is asked.
+
+        Raises:
+            InputError: where something is.
+        """
+
+    def root(self, path: Path, request: R) -> Path | None:
+        """The project that is measured; None where files say all that is asked.
+
+        Raises:
+            InputError: where it is not clear.
+        """
+        del request
+        return path
+
+    def inputs(self, path: Path, request: R) -> tuple[Path, ...]:
+        """The files that are read, which no report may replace.
+
+        Raises:
+            InputError: where there are no such files.
+        """
+        del request
+        return (path,)
+
+    def read(self, path: Path, store: str | None, request: R, announce: Announce, steps: Steps) -> StudyReport | None:
+        """What is written where all is measured already, in files that the request names; None where it is not.
+
+        Raises:
+            InputError: where they cannot be read.
+        """
+        del path, store, request, announce, steps
+        return None
+
     def open(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
         """The project at a path, and its store; where the request has a template, narrowed by it.
+
+        Of one whose request has fields of tables, it may be a table.
 
         Raises:
             InputError: for all that is wrong with it.
@@ -87,10 +158,21 @@ class StudyType(ABC, Generic[R, S, C]):
         from hati.wiring.templates import narrowed_workplace
         from hati.wiring.workplace import workplace
 
-        return narrowed_workplace(workplace(path, store, announce), getattr(request, "template", ()), announce)
+        if isinstance(request, TableFields):
+            from hati.wiring.table import open_subject
+
+            asked: Any = request
+            place = open_subject(path, store, request, asked.metric, asked.budget, announce)
+        else:
+            place = workplace(path, store, announce)
+        return narrowed_workplace(place, getattr(request, "template", ()), announce)
+
+    def look(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
+        """The same for what will measure nothing."""
+        return self.open(path, store, request, announce)
 
     @abstractmethod
-    def prepare(self, place: Workplace, request: R, *, fresh: bool) -> Campaign[S, C]:
+    def prepare(self, place: Workplace, request: R, *, fresh: bool) -> Prepared[S, C]:
         """Find the campaign to go on with, or number a new one.
 
         Raises:
@@ -109,46 +191,74 @@ class StudyType(ABC, Generic[R, S, C]):
     def report(self, place: Workplace, study: S, found: C, request: R | None) -> StudyReport:
         """What is written of a conclusion; ``request`` is None where a record does not have what was asked."""
 
-    def concluded(self, prepared: Campaign[S, C], request: R, found: C) -> StudyReport:
+    def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
         """The same of one that was measured now."""
         from hati.wiring.machines import with_machines
 
         made = self.report(prepared.place, prepared.study, found, request)
         return with_machines(prepared.place, made, prepared.study.id.key)
 
+    def reported(self, stored: StoredStudy) -> StudyReport:
+        """The same of one that a store holds.
+
+        Raises:
+            InputError: where the project no longer fits it.
+            MeasurementError: where it measured too little.
+        """
+        from hati.wiring.machines import with_machines
+
+        place, study = stored.place, self.restore(stored)
+        made = self.report(place, study, study.conclude(place.store.evidence(study.id)), stored.asked(self.request))
+        return with_machines(place, made, study.id.key)
+
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """What a report takes from the defaults, as the record of the study does not have it."""
         return () if stored.asked(self.request) else self.unrecorded
 
-    def make(self, prepared: Campaign[S, C], request: R, announce: Announce, observe: Observer) -> C:
+    def make(self, prepared: Prepared[S, C], request: R, announce: Announce, observe: Observer) -> C:
         """Make a campaign, or what is left of it, keep what was asked with it, and conclude.
 
         Raises:
             MeasurementError: where too little could be measured for a conclusion.
         """
-        from hati.wiring.campaigns import make_campaign, with_asked
-
-        return make_campaign(replace(prepared, kept=with_asked(prepared.kept, request)), announce, observe)
+        return prepared.make(announce, observe, request)
 
     def title(self, study: S) -> str:
         """What its progress is called."""
         del study
         return self.name
 
-    def nothing_left(self, prepared: Campaign[S, C]) -> str:
-        """What is said where nothing is measured, as all runs are there."""
+    def progress(self, study: S, known: Evidence) -> str:
+        """What its progress says besides the number of runs, empty: nothing."""
+        del study, known
+        return ""
+
+    def nothing_left(self, prepared: Prepared[S, C]) -> str:
+        """What is said where nothing is measured, as all runs are there; empty: nothing."""
         return f"{prepared.study.id.key} was measured before; --fresh measures again"
+
+
+def convert_request(values: Mapping[str, Any], request: type[R]) -> R:
+    """A request from plain values by the names of its fields.
+
+    Raises:
+        ValidationError: of msgspec, where a field is missing or has another type.
+    """
+    return convert(values, request, dec_hook=lambda kind, value: kind(value))
 
 
 AnyStudyType = StudyType[Any, Any, Any]
 
 _OWN = {
+    "assertion": "assertion:AssertionType",
+    "audit": "audit:AuditType",
     "bisection": "bisection:BisectionType",
     "effect-drift": "effect_drift:EffectDriftType",
     "gate": "gate:GateType",
     "measurement": "measurement:MeasurementType",
     "paired": "paired:PairedType",
     "replay": "replay:ReplayType",
+    "screening": "screening:ScreeningType",
     "suite": "suite:SuiteType",
     "validation": "validation:ValidationType",
 }
@@ -188,7 +298,7 @@ def _checked(found: object) -> AnyStudyType:
     return kind
 
 
-_TAKEN = frozenset({"path", "project", "store", "fresh", "dry_run", "output", "report", "chosen", "format"})
+_TAKEN = frozenset({"context", "path", "project", "store", "fresh", "dry_run", "output", "report", "chosen", "format"})
 """The parameters of all commands."""
 
 
@@ -238,5 +348,5 @@ def verb_of(kind: str) -> str:
     return _COMMANDS.get(kind, kind) if known is None else known.name
 
 
-_COMMANDS = {"assertion": "assert", "recommendation": "screen --recommend", "screening": "screen"}
-"""Kinds that have commands of their own."""
+_COMMANDS = {"recommendation": "screen --recommend"}
+"""Kinds that commands of others make."""

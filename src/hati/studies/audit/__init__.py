@@ -3,7 +3,7 @@
 The runs of one thing are split in halves, again and again, and the halves compared as two samples are.
 """
 
-from hati.studies.audit.auditing import AuditRequest, audit
+from hati.studies.audit.auditing import AuditSettings, audit
 from hati.studies.audit.conclusion import (
     Audit,
     AuditedBenchmark,
@@ -16,7 +16,7 @@ from hati.studies.audit.conclusion import (
 
 __all__ = [
     "Audit",
-    "AuditRequest",
+    "AuditSettings",
     "AuditedBenchmark",
     "ClusterAlarms",
     "Directions",

@@ -139,7 +139,7 @@ def unwatched(_: int, __: int) -> None:
     """Tell nobody."""
 
 
-class AuditRequest(Struct, frozen=True):
+class AuditSettings(Struct, frozen=True):
     """The comparison that is audited, in how many random splits, and from which seed.
 
     ``known`` has, by metric, the statistic that was chosen before, which is compared where one is to be chosen.
@@ -159,7 +159,7 @@ class AuditRequest(Struct, frozen=True):
 
 
 def audit(
-    samples: Sequence[Sample], request: AuditRequest, history: Sequence[Sample] = (), watch: Watch = unwatched
+    samples: Sequence[Sample], request: AuditSettings, history: Sequence[Sample] = (), watch: Watch = unwatched
 ) -> Audit:
     """Split the runs of each sample at random, and in time, and compare the halves of all samples together.
 
@@ -229,7 +229,7 @@ def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sam
     return found
 
 
-def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[_Split]:
+def _splits(samples: Sequence[Sample], request: AuditSettings) -> list[_Split]:
     """For each split random halves of every sample."""
     rng = generator(request.seed, "audit")
     return [[halves(rng.permutation(len(sample.runs))) for sample in samples] for _ in range(request.splits)]

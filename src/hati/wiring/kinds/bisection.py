@@ -11,7 +11,7 @@ from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.studies.bisection import Bisection, BisectionConclusion
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Workplace
 
@@ -48,7 +48,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
 
     def prepare(
         self, place: Workplace, request: BisectionRequest, *, fresh: bool
-    ) -> Campaign[Bisection, BisectionConclusion]:
+    ) -> Prepared[Bisection, BisectionConclusion]:
         """The campaign of the search."""
         from hati.wiring.comparing import prepare_bisection
 

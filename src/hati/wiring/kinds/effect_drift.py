@@ -11,7 +11,7 @@ from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.studies.effect_drift import EffectDrift, EffectDriftStudy
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Workplace
 
@@ -41,7 +41,7 @@ class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]
 
     def prepare(
         self, place: Workplace, request: DriftRequest, *, fresh: bool
-    ) -> Campaign[EffectDriftStudy, EffectDrift]:
+    ) -> Prepared[EffectDriftStudy, EffectDrift]:
         """The campaign of both revisions."""
         from hati.wiring.replaying import prepare_drift
 

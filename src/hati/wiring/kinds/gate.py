@@ -19,6 +19,7 @@ from hati.core import (
     StatisticName,
     Templates,
     budget,
+    fail_on,
     level,
 )
 from hati.wiring.study_types import StudyReport, StudyType
@@ -26,7 +27,7 @@ from hati.wiring.study_types import StudyReport, StudyType
 if TYPE_CHECKING:
     from hati.studies.findings import Ruling
     from hati.studies.gate import Gate, GateConclusion
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Workplace
 
@@ -57,9 +58,7 @@ class GateRequest(Struct, frozen=True, kw_only=True):
     margin: Margin = 0.05
     alpha: Annotated[float, level("over all verdicts together")] = 0.01
     statistic: StatisticName = "auto"
-    fail_on: Annotated[
-        str, FlagField("Verdicts that fail the command: slower, inconclusive, or none.", metavar="VERDICTS")
-    ] = "slower,inconclusive"
+    fail_on: Annotated[str, fail_on("slower, inconclusive")] = "slower,inconclusive"
     budget: Annotated[str | None, budget("5m", "24 rounds")] = None
     template: Templates = ()
     seed: Seed = 1
@@ -72,7 +71,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
     judges = True
     afresh = True
 
-    def prepare(self, place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
+    def prepare(self, place: Workplace, request: GateRequest, *, fresh: bool) -> Prepared[Gate, GateConclusion]:
         """The campaign of both revisions.
 
         Raises:
@@ -121,7 +120,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         return StudyReport(gate_document(ruling, None, check_name(revisions.within)), lambda: publish(ruling, GateJson))
 
     def concluded(
-        self, prepared: Campaign[Gate, GateConclusion], request: GateRequest, found: GateConclusion
+        self, prepared: Prepared[Gate, GateConclusion], request: GateRequest, found: GateConclusion
     ) -> StudyReport:
         """The verdicts; findings are kept, and when people have the report, marked as reported."""
         from hati.report import GateJson, Joined, gate_document, publish, report_sentence
@@ -145,7 +144,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         """Its revision."""
         return str(study.revision)
 
-    def nothing_left(self, prepared: Campaign[Gate, GateConclusion]) -> str:
+    def nothing_left(self, prepared: Prepared[Gate, GateConclusion]) -> str:
         """Whether the budget or the question is what ended it."""
         from hati.core import Budget, replace
 

@@ -12,7 +12,7 @@ from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.studies.measurement import Measurement, MeasurementConclusion
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
 
@@ -44,7 +44,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
 
     def prepare(
         self, place: Workplace, request: MeasurementRequest, *, fresh: bool
-    ) -> Campaign[Measurement, MeasurementConclusion]:
+    ) -> Prepared[Measurement, MeasurementConclusion]:
         """The campaign that was broken off, or a new one."""
         from hati.wiring.measuring import prepare_measurement
 
@@ -75,7 +75,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
 
     def concluded(
         self,
-        prepared: Campaign[Measurement, MeasurementConclusion],
+        prepared: Prepared[Measurement, MeasurementConclusion],
         request: MeasurementRequest,
         found: MeasurementConclusion,
     ) -> StudyReport:

@@ -1,66 +1,206 @@
-"""``hati compare`` of two benchmarks that are measured now."""
+"""``hati compare``: is one of two slower, in files or measured now?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct
 
 from hati.core import (
     ExitStatus,
     FlagField,
+    InputError,
     Margin,
-    MetricName,
     Pairing,
     PositionalField,
-    Seed,
     StatisticName,
     Stopping,
-    budget,
-    level,
+    fail_on,
+    share,
 )
-from hati.wiring.study_types import StudyReport, StudyType
+from hati.core.requests import LARGEST_SEED
+from hati.core.wording import listed
+from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
 
 if TYPE_CHECKING:
+    from hati.studies.comparison import Question
     from hati.studies.paired import PairedComparison, PairedConclusion
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
-    from hati.wiring.workplace import Workplace
+    from hati.wiring.workplace import Announce, Workplace
 
 
-class PairedRequest(Struct, frozen=True, kw_only=True):
-    """Compare two benchmarks, measured now in pairs, of one metric or of all that they share."""
+_SETTINGS = "OPTION=SETTING,..."
+_USAGE = "write `hati compare BEFORE AFTER`, or `hati compare --before FILE... --after FILE...`"
+_OF_FILES = ("benchmarks", "history", "interval", "within_process", "tests")
+_OF_BENCHMARKS = ("settings", "set_before", "set_after", "stopping", "pairing", "budget", "fresh", "dry_run")
+Names = tuple[str, ...] | str
+"""Several, or one."""
 
-    before: Annotated[str, PositionalField("Benchmark to compare with.", "BEFORE")]
-    after: Annotated[str, PositionalField("Benchmark that may be slower.", "AFTER")]
-    set_before: Annotated[str, FlagField("Settings of BEFORE.", metavar="OPTION=SETTING,...")] = ""
-    set_after: Annotated[str, FlagField("Settings of AFTER.", metavar="OPTION=SETTING,...")] = ""
-    metric: MetricName = None
-    alpha: Annotated[float, level("over all comparisons")] = 0.01
+
+class CompareRequest(Struct, frozen=True, kw_only=True):
+    """Compare two samples: slower, faster, same or undecided.
+
+    Samples come from files, several a side or one, or are measured now. An undecided comparison names the runs that
+    would decide.
+    """
+
+    names: Annotated[
+        tuple[str, ...],
+        PositionalField("Files in any format that `hati import` reads, or benchmarks to measure now.", "BEFORE AFTER"),
+    ] = ()
+    before: Annotated[Names, FlagField("Files before: names, patterns or folders; repeatable.", metavar="FILE...")] = ()
+    after: Annotated[Names, FlagField("Files after: names, patterns or folders; repeatable.", metavar="FILE...")] = ()
+    benchmarks: Annotated[
+        tuple[str, ...],
+        FlagField(
+            "Files: benchmarks to compare, by name or pattern such as '*sort*' [default: all]; repeatable.",
+            metavar="NAME",
+            name="--benchmark",
+        ),
+    ] = ()
     margin: Margin = 0.05
+    alpha: Annotated[float, share("False discovery rate over all comparisons, such as 1%.")] = 0.01
     statistic: StatisticName = "auto"
-    fail_on: Annotated[str, FlagField("Verdicts that fail the command.", metavar="VERDICTS")] = "slower,inconclusive"
-    stopping: Annotated[Stopping, FlagField("Stop as soon as it is decided, or at the fixed number of runs.")] = (
-        Stopping.ANYTIME
+    metric: Annotated[str | None, FlagField("Metric to compare [default: all].", metavar="NAME")] = None
+    history: Annotated[
+        tuple[str, ...],
+        FlagField("Files: earlier samples, to estimate the variance between runs; repeatable.", metavar="FILE..."),
+    ] = ()
+    interval: Annotated[
+        Literal["t", "bootstrap"],
+        FlagField("Files: method of the interval of a ratio; verdicts always use Student's t."),
+    ] = "t"
+    within_process: Annotated[
+        bool,
+        FlagField("Files: decide by observations where each side is one process; valid for these only."),
+    ] = False
+    tests: Annotated[bool, FlagField("Files: add classical tests of run medians, and Shapiro-Wilk's of normality.")] = (
+        False
     )
-    pairing: Annotated[Pairing, FlagField("Run both of a pair one after the other, or at the same time.")] = (
-        Pairing.INTERLEAVED
-    )
-    budget: Annotated[str, budget("5m", "")] = "64"
-    seed: Seed = 1
+    fail_on: Annotated[str, fail_on("slower, faster (status 1), inconclusive (3)")] = "slower,inconclusive"
+    settings: Annotated[str, FlagField("Benchmarks: settings of both sides.", metavar=_SETTINGS, name="--set")] = ""
+    set_before: Annotated[str, FlagField("Benchmarks: settings of BEFORE only.", metavar=_SETTINGS)] = ""
+    set_after: Annotated[str, FlagField("Benchmarks: settings of AFTER only.", metavar=_SETTINGS)] = ""
+    stopping: Annotated[
+        Stopping,
+        FlagField("Benchmarks: stop as soon as it is decided, or at the fixed number of runs.", name="--stop"),
+    ] = Stopping.ANYTIME
+    pairing: Annotated[
+        Pairing,
+        FlagField(
+            "Benchmarks: run both of a pair at the same time, each on its own core.",
+            name="--duet",
+            stands_for=Pairing.DUET,
+        ),
+    ] = Pairing.INTERLEAVED
+    budget: Annotated[str, FlagField("Benchmarks: a number of runs, or a time such as 5m.", metavar="RUNS|TIME")] = "64"
+    seed: Annotated[
+        int,
+        FlagField("Random seed, for the order in pairs or the bootstrap.", metavar="SEED", least=0, most=LARGEST_SEED),
+    ] = 1
+
+    @property
+    def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What each side is named: by two names, or by what the options of both sides name.
+
+        Raises:
+            InputError: where a side has nothing, or names are on no side.
+        """
+        before, after = _several(self.before), _several(self.after)
+        if before or after:
+            if self.names:
+                raise InputError(
+                    f"{listed(self.names)} {'is' if len(self.names) == 1 else 'are'} on neither side",
+                    fix="name all files of a side right after --before or --after",
+                )
+            if not (before and after):
+                raise InputError(f"{'--after' if before else '--before'} is missing", fix=_USAGE)
+            return before, after
+        if len(self.names) == 2:
+            return self.names[:1], self.names[1:]
+        missing = ("BEFORE and AFTER are", "AFTER is")
+        count = len(self.names)
+        what = f"{missing[count]} missing" if count < 2 else f"{count} files are on neither side"
+        raise InputError(what, fix=_USAGE)
+
+    def settings_of(self, own: str) -> str:
+        """The settings of a side that has ``own`` ones."""
+        return ",".join(filter(None, (self.settings, own)))
+
+    @property
+    def question(self) -> Question:
+        """What is asked of each comparison.
+
+        Raises:
+            InputError: for a level, a margin or a statistic that is not valid.
+        """
+        from hati.studies.comparison import Question, parse_statistic
+
+        return Question(self.alpha, self.margin, parse_statistic(self.statistic))
 
 
-class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"]):
-    """The comparison in pairs; its command compares files too, and is one of its own."""
+def _several(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
 
-    name, kind, section, request = "compare", "paired", "Decide", PairedRequest
+
+class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion"]):
+    """The comparison of benchmarks that are measured now in pairs, or of files."""
+
+    name, kind, section, request = "compare", "paired", "Decide", CompareRequest
+    place_help = "Benchmarks: folder with hati.toml, or the file."
     unrecorded = ("level", "margin")
     judges = True
     metrics_apart = True
 
+    def refuse(self, path: Path, request: CompareRequest, given: GivenFlags) -> None:
+        """See that nothing of benchmarks is given with files, or the other way round."""
+        from hati.studies.comparison import parse_failing
+
+        _ = request.question, parse_failing(request.fail_on)
+        if self.root(path, request) is not None:
+            if flag := given.first(*_OF_FILES):
+                raise InputError(f"{flag} is for files of samples", fix="leave it out, or compare two files")
+        elif flag := given.first(*_OF_BENCHMARKS):
+            raise InputError(
+                f"{flag} is for benchmarks that are measured now, and files are compared as they are",
+                fix="leave it out, or name two benchmarks of hati.toml",
+            )
+
+    def root(self, path: Path, request: CompareRequest) -> Path | None:
+        """The project where benchmarks are meant: nothing is called so, or only folders, and benchmarks are."""
+        from hati.project import read_project
+        from hati.wiring.comparing_files import is_pattern
+
+        (before, *_), (after, *_) = request.sides
+        paths = Path(before), Path(after)
+        known = path.is_file() or (path / "hati.toml").is_file()
+        if not request.names or not known or any(map(Path.is_file, paths)):
+            return None
+        if not any(map(Path.exists, paths)) and not is_pattern(before) and not is_pattern(after):
+            return path
+        return path if {before, after} <= {benchmark.name for benchmark in read_project(path).benchmarks} else None
+
+    def inputs(self, path: Path, request: CompareRequest) -> tuple[Path, ...]:
+        """The files of both sides, and those of earlier samples."""
+        from hati.wiring.comparing_files import FileSides, history_files
+
+        if self.root(path, request) is not None:
+            return ()
+        files = FileSides.of(*request.sides)
+        return (*files.files, *history_files(request.history, files))
+
+    def read(
+        self, path: Path, store: str | None, request: CompareRequest, announce: Announce, steps: Steps
+    ) -> StudyReport | None:
+        """The comparison of files."""
+        del store, steps
+        return files_report(request, announce) if self.root(path, request) is None else None
+
     def prepare(
-        self, place: Workplace, request: PairedRequest, *, fresh: bool
-    ) -> Campaign[PairedComparison, PairedConclusion]:
+        self, place: Workplace, request: CompareRequest, *, fresh: bool
+    ) -> Prepared[PairedComparison, PairedConclusion]:
         """The campaign of pairs."""
         from hati.wiring.comparing import prepare_pairs
 
@@ -75,18 +215,14 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
         """The comparison as its record has it."""
         from hati.core import Budget, Configuration
         from hati.harness import RULES
-        from hati.studies.comparison import Question, parse_statistic
+        from hati.studies.comparison import Question
         from hati.studies.paired import PairedComparison, PairedDesign, Variant, shared_metrics
 
-        parameters, asked = stored.parameters, stored.asked(PairedRequest)
+        parameters, asked = stored.parameters, stored.asked(CompareRequest)
         before, after = (
             Variant(stored.benchmark(name), Configuration(settings)) for name, _, settings in parameters["variants"]
         )
-        question = (
-            Question(asked.alpha, asked.margin, parse_statistic(asked.statistic))
-            if asked
-            else Question(statistic=stored.statistic())
-        )
+        question = asked.question if asked else Question(statistic=stored.statistic())
         design = PairedDesign(
             before,
             after,
@@ -102,7 +238,7 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
         return PairedComparison(stored.id, design, metrics, Budget.parse(limit) if limit else Budget())
 
     def report(
-        self, place: Workplace, study: PairedComparison, found: PairedConclusion, request: PairedRequest | None
+        self, place: Workplace, study: PairedComparison, found: PairedConclusion, request: CompareRequest | None
     ) -> StudyReport:
         """The verdicts."""
         del place, study
@@ -117,3 +253,27 @@ class PairedType(StudyType[PairedRequest, "PairedComparison", "PairedConclusion"
         from hati.report import variant_names
 
         return " against ".join(reversed(variant_names(study.contest.before, study.contest.after)))
+
+
+def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
+    """The comparison of files; what they are, and what would be better, is announced.
+
+    Raises:
+        InputError: where a file cannot be read, or nothing of the one side is on the other.
+    """
+    from hati.report import ComparisonsJson, comparisons_document, publish
+    from hati.studies.comparison import parse_failing
+    from hati.wiring.comparing_files import FileSides, compare_files, history_files
+
+    sides = FileSides.of(*request.sides)
+    found = compare_files(sides, request, history_files(request.history, sides))
+    for line in (*found.notes, *(f"warning: {text}" for text in found.warnings), *found.hints):
+        announce(line)
+    compared = found.comparisons
+    return StudyReport(
+        comparisons_document(compared),
+        lambda: publish(compared, ComparisonsJson),
+        compared.status(parse_failing(request.fail_on)),
+        conclusion=compared,
+        unshown=compared.warnings,
+    )

@@ -1,7 +1,8 @@
-"""``hati history`` of revisions that are measured now."""
+"""``hati history``: where did a series change, in a file or measured now?"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
@@ -10,54 +11,136 @@ from hati.core import (
     BenchmarkName,
     FlagField,
     InputError,
-    MetricName,
     PositionalField,
     Seed,
     StatisticName,
+    TableBetter,
+    TableRows,
+    TableUnit,
     Templates,
     budget,
-    level,
     replace,
+    share,
 )
 from hati.core.wording import suggestion
-from hati.wiring.study_types import StudyReport, StudyType
+from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.report import Aside
     from hati.studies.replay import Replay, Replayed
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
-    from hati.wiring.workplace import Workplace
+    from hati.wiring.workplace import Announce, Workplace
 
 REPETITIONS = 3
+NO_LIMIT = "no limit"
+_OF_REVISIONS = (
+    "revisions",
+    "every",
+    "order",
+    "repetitions",
+    "benchmark",
+    "budget",
+    "template",
+    "seed",
+    "fresh",
+    "dry_run",
+)
 
 
-class ReplayRequest(Struct, frozen=True, kw_only=True):
-    """Measure a range of revisions, and find where they changed."""
+class HistoryRequest(Struct, frozen=True, kw_only=True):
+    """Find changes and drift in a series of measurements.
 
-    revisions: Annotated[str, PositionalField("Revisions to measure.", "FIRST..LAST")]
-    every: Annotated[str, FlagField("Only each Nth revision, or the last of each day.", metavar="N|day")] = "1"
-    order: Annotated[str, FlagField("Order of measuring: interleaved, newest, or refining.", metavar="ORDER")] = (
-        "interleaved"
-    )
-    repetitions: Annotated[int, FlagField("Runs of each configuration at each revision.", least=1)] = REPETITIONS
-    benchmark: BenchmarkName = None
-    metric: MetricName = None
-    alpha: Annotated[float, level("of a false change in a series")] = 0.05
-    baseline: Annotated[str | None, FlagField("Position from which the trend is reported.", metavar="POSITION")] = None
-    budget: Annotated[str | None, budget("30m", "no limit")] = None
-    seed: Seed = 1
+    Reads a series from a table, or measures a range of revisions now.
+    """
+
+    series: Annotated[
+        Path | None,
+        PositionalField(
+            "CSV or Parquet with the columns position or revision, and value; optionally run, machine, series, "
+            "benchmark. Leave it out to measure --revisions.",
+            "[SERIES]",
+        ),
+    ] = None
+    metric: Annotated[str | None, FlagField("Column with the values [default: value].", metavar="COLUMN")] = None
+    unit: TableUnit = None
+    better: TableBetter = None
+    where: TableRows = ()
+    alpha: Annotated[float, share("Probability of a false change in a series, such as 5%.")] = 0.05
+    baseline: Annotated[
+        str | None,
+        FlagField("Position from which the trend is reported [default: the first].", metavar="POSITION"),
+    ] = None
     statistic: StatisticName = "auto"
+    revisions: Annotated[str | None, FlagField("Revisions to measure now.", metavar="FIRST..LAST")] = None
+    every: Annotated[str, FlagField("Measure only each Nth revision, or the last of each day.", metavar="N|day")] = "1"
+    order: Annotated[
+        str, FlagField("Order of measuring: interleaved, newest first, or refining around changes.", metavar="ORDER")
+    ] = "interleaved"
+    repetitions: Annotated[
+        int, FlagField("Runs of each configuration at each revision.", metavar="N", name="--runs", least=1)
+    ] = REPETITIONS
+    benchmark: BenchmarkName = None
+    budget: Annotated[str | None, budget("30m", "")] = NO_LIMIT
     template: Templates = ()
+    seed: Seed = 1
+
+    def __post_init__(self) -> None:
+        if not self.alpha:
+            raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
 
 
-class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):
-    """The past, measured now; its command reads files too, and is one of its own."""
+class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
+    """The past, measured now, or a series that a file has."""
 
-    name, kind, section, request = "history", "replay", "Follow", ReplayRequest
+    name, kind, section, request = "history", "replay", "Follow", HistoryRequest
     unrecorded = ("level",)
 
-    def prepare(self, place: Workplace, request: ReplayRequest, *, fresh: bool) -> Campaign[Replay, Replayed]:
+    def refuse(self, path: Path, request: HistoryRequest, given: GivenFlags) -> None:
+        """See that nothing of revisions is given with a file, or the other way round."""
+        del path
+        if request.series is not None:
+            if flag := given.first(*_OF_REVISIONS):
+                raise InputError(
+                    f"{flag} is for revisions that are measured now, and a file is taken as it is",
+                    fix="leave it out, or leave the file out",
+                )
+        elif given.first("unit", "better", "where"):
+            raise InputError("--unit, --better and --where are for tables", fix="hati.toml says what is measured")
+        elif request.revisions is None:
+            raise InputError(
+                "there is neither a table nor a range of revisions",
+                fix="name a table, or write --revisions FIRST..LAST",
+            )
+
+    def root(self, path: Path, request: HistoryRequest) -> Path | None:
+        """The project; None of a file."""
+        return path if request.series is None else None
+
+    def inputs(self, path: Path, request: HistoryRequest) -> tuple[Path, ...]:
+        """The file."""
+        del path
+        return () if request.series is None else (request.series,)
+
+    def read(
+        self, path: Path, store: str | None, request: HistoryRequest, announce: Announce, steps: Steps
+    ) -> StudyReport | None:
+        """The changes in the series of a file."""
+        del path, store, announce, steps
+        if request.series is None:
+            return None
+        from hati.report import histories_document, histories_json
+        from hati.studies.comparison import parse_statistic
+        from hati.studies.regression import histories
+        from hati.subject.table import RowCondition, read_series, read_sheet, selected
+
+        sheet = selected(read_sheet(request.series), [RowCondition.parse(text) for text in request.where])
+        statistic = parse_statistic(request.statistic)
+        series = read_series(sheet, request.metric, unit=request.unit, better=request.better, statistic=statistic)
+        found = histories(series, request.alpha, request.baseline)
+        return StudyReport(histories_document(series, found), lambda: histories_json(found), conclusion=found)
+
+    def prepare(self, place: Workplace, request: HistoryRequest, *, fresh: bool) -> Prepared[Replay, Replayed]:
         """The campaign of all revisions."""
         from hati.wiring.replaying import prepare_replay
 
@@ -73,7 +156,7 @@ class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):
         from hati.studies.comparison import parse_statistic
         from hati.studies.replay import Replay, ReplayOrder
 
-        parameters, cells, asked = stored.parameters, stored.cells(), stored.asked(ReplayRequest)
+        parameters, cells, asked = stored.parameters, stored.cells(), stored.asked(HistoryRequest)
         return Replay(
             stored.id,
             stored.revisions(),
@@ -85,12 +168,12 @@ class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):
             stored.coverage(cells),
         )
 
-    def report(self, place: Workplace, study: Replay, found: Replayed, request: ReplayRequest | None) -> StudyReport:
+    def report(self, place: Workplace, study: Replay, found: Replayed, request: HistoryRequest | None) -> StudyReport:
         """The changes, at the level that was asked for."""
         del place, study
-        return _reported(found, request or ReplayRequest(revisions=""))
+        return _reported(found, request or HistoryRequest())
 
-    def concluded(self, prepared: Campaign[Replay, Replayed], request: ReplayRequest, found: Replayed) -> StudyReport:
+    def concluded(self, prepared: Prepared[Replay, Replayed], request: HistoryRequest, found: Replayed) -> StudyReport:
         """The changes, and what the store knows of findings.
 
         Raises:
@@ -108,7 +191,7 @@ class ReplayType(StudyType[ReplayRequest, "Replay", "Replayed"]):
         return f"{study.revisions[0]} to {study.revisions[-1]}"
 
 
-def _reported(found: Replayed, asked: ReplayRequest, further: tuple[Aside, ...] = ()) -> StudyReport:
+def _reported(found: Replayed, asked: HistoryRequest, further: tuple[Aside, ...] = ()) -> StudyReport:
     from hati.report import replay_document, replay_json
     from hati.studies.regression import histories
 

@@ -15,14 +15,15 @@ from hati.core import (
     TableFields,
     Templates,
     parse_share,
+    share,
     write_share,
 )
-from hati.wiring.study_types import StudyReport, StudyType
+from hati.wiring.study_types import PROJECT_OR_TABLE, StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.core import FloatArray, Metric
     from hati.studies.suite import SuiteConclusion, SuiteStudy
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
 
@@ -68,15 +69,7 @@ class SuiteRequest(TableFields, frozen=True, kw_only=True):
             metavar="TABLE|random",
         ),
     ] = None
-    margin: Annotated[
-        float,
-        FlagField(
-            "Largest difference between means that counts as the same, such as 5%.",
-            metavar="FRACTION",
-            parse=parse_share,
-            write=write_share,
-        ),
-    ] = 0.05
+    margin: Annotated[float, share("Largest difference between means that counts as the same, such as 5%.")] = 0.05
     quantiles: Annotated[
         tuple[float, ...],
         FlagField(
@@ -102,6 +95,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
     """The suite that stands for a space."""
 
     name, kind, request = "suite", "suite", SuiteRequest
+    place_help = PROJECT_OR_TABLE
     unrecorded = ("margin", "levels of quantiles", "data to compare with")
     metrics_apart = True
 
@@ -109,15 +103,11 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
         """The project or table; of one to compare with, conditions on rows are for that one."""
         from hati.core import replace
         from hati.subject.table import is_table
-        from hati.wiring.table import open_subject
-        from hati.wiring.templates import narrowed_workplace
 
         of_other = request.space is None and not is_table(path) and request.against not in {None, RANDOM}
-        asked = replace(request, where=()) if of_other else request
-        place = open_subject(path, store, asked, request.metric, request.budget, announce)
-        return narrowed_workplace(place, request.template, announce)
+        return super().open(path, store, replace(request, where=()) if of_other else request, announce)
 
-    def prepare(self, place: Workplace, request: SuiteRequest, *, fresh: bool) -> Campaign[SuiteStudy, SuiteConclusion]:
+    def prepare(self, place: Workplace, request: SuiteRequest, *, fresh: bool) -> Prepared[SuiteStudy, SuiteConclusion]:
         """The campaign of its configurations."""
         from hati.wiring.suite import prepare_suite
 

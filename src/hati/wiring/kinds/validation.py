@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hati.core import FlagField, Relevant, ScreenedMetric, Seed, TableFields, Templates, budget
-from hati.wiring.study_types import StudyReport, StudyType
+from hati.wiring.study_types import PROJECT_OR_TABLE, StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.studies.validation import ValidationConclusion
-    from hati.wiring.campaigns import Campaign
+    from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.validating import AnyValidation
-    from hati.wiring.workplace import Announce, Workplace
+    from hati.wiring.workplace import Workplace
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -50,18 +49,11 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
     """The validation of a screening."""
 
     name, kind, request = "validate", "validation", ValidationRequest
-
-    def open(self, path: Path, store: str | None, request: ValidationRequest, announce: Announce) -> Workplace:
-        """The project or table that was screened."""
-        from hati.wiring.table import open_subject
-        from hati.wiring.templates import narrowed_workplace
-
-        place = open_subject(path, store, request, request.metric, request.budget, announce)
-        return narrowed_workplace(place, request.template, announce)
+    place_help = PROJECT_OR_TABLE
 
     def prepare(
         self, place: Workplace, request: ValidationRequest, *, fresh: bool
-    ) -> Campaign[AnyValidation, ValidationConclusion]:
+    ) -> Prepared[AnyValidation, ValidationConclusion]:
         """The campaign of further runs."""
         from hati.wiring.validating import prepare_validation
 
@@ -84,7 +76,7 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
 
     def concluded(
         self,
-        prepared: Campaign[AnyValidation, ValidationConclusion],
+        prepared: Prepared[AnyValidation, ValidationConclusion],
         request: ValidationRequest,
         found: ValidationConclusion,
     ) -> StudyReport:

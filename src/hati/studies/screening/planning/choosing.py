@@ -144,6 +144,8 @@ def screening(
 
 _ISOLATED = "isolated"
 _METRIC = "metric"
+_ASKED = "asked"
+"""Kept with a choice by callers."""
 
 
 def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str) -> str:
@@ -164,7 +166,7 @@ def read_choice(text: str) -> AnyChoice:
     Raises:
         InputError: for anything else.
     """
-    fields = {key: value for key, value in _fields(text).items() if key not in {_ISOLATED, _METRIC}}
+    fields = {key: value for key, value in _fields(text).items() if key not in {_ISOLATED, _METRIC, _ASKED}}
     own = canonical_json(fields)
     return ModelChoice.from_json(own) if "rows" in fields else Choice.from_json(own)
 

@@ -1,0 +1,54 @@
+"""Designs that are asked for: read from files, or written as generators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hati.core import InputError
+from hati.design import Design, letters, parse_generators, read_csv, read_json
+from hati.design.two_level.matrix import symbols
+
+_MOST_LETTERS = 52
+
+
+def read_design(file: Path) -> Design:
+    """Read a design from CSV or JSON.
+
+    Raises:
+        InputError: where it cannot be read, with its line and column.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{file} cannot be read: {reason}") from error
+    return read_json(text, str(file)) if file.suffix == ".json" else read_csv(text, str(file))
+
+
+def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
+    """The rows of a file of a design, columns in the order of the options, or the generators that a text names.
+
+    A file's factors are the options by their names; where none of them is an option, by their order.
+
+    Raises:
+        InputError: for a file that is not a design, or whose factors are not the options.
+    """
+    if text is None:
+        return (), ()
+    if "=" in text and not Path(text).exists():
+        own = symbols(options)  # as `hati design` names them: their names where these are single characters
+        letter = dict(zip(own, letters(len(own)), strict=True)) if len(own) <= _MOST_LETTERS else {}
+        known = set(own) >= {sign for sign in text if sign.isalpha()}
+        return (), parse_generators("".join(letter.get(sign, sign) for sign in text) if known else text)
+    design = read_design(Path(text))
+    if set(design.factors) == set(options):
+        places = [design.factors.index(name) for name in options]
+    elif len(design.factors) == len(options) and not set(design.factors) & set(options):
+        places = list(range(len(options)))
+    else:
+        raise InputError(
+            f"the factors of {text} are not the {len(options)} options of the space",
+            fix=f"name its columns: {', '.join(options)}",
+        )
+    return tuple(tuple(row) for row in design.matrix[:, places].tolist()), ()
