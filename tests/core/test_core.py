@@ -157,6 +157,17 @@ class TestBudget:
         with pytest.raises(InputError, match=r"96|at least 1"):
             Budget.parse(text)
 
+    @pytest.mark.parametrize(
+        ("text", "runs"), [("24 rounds", 192), (" 1 round", 8), ("2 pairs per commit", 4), ("96", 96)]
+    )
+    def test_is_in_units_whose_runs_are_known(self, text: str, runs: int) -> None:
+        assert Budget.parse(text, {"rounds": 8, "pairs per commit": 2}) == Budget(runs=runs)
+
+    @pytest.mark.parametrize("text", ["0 rounds", "-1 rounds", "rounds", "2 pairs", "1.5 rounds"])
+    def test_refuses_other_units(self, text: str) -> None:
+        with pytest.raises(InputError, match=r"is not a valid budget; give .* or a number of rounds"):
+            Budget.parse(text, {"rounds": 8})
+
     @given(st.text())
     def test_any_text_is_a_budget_or_an_input_error(self, text: str) -> None:
         with contextlib.suppress(InputError):

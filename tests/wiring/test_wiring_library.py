@@ -64,6 +64,41 @@ def test_a_screening_finds_the_option(project: Path) -> None:
     assert opened.report(key).values["effects"] == found.values["effects"]
 
 
+def test_a_screening_has_all_flags_of_its_command(project: Path) -> None:
+    found = hati.screen(project, runs=4, budget="8", alpha="10%", detect=None)
+    assert (found.conclusion.alpha, found.conclusion.done) == (0.1, 8)
+    with pytest.raises(InputError, match="--keep is a rule for what is recommended"):
+        hati.open(project).screen(keep=["size <= 2 * default"])
+    recommended = hati.open(project).screen(budget="40", recommend=True)
+    assert recommended.values["recommendation"]["metric"] == "size"
+
+
+def test_formulas_are_decided_by_samples_or_by_measuring(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [1.0 + n % 3 / 100 for n in range(8)]
+    faster, slower = samples(project, "a.csv", *times), samples(project, "b.csv", *(2 * each for each in times))
+    told: list[str] = []
+    decided = hati.assert_("a <= b", samples=[f"a={faster},b={slower},c={slower}"], announce=told.append)
+    assert [each.verdict for each in decided.conclusion.answers] == ["HOLDS"]
+    assert (decided.status, told) == (0, ["no formula is about c of --samples"])
+    assert "HOLDS" in decided._repr_html_()
+    with pytest.raises(InputError, match="--budget is not for --samples"):
+        hati.assert_("a <= b", samples=[f"a={faster},b={slower}"], budget="4")
+    measured = hati.open(project).assert_("size of main < 1000", budget="30")
+    assert (measured.status, measured.values["formulas"][0]["verdict"]) == (0, "HOLDS")
+    (project / "f.spl").write_text("size of main > 1000\n")
+    assert hati.assert_(paths=[project / "f.spl"]).status == 1
+    monkeypatch.chdir(project)
+    assert hati.assert_(paths=["f.spl"]).status == 1
+
+
+def test_samples_and_projects_are_audited_and_checked(project: Path) -> None:
+    file = samples(project, "a.csv", *(1.0 + n % 7 / 100 for n in range(16)))
+    for found in (hati.audit(file, splits=4), hati.audit(project, splits=4, budget="16")):
+        assert (found.conclusion.splits, found.status) == (4, 0)
+    with pytest.raises(InputError, match="repository"):
+        hati.check(project)
+
+
 def test_files_are_compared_and_a_series_is_read(tmp_path: Path) -> None:
     before, after = samples(tmp_path, "a.csv", 1.0, 1.1, 1.05), samples(tmp_path, "b.csv", 2.0, 2.1, 2.05)
     for one in (hati.compare(before, after), hati.compare([before], [after], margin=0.05)):

@@ -127,6 +127,7 @@ class Budget(Struct, frozen=True):
         """
         text = text.strip()
         number, _, unit = text.partition(" ")
+        unit = unit if unit in runs_of else f"{unit}s"  # 1 round
         if unit in runs_of and re.fullmatch(r"[1-9][0-9]{0,8}", number):
             return cls(runs=int(number) * runs_of[unit])
         if re.fullmatch(r"[0-9]{1,9}", text):
@@ -136,8 +137,9 @@ class Budget(Struct, frozen=True):
         try:
             return cls(seconds=parse_duration(text))
         except InputError as error:
+            others = "".join(f", or a number of {unit}" for unit in runs_of)
             raise InputError(
-                f"{text!r} is not a valid budget", fix="give a number of runs such as 96 or a time such as 2m"
+                f"{text!r} is not a valid budget", fix=f"give a number of runs such as 96 or a time such as 2m{others}"
             ) from error
 
     def left(self, evidence: Evidence, out: int = 0) -> Budget:

@@ -15,6 +15,7 @@ from .load_formulas import TooManyError as TooManyError
 from .load_formulas import book_of as book_of
 from .load_formulas import formulas_in as formulas_in
 from .load_formulas import formulas_of as formulas_of
+from .load_formulas import project_around as project_around
 from .load_formulas import relations_of as relations_of
 from .load_formulas import split_samples as split_samples
 from .load_formulas import together as together
@@ -22,7 +23,6 @@ from .load_formulas import unused_names as unused_names
 from .measure_formulas import AssertionCampaign as AssertionCampaign
 from .measure_formulas import ShortBudgetError as ShortBudgetError
 from .measure_formulas import prepare_assertion as prepare_assertion
-from .measure_formulas import project_around as project_around
 from .measure_formulas import unresolved_names as unresolved_names
 from .measuring import prepare_configurations as prepare_configurations
 from .porting import sampled_portability as sampled_portability

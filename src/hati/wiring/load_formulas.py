@@ -19,10 +19,10 @@ from hati.python import has_statements
 from hati.studies.assertion import Requirement, SampleCollector, methods_of
 from hati.subject.samples import read_samples
 from hati.wiring.formulas import PYTHON, Misstated, requirements_of
-from hati.wiring.measure_formulas import project_around
 
 SUFFIX = ".spl"
 _ON_THE_LINE = "formula"
+_MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
 
 Stated = TypeVar("Stated", bound=Requirement | Misstated)
 
@@ -61,6 +61,16 @@ def split_samples(text: str) -> list[str]:
     depths = accumulate((char in "([{") - (char in ")]}") for char in text)
     marked = "".join("\0" if char == "," and not depth else char for char, depth in zip(text, depths, strict=True))
     return [part for part in marked.split("\0") if part.strip()]
+
+
+def project_around(path: Path) -> Path:
+    """The nearest folder upward with a project file; else with a Python project or a repository; else its own."""
+    start = path.resolve() if path.is_dir() else path.resolve().parent
+    for marks in _MARKS:
+        for folder in (start, *start.parents):
+            if any((folder / mark).exists() for mark in marks):
+                return folder
+    return start
 
 
 def formulas_of(text: str) -> tuple[Requirement, ...]:

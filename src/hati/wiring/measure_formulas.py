@@ -43,7 +43,6 @@ from hati.wiring.workplace import Announce, Workplace, mute
 
 _MOST_LISTED = 5
 _RELEASE = "=="
-_MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
 
 
 class ShortBudgetError(InputError):
@@ -98,16 +97,6 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
         expected = None if None in costs else Expected(whole, "by earlier runs of each method")
         reason = _reason(len(methods), len(study.requirements))
         return PlannedCampaign(reason, plan, expected, place.project.space.names, methods=tuple(methods))
-
-
-def project_around(path: Path) -> Path:
-    """The nearest folder upward with a project file; else with a Python project or a repository; else its own."""
-    start = path.resolve() if path.is_dir() else path.resolve().parent
-    for marks in _MARKS:
-        for folder in (start, *start.parents):
-            if any((folder / mark).exists() for mark in marks):
-                return folder
-    return start
 
 
 def prepare_assertion(

@@ -161,12 +161,12 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
 
     def root(self, path: Path, request: AssertionRequest) -> Path | None:
         """The project that the request names, or the one around its files; None of samples."""
-        from hati.wiring.measure_formulas import project_around
-
         if request.samples:
             return None
         if request.project is not None:
             return request.project
+        from hati.wiring.load_formulas import project_around
+
         found = list(dict.fromkeys(project_around(each) for each in request.paths or (path,)))
         if len(found) > 1:
             raise InputError(f"the formulas are of {len(found)} projects: {found[0]}, {found[1]}", fix="say --project")

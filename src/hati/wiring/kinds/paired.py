@@ -170,7 +170,6 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
 
     def root(self, path: Path, request: CompareRequest) -> Path | None:
         """The project where benchmarks are meant: nothing is called so, or only folders, and benchmarks are."""
-        from hati.project import read_project
         from hati.wiring.comparing_files import is_pattern
 
         (before, *_), (after, *_) = request.sides
@@ -180,6 +179,8 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
             return None
         if not any(map(Path.exists, paths)) and not is_pattern(before) and not is_pattern(after):
             return path
+        from hati.project import read_project
+
         return path if {before, after} <= {benchmark.name for benchmark in read_project(path).benchmarks} else None
 
     def inputs(self, path: Path, request: CompareRequest) -> tuple[Path, ...]:
