@@ -16,7 +16,8 @@ import pyarrow.parquet
 import pytest
 from golden_json import held
 
-from hati.cli import INTERRUPTED, main, program
+from hati.cli import INTERRUPTED, main, program, study_commands
+from hati.wiring.study_types import own_type
 
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).resolve().parents[2]
@@ -317,11 +318,30 @@ def test_an_interrupted_run_says_how_to_go_on(number: signal.Signals, project: P
     assert list((project / ".hati" / "work").glob("[0-9a-f]*")) == []
 
 
-@pytest.mark.parametrize("verb", ["check", "bisect", "compare-effects", "history"])
-def test_verbs_of_revisions_say_how_to_go_on(verb: str, monkeypatch: pytest.MonkeyPatch, capfd: Capture) -> None:
-    monkeypatch.setattr(program, "app", lambda *_, **__: INTERRUPTED)
-    assert program.run([verb, "HEAD~1", "HEAD"]) == INTERRUPTED
-    assert "goes on from there" in capfd.readouterr().err
+@pytest.mark.parametrize("verb", ["run", "screen", "audit"])
+def test_verbs_that_measure_say_how_to_go_on(
+    verb: str, project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study_commands, "make_watched", interrupted)
+    assert program.run([verb, str(project)]) == INTERRUPTED
+    assert "interrupted: what was recorded is kept; the same command goes on from there" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("audit", "a.csv"), ("compare", "a.csv", "a.csv"), ("history", "a.csv")])
+def test_verbs_of_files_have_nothing_to_go_on_with(
+    words: tuple[str, ...], project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (project / "a.csv").write_text("position,value\n1,1\n")
+    for kind in ("audit", "paired", "replay"):
+        monkeypatch.setattr(type(own_type(kind)), "read", interrupted)
+    assert program.run(words) == INTERRUPTED
+    assert capfd.readouterr().err.endswith("interrupted\n")
 
 
 def test_an_interruption_while_it_loads_is_no_traceback(project: Path) -> None:

@@ -83,8 +83,9 @@ _GOES_ON = ": what was recorded is kept; the same command goes on from there"
 
 def _run(arguments: list[str]) -> int:
     answer_shells()
+    begun: set[str] = set()
     try:
-        result = app(arguments, prog_name="hati", standalone_mode=False)
+        result = app(arguments, prog_name="hati", standalone_mode=False, obj=begun)
     except typer.TyperException as error:
         message = _one_line(error.format_message())
         if message:
@@ -96,7 +97,7 @@ def _run(arguments: list[str]) -> int:
         discard_output()  # nobody reads on: `hati runs | head`
         return 0
     if result == INTERRUPTED:
-        say("interrupted" + _GOES_ON if _records(arguments) else "interrupted")
+        say("interrupted" + _GOES_ON if begun else "interrupted")
     return result if isinstance(result, int) else 0
 
 
@@ -104,18 +105,6 @@ def _asked(arguments: list[str]) -> list[str]:
     """The command line; alone, the program and its groups of verbs print their help."""
     alone = not arguments or (len(arguments) == 1 and arguments[0] in _HELPING)
     return [*arguments, "--help"] if alone else arguments
-
-
-def _records(arguments: list[str]) -> bool:
-    """Whether a command keeps its runs; one that reads files has none."""
-    verb = arguments[0]
-    if verb in {"compare", "history", "audit"}:
-        of_files = any(word.startswith(("--before", "--after")) for word in arguments)
-        return not of_files and not any(Path(word).is_file() and not word.endswith(".toml") for word in arguments)
-    return verb in _MEASURING or (verb == "assert" and not any(word.startswith("--samples") for word in arguments))
-
-
-_MEASURING = {"run", "screen", "suite", "validate", "check", "bisect", "compare-effects"}
 
 
 def _verb(arguments: list[str]) -> str:

@@ -94,6 +94,7 @@ def _run(
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
             return ExitStatus.OK
+        context.ensure_object(set).add(kind.name)  # what is interrupted from here on goes on
         answer = kind.concluded(prepared, request, make_watched(kind, prepared, request))
         pages = place.project.root / ".hati" / "reports"
     return _finished(answer, [(chosen, output), *reports], pages)
