@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -21,7 +20,7 @@ from hati.core.wording import suggestion
 from hati.render import document_html, document_text, to_plain
 from hati.report import Document, table_rows
 from hati.wiring.reporting import report_of
-from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, convert_request, known_types
+from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, convert_request, known_types, unseen
 from hati.wiring.workplace import Announce, Workplace, mute, workplace
 
 _HEIGHT = 600
@@ -132,7 +131,7 @@ class OpenedProject(Struct, frozen=True):
         kind, request = _asked(verb, asked)
         kind.refuse(self.path, request, GivenFlags({name: f"--{name.replace('_', '-')}" for name in asked}))
         root = kind.root(self.path, request)
-        report = kind.read(self.path, self.store, request, self.announce, _unseen)
+        report = kind.read(self.path, self.store, request, self.announce, unseen)
         if report is None:
             return self._measured(kind, root or self.path, request, fresh=fresh)
         return self._result(report, None)
@@ -215,11 +214,6 @@ def screen(path: str | Path = ".", announce: Announce = mute, **asked: Any) -> C
 def check(path: str | Path = ".", announce: Announce = mute, **asked: Any) -> CommandResult:
     """As ``hati check``: test a revision of a project for regressions."""
     return open_project(path, announce=announce).check(**asked)
-
-
-def _unseen(_: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """Show no steps."""
-    return nullcontext(lambda _done, _steps: None)
 
 
 def _words(side: Files) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -88,6 +88,11 @@ class GivenFlags(Struct, frozen=True):
 
 Steps = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 """Shows how many steps of a computation are done, under a title."""
+
+
+def unseen(_: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show no steps."""
+    return nullcontext(lambda _done, _steps: None)
 
 
 class StudyType(ABC, Generic[R, S, C]):

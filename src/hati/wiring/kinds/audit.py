@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +20,7 @@ from hati.core import (
     replace,
 )
 from hati.wiring.kinds.measurement import MeasurementRequest, MeasurementType
-from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
+from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType, unseen
 
 if TYPE_CHECKING:
     from hati.campaign import Observer
@@ -137,7 +136,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
             place.store.samples(Selection(found.study)),
             known_statistics(place, study.benchmark, found.study),
         )
-        answer = _audited(samples, request or AuditRequest(), place.project.root, known, lambda _: nullcontext(_ignore))
+        answer = _audited(samples, request or AuditRequest(), place.project.root, known, unseen)
         if not found.failed:
             return answer
         failed = f"{found.failed} of {found.done + found.failed} runs failed: {found.failures[-1]}"
@@ -146,10 +145,6 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
     def title(self, study: Measurement) -> str:
         """Its benchmark."""
         return study.benchmark.name
-
-
-def _ignore(_done: int, _steps: int) -> None:
-    """Show nothing: of one benchmark it is done soon."""
 
 
 def _samples(path: Path, benchmark: str | None, announce: Announce) -> tuple[Sample, ...]:
