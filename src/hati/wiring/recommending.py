@@ -112,7 +112,7 @@ def prepare_recommended(
     split = split_budget(request.limit)
     screening = replace(request, budget=split.screening)
     if not (fresh or request.recalibrate or request.detect or request.of_fraction):
-        known = known_screening(place, screening)
+        known = _known_screening(place, screening)
         if known is not None:
             place.announce(known.source)
             return prepare_recommendation(place, known, request)
@@ -131,10 +131,10 @@ def prepare_continued(
     Raises:
         MeasurementError: where the screening has no design yet.
     """
-    return prepare_recommendation(prepared.place, made_screening(prepared, found), request)
+    return prepare_recommendation(prepared.place, _made_screening(prepared, found), request)
 
 
-def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
+def _known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
     """The most informative screening, unless the request's budget buys a larger one or has begun one; None without.
 
     Raises:
@@ -158,7 +158,7 @@ def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreeni
     return KnownScreening(study, conclusion, f"important options from {entry.source}", spent)
 
 
-def made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion) -> KnownScreening:
+def _made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion) -> KnownScreening:
     """The screening that was made for this.
 
     Raises:
