@@ -1,4 +1,4 @@
-"""What a project file says of recalibrations, and where it is wrong."""
+"""What a project file says of checks and recalibrations, and where it is wrong."""
 
 from __future__ import annotations
 
@@ -54,3 +54,13 @@ def test_what_is_wrong_is_shown_where_it_is(text: str, place: str, message: str)
 def test_it_is_a_table() -> None:
     with pytest.raises(InputError, match="expected a table"):
         parse_project("[check]\nrecalibrate = 3\n", Path("hati.toml"))
+
+
+@pytest.mark.parametrize(("written", "read"), [("96", "96"), ('"10m"', "10m"), ('"24 rounds"', "24 rounds")])
+def test_the_budget_of_checks_is_in_runs_time_or_rounds(written: str, read: str) -> None:
+    assert parse_project(f"[check]\nbudget = {written}\n", Path("hati.toml")).check.budget == read
+
+
+def test_another_budget_of_checks_is_shown_with_its_place() -> None:
+    with pytest.raises(InputError, match=r"hati.toml:2:10: '24 cells' is not a valid budget; .* or a number of rounds"):
+        parse_project('[check]\nbudget = "24 cells"\n', Path("hati.toml"))
