@@ -195,5 +195,5 @@ def test_a_dry_run_shows_the_first_round(hati_here: Hati, server: Path) -> None:
     hati_here("screen", ".", "--metric", "tps", "--budget", "64")
     before = len(stages(hati_here))
     done = hati_here(*RECOMMEND, "--dry-run")
-    assert {task["stage"] for task in done.json} <= {"follow-up", "confirmation"}
+    assert {task["stage"] for task in done.json["tasks"]} <= {"follow-up", "confirmation"}
     assert len(stages(hati_here)) == before

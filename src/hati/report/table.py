@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -89,7 +90,12 @@ class TableJson(Struct, frozen=True, tag_field="format", tag="hati-table-1"):
 
 
 def table_rows(table: Table) -> list[dict[str, Setting | None]]:
-    """The values of each row by the columns' names, with the columns' units."""
-    units: dict[str, Setting | None] = {f"{column.name} unit": column.unit for column in table.columns if column.unit}
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, map(cell_value, row), strict=True)) | units for row in table.rows]
+    """The values of each row by the columns' names, each with its column's unit beside it."""
+    return [dict(_named_cells(table.columns, row)) for row in table.rows]
+
+
+def _named_cells(columns: Sequence[Column], row: Sequence[Cell]) -> Iterator[tuple[str, Setting | None]]:
+    for column, cell in zip(columns, row, strict=True):
+        yield column.name, cell_value(cell)
+        if column.unit:
+            yield f"{column.name} unit", column.unit
