@@ -58,7 +58,7 @@ def test_a_campaign_is_resumed_after_an_upgrade_of_the_kernel(
     first = hati_here(*SCREEN)
     assert first.status == 0, first.err
     before = first.json
-    assert "machines" not in before
+    assert "measured_on" not in before
     forget_half(fake_project)
     if record == "lost":  # a Hati that knew no identities measured
         shutil.rmtree(tmp_path / "state")

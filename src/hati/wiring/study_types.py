@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
 from msgspec import Struct, convert
 
@@ -196,11 +196,16 @@ class StudyType(ABC, Generic[R, S, C]):
     def report(self, place: Workplace, study: S, found: C, request: R | None) -> StudyReport:
         """What is written of a conclusion; ``request`` is None where a record does not have what was asked."""
 
-    def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
+    def measured_report(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
         """The same of one that was measured now."""
+        return self.report(prepared.place, prepared.study, found, request)
+
+    @final
+    def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
+        """The report of a study that was measured now, with its machines where there are several."""
         from hati.wiring.machines import with_machines
 
-        made = self.report(prepared.place, prepared.study, found, request)
+        made = self.measured_report(prepared, request, found)
         return with_machines(prepared.place, made, prepared.study.id.key)
 
     def reported(self, stored: StoredStudy) -> StudyReport:

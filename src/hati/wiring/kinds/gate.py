@@ -119,7 +119,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         ruling = Ruling(found, stored_reports(place.store, found, revisions), failing)
         return StudyReport(gate_document(ruling, None, check_name(revisions.within)), lambda: publish(ruling, GateJson))
 
-    def concluded(
+    def measured_report(
         self, prepared: Prepared[Gate, GateConclusion], request: GateRequest, found: GateConclusion
     ) -> StudyReport:
         """The verdicts; findings are kept, and when people have the report, marked as reported."""

@@ -73,7 +73,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
 
         return StudyReport(measurement_document(found), lambda: publish(found, MeasurementJson))
 
-    def concluded(
+    def measured_report(
         self,
         prepared: Prepared[Measurement, MeasurementConclusion],
         request: MeasurementRequest,
@@ -83,7 +83,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         from hati.core import replace
         from hati.wiring.warming import warm_up_hints
 
-        known = super().concluded(prepared, request, found)
+        known = super().measured_report(prepared, request, found)
         return replace(known, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))
 
     def title(self, study: Measurement) -> str:

@@ -74,7 +74,7 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
 
         return StudyReport(validation_document(found), lambda: publish(found, ValidationJson))
 
-    def concluded(
+    def measured_report(
         self,
         prepared: Prepared[AnyValidation, ValidationConclusion],
         request: ValidationRequest,
@@ -89,7 +89,7 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
             from hati.studies.failures import nothing_measured
 
             raise nothing_measured(found.failures)
-        return super().concluded(prepared, request, found)
+        return super().measured_report(prepared, request, found)
 
     def title(self, study: AnyValidation) -> str:
         """Its benchmark."""
