@@ -173,7 +173,9 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         del place, study
         return _reported(found, request or HistoryRequest())
 
-    def measured_report(self, prepared: Prepared[Replay, Replayed], request: HistoryRequest, found: Replayed) -> StudyReport:
+    def measured_report(
+        self, prepared: Prepared[Replay, Replayed], request: HistoryRequest, found: Replayed
+    ) -> StudyReport:
         """The changes, and what the store knows of findings.
 
         Raises:
