@@ -32,3 +32,10 @@ def test_a_regular_design_in_a_power_of_two_is_blocked_by_words() -> None:
 def test_blocks_of_one_run_are_refused() -> None:
     with pytest.raises(InputError, match="7 blocks of 12 runs have fewer"):
         blocks_of(plackett_burman(letters(11)), 7, generator(1, "blocks"))
+
+
+def test_blocks_of_many_runs_take_little_memory() -> None:
+    blocks = blocks_of(full_factorial(letters(14)), 3, generator(1, "blocks"))
+    assert sorted(blocks.of_runs.count(block) for block in (1, 2, 3)) == [5461, 5461, 5462]
+    assert blocks.explained is not None
+    assert max(blocks.explained) < 0.005

@@ -56,6 +56,7 @@ def test_reads(text: str, formula: Constraint) -> None:
         ("a in []", 6, "expected a setting, found ']'"),
         ("a in 5", 5, "expected '[', found '5'"),
         ("x == 'WAL", 5, "the ' is never closed"),
+        ("x == 'WAL\n and y == 'on'", 5, "the ' is never closed"),
         ("a && b", 2, "'&&' is not known in formulas"),
         ("x = 1", 2, "'=' is not known in formulas"),
         ("a -> b", 2, "'->' is not known in formulas"),

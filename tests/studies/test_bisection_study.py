@@ -22,9 +22,11 @@ from hati.core import (
     Revision,
     RevisionKind,
     Task,
+    Workload,
 )
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
-from hati.studies.comparison import Question
+from hati.studies.bisection.levels import ProbeSide, RevisionLevels, stage
+from hati.studies.comparison import Question, Statistic
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -136,6 +138,23 @@ def test_a_killed_campaign_measures_nothing_twice() -> None:
         for run in engine.run(plan.at_most(1).tasks):
             assert store.record(run)
     assert [run.task.id for run in store.evidence(study.id).runs] == [run.task.id for run in evidence.runs]
+
+
+def test_a_pair_of_two_machines_does_not_count() -> None:
+    machines = {
+        (0, ProbeSide.BASE): "a",
+        (0, ProbeSide.PROBE): "b",
+        (1, ProbeSide.BASE): "a",
+        (1, ProbeSide.PROBE): "a",
+    }
+    runs = []
+    for (number, side), machine in machines.items():
+        task = Task("k", stage("r01", side), "main", Configuration(), "r01", Workload(), number)
+        value = 2.0 if side is ProbeSide.PROBE else 1.0
+        runs += FakeEngine(lambda _, value=value: {"time": [value]}, machine=machine).run((task,))
+    levels = RevisionLevels(Evidence(tuple(runs)), TIME, Statistic(), 0.01)
+    assert levels.pairs("r01") == 2
+    assert levels.differences("r01") == pytest.approx([math.log(2.0)])
 
 
 def test_what_cannot_be_bisected_is_refused() -> None:

@@ -76,6 +76,12 @@ def test_the_difference_between_machines_is_removed_and_reported(study: AnyScree
     assert not any("not the same on all machines" in text for text in found.warnings)
 
 
+def test_the_difference_between_machines_has_no_share_of_the_variance() -> None:
+    study = asked(32, 32)
+    effects = {effect.options: effect.share for effect in study.conclude(on_two(study, multiplying(EFFECTS))).effects}
+    assert effects["a",] == pytest.approx(0.10**2 / (0.10**2 + 0.06**2), abs=0.05)
+
+
 def test_one_machine_has_no_blocks() -> None:
     study = asked(16, 32)
     assert study.conclude(anywhere(on_two(study, multiplying(EFFECTS)))).machine_blocks is None

@@ -12,6 +12,8 @@ from hati.core import FloatArray, InputError
 _STARTS = 16
 _PASSES = 50
 _GAIN = 1e-9
+_MOST_EXCHANGED = 1_024
+"""Runs above which no exchanges are tried: at random the bias is small, of the order of the root of blocks per run."""
 
 
 def balanced_blocks(
@@ -38,7 +40,9 @@ def balanced_blocks(
             f"{number} blocks of {runs} runs have fewer than two runs each", fix=f"use 2 to {max(2, runs // 2)} blocks"
         )
     centred = (columns - columns.mean(axis=0)) * np.sqrt(np.asarray(weights, dtype=np.float64))
-    found = [_exchanged(centred @ centred.T, rng.permutation(np.arange(runs) % number), number) for _ in range(_STARTS)]
+    found = [rng.permutation(np.arange(runs) % number) for _ in range(_STARTS)]
+    if runs <= _MOST_EXCHANGED:
+        found = [_exchanged(centred @ centred.T, start, number) for start in found]
     # Where effects use up the runs the sums are all the same: the largest bias decides.
     return min(found, key=lambda blocks: float(np.max(explained_by_blocks(columns, blocks) * weights)))
 
@@ -68,8 +72,10 @@ def _exchanged(products: FloatArray, blocks: NDArray[np.intp], number: int) -> N
 
 def explained_by_blocks(columns: FloatArray, blocks: NDArray[np.intp]) -> FloatArray:
     """The part of each column's variance that is between blocks, shape (effects,): 0 where it is orthogonal to them."""
-    indicators = np.eye(int(blocks.max()) + 1)[blocks]
     centred = columns - columns.mean(axis=0)
-    between = np.sum((indicators.T @ centred) ** 2 / indicators.sum(axis=0)[:, None], axis=0)
+    sizes = np.bincount(blocks)
+    sums = np.zeros((len(sizes), columns.shape[1]))
+    np.add.at(sums, blocks, centred)
+    between = np.sum(sums**2 / sizes[:, None], axis=0)
     total = np.sum(centred**2, axis=0)
     return np.asarray(np.divide(between, total, out=np.zeros_like(between), where=total > 0.0))

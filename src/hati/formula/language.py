@@ -166,7 +166,8 @@ def _quote(wrong: Unexpected) -> Explanation | None:
     """A quote that is never closed, perhaps of a revision."""
     offset = wrong.offset + wrong.text.startswith("@", wrong.offset)
     found = wrong.text[offset : offset + 1]
-    if not found or found not in "'\"`" or wrong.text.find(found, offset + 1) >= 0:
+    line_end = wrong.text.find("\n", offset)
+    if not found or found not in "'\"`" or wrong.text.find(found, offset + 1, line_end if line_end >= 0 else None) >= 0:
         return None
     return offset, f"the {found} is never closed", f"close it with {found}"
 

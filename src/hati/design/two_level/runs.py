@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 from typing import Literal
 
@@ -166,6 +166,8 @@ _MOST_COLUMNS = 2**14
 _LISTED_ORDER = 3
 _MOST_FACTORS = 200
 _MOST_PAIRS = 2_000
+_MOST_ENTRIES = 20_000_000
+"""Of the columns of pairs."""
 _PAIR_WEIGHT = 0.01
 """Of a two-factor interaction where a main effect counts 1."""
 
@@ -200,7 +202,8 @@ def blocks_of(design: Design, number: int, rng: np.random.Generator) -> Blocks:
     if hull(design).regular and number & (number - 1) == 0:
         return blocked(design, number)
     mains = design.matrix.astype(np.float64)
-    pairs = [mains[:, i] * mains[:, j] for i, j in combinations(range(mains.shape[1]), 2)][:_MOST_PAIRS]
+    most = min(_MOST_PAIRS, _MOST_ENTRIES // len(mains))
+    pairs = [mains[:, i] * mains[:, j] for i, j in islice(combinations(range(mains.shape[1]), 2), most)]
     columns = np.column_stack([mains, *pairs])
     weights = [1.0] * mains.shape[1] + [_PAIR_WEIGHT] * len(pairs)
     blocks = balanced_blocks(columns, weights, number, rng)

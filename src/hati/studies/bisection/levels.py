@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -35,6 +36,13 @@ def stage(probe: str, side: ProbeSide) -> str:
 def probe_of(task: Task) -> str:
     """The revision whose pair a task is of."""
     return task.stage.partition(" ")[2]
+
+
+class PlacedValue(NamedTuple):
+    """What a run yielded, and on which machine."""
+
+    value: float
+    machine: str
 
 
 class Half(StrEnum):
@@ -69,15 +77,17 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         return Outcome.NOT_BUILT in outcomes or len(outcomes) >= HOPELESS
 
     def differences(self, revision: str) -> FloatArray:
-        """Of the complete pairs, in order."""
-        rounds = self._rounds.get(revision, {})
-        both = [sides for _, sides in sorted(rounds.items()) if len(sides) == len(ProbeSide)]
-        if not both:
-            return np.empty(0)
-        values = PairValues(
-            np.array([sides[ProbeSide.BASE] for sides in both]), np.array([sides[ProbeSide.PROBE] for sides in both])
-        )
-        return values.differences
+        """Of the complete pairs, in order.
+
+        A pair is a block: one whose runs are of two machines, or of two states of one, does not count.
+        """
+        pairs = [sides for _, sides in sorted(self._rounds.get(revision, {}).items()) if len(sides) == len(ProbeSide)]
+        both = [
+            (base.value, probe.value)
+            for base, probe in ((sides[ProbeSide.BASE], sides[ProbeSide.PROBE]) for sides in pairs)
+            if base.machine == probe.machine
+        ]
+        return PairValues(*np.array(both).T).differences if both else np.empty(0)
 
     def interval(self, revision: str | None) -> tuple[float, float]:
         """That of a level; without end where nothing is known, nothing but zero for the good one itself (None)."""
@@ -111,16 +121,16 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         return found
 
     @cached_property
-    def _rounds(self) -> dict[str, dict[int, dict[ProbeSide, float]]]:
+    def _rounds(self) -> dict[str, dict[int, dict[ProbeSide, PlacedValue]]]:
         """By probed revision and number of the pair the values there are; begun ones count, empty or not."""
-        found: dict[str, dict[int, dict[ProbeSide, float]]] = {}
+        found: dict[str, dict[int, dict[ProbeSide, PlacedValue]]] = {}
         for run in self.evidence.runs:
             side, _, probe = run.task.stage.partition(" ")
             sides = found.setdefault(probe, {}).setdefault(run.task.repetition, {})
             observed = run.of(self.metric.name)
             if observed is not None:
                 value = self.statistic.of(observed.steady) * conversion(observed.unit, self.metric.unit)
-                sides[ProbeSide(side)] = value
+                sides[ProbeSide(side)] = PlacedValue(value, run.machine)
         return found
 
 

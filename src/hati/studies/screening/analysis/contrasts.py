@@ -348,7 +348,7 @@ def _analysis(
     else:
         judged_by, deviation, _ = noise_source(fit, values, rows, blocks)
         raw = replace(judgement, deviation=None if judged_by is Noise.NONE else deviation)
-    found = _effects(fit, values, decided, judgement, raw, rows, alpha=alpha, relevant=relevant)
+    found = _effects(fit, values, decided, judgement, raw, rows, blocks, alpha=alpha, relevant=relevant)
     named = named_by_heredity(found, matrix)
     limit = judgement.detectable
     return Analysis(
@@ -370,6 +370,7 @@ def _effects(
     judgement: EffectJudgement,
     raw: EffectJudgement,
     rows: Index,
+    blocks: Index,
     *,
     alpha: float,
     relevant: float,
@@ -384,7 +385,7 @@ def _effects(
     own_margins = _margins(raw, fit)
     limit = decided.difference(relevant)
     shares = differences**2 * (len(values) / 4.0)
-    total = max(_between(decided.values, rows), float(shares.sum()))
+    total = max(_between(decided.values, rows, blocks), float(shares.sum()))
     return [
         Estimated(
             term=fit.terms[i],
@@ -436,11 +437,16 @@ def _relative_interval(
     return None if around is None else (decided.relative(around[0]), decided.relative(around[1]))
 
 
-def _between(values: FloatArray, rows: Index) -> float:
-    """The sum of squares between configurations, each run counted."""
-    _, row = np.unique(rows, return_inverse=True)
-    means = np.bincount(row, weights=values) / np.bincount(row)
-    return float(np.sum((means[row] - values.mean()) ** 2))
+def _between(values: FloatArray, rows: Index, blocks: Index) -> float:
+    """The sum of squares between configurations within blocks, each run counted."""
+    within = values - _group_means(values, blocks)
+    return float(np.sum((_group_means(within, rows) - within.mean()) ** 2))
+
+
+def _group_means(values: FloatArray, groups: Index) -> FloatArray:
+    """Of each value the mean of its group."""
+    _, group = np.unique(groups, return_inverse=True)
+    return np.asarray((np.bincount(group, weights=values) / np.bincount(group))[group])
 
 
 def rank(effects: Sequence[Estimated], names: Sequence[str]) -> tuple[str, ...]:
