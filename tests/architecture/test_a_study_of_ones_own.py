@@ -87,6 +87,7 @@ def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Pat
         (('request = "spread", "spread"', 'request = "spread", "gate"'), "already"),
         (('"Measure", SpreadRequest', '"Masure", SpreadRequest'), "its section 'Masure' is not one of Model, "),
         (('tag_field="format", tag="spread-1"', 'tag="spread-1"'), 'not a msgspec Struct with tag_field="format"'),
+        (("    published = Spread\n", ""), "it names no published type: the Struct of its JSON"),
         (('"Measure", SpreadRequest', '"Measure", dict'), "is not a msgspec Struct"),
         (("    runs: Annotated", "    fresh: Annotated"), "a field 'fresh', which all commands have"),
         (("    seed: Seed = 1", "    seed: int = 1"), "the field 'seed' of its request has neither a FlagField"),
@@ -105,6 +106,29 @@ def test_one_that_is_of_no_use_is_named(
     assert (told.returncode, "Measure" in told.stdout, "spread" in told.stdout) == (0, True, False)
     assert message in told.stderr
     assert hati(wrong, project, "spred").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("lambda: found", 'lambda: {"study": found.study}'), "the study 'spread' publishes a dict, not a Spread"),
+        (
+            ("return Plan.of(task for", "return Plan(self.tasks) if self.tasks else Plan.of(task for"),
+            "a plan has batches of tasks; write Plan.of(tasks)",
+        ),
+    ],
+)
+def test_a_mistake_of_one_is_an_error_that_says_how_to_correct_it(
+    package: Path, project: Path, tmp_path_factory: pytest.TempPathFactory, change: tuple[str, str], message: str
+) -> None:
+    wrong = tmp_path_factory.mktemp("wrong")
+    source = (package / "spread.py").read_text()
+    assert change[0] in source
+    (wrong / "spread.py").write_text(source.replace(*change))
+    write_entry_points(wrong, "hati.studies", "spread = spread:SpreadType\n")
+    told = hati(wrong, project, "spread", "--format", "json")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert message in " ".join(told.stderr.split())
 
 
 class TestSpread(StudyTypeConformance):

@@ -143,6 +143,24 @@ def test_what_cannot_be_asked_is_told(project: Path) -> None:
         opened.run(budget="2")
 
 
+def test_what_a_command_refuses_is_refused_before_anything_is_measured(project: Path) -> None:
+    opened = hati.open(project)
+    with pytest.raises(InputError, match="--tests is for"):
+        opened.compare("main", "main", set_after="size=2", budget="16", tests=True)
+    assert not (project / ".hati").exists()
+    with pytest.raises(InputError, match="--set is"):
+        hati.history(samples(project, "a.csv", 1, 2, 3), template=["size=1"])
+    files = samples(project, "b.csv", 1, 2, 3), samples(project, "c.csv", 1, 2, 3)
+    with pytest.raises(InputError, match="--fresh"):
+        hati.compare(*files, fresh=True)
+
+
+def test_a_single_value_is_one_of_several(project: Path) -> None:
+    assert hati.open(project).run(template="size=2", budget=2).values["runs"]["done"] == 2
+    with pytest.raises(InputError, match="'5' is not"):
+        hati.open(project).screen(budget=8, alpha=5)
+
+
 def test_a_table_is_a_data_frame_where_there_is_a_library(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = hati.open(project).run(budget="2")
     monkeypatch.setitem(sys.modules, "pandas", None)

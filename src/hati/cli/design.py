@@ -32,7 +32,7 @@ Semifold = Annotated[
 ]
 Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Run each configuration this often.")]
 BlockCount = Annotated[
-    int | None, typer.Option("--blocks", min=2, help="Divide the design into this many blocks of equal size.")
+    int | None, typer.Option("--blocks", min=2, help="Divide the design into this many blocks of nearly equal size.")
 ]
 OrthogonalArray = Annotated[
     bool,

@@ -29,7 +29,7 @@ from hati.cli.progress import make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 
-_REPORTS = "Write the result to another file too, such as markdown=hati.md; repeatable."
+_REPORTS = "Write the result to another file too, such as html=report.html; repeatable."
 
 
 def study_command(kind: AnyStudyType) -> Callable[..., int]:

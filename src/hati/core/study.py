@@ -206,6 +206,8 @@ class Plan:
     ahead: tuple[Batch[Task], ...] = ()
 
     def __post_init__(self) -> None:
+        if not all(isinstance(each, Batch) for each in (*self.batches, *self.ahead)):
+            raise InputError("a plan has batches of tasks", fix="write Plan.of(tasks) for tasks in order")
         object.__setattr__(self, "expected_total", max(self.expected_total, len(self)))
 
     @classmethod

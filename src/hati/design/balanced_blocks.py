@@ -1,4 +1,4 @@
-"""Runs of any design in blocks of equal size, such as machines, that bias its effects as little as possible."""
+"""Runs of any design in blocks of nearly equal size, such as machines, that bias its effects as little as possible."""
 
 from __future__ import annotations
 

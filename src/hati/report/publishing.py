@@ -94,7 +94,7 @@ def _value(value: Any, kind: Any) -> object:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in {Union, UnionType}:
         if value is UNSET or value is None:
-            return value if NoneType in parts else UNSET
+            return None if NoneType in parts and (value is None or UnsetType not in parts) else UNSET
         return _value(value, next(part for part in parts if part not in {NoneType, UnsetType}))
     if origin is dict:
         return {str(key): _value(item, parts[1]) for key, item in dict(value).items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -102,8 +102,7 @@ class OpenedProject(Struct, frozen=True):
 
     def compare(self, before: str, after: str, *, fresh: bool = False, **asked: Any) -> CommandResult:
         """As ``hati compare`` of two benchmarks: measure them in pairs."""
-        kind, request = _asked("compare", {**asked, "names": (before, after)})
-        return self._measured(kind, self.path, request, fresh=fresh)
+        return self.study("compare", fresh=fresh, names=(before, after), **asked)
 
     def history(self, revisions: str, **asked: Any) -> CommandResult:
         """As ``hati history --revisions``: measure revisions, and find where they changed."""
@@ -129,7 +128,8 @@ class OpenedProject(Struct, frozen=True):
             MeasurementError: where too little could be measured.
         """
         kind, request = _asked(verb, asked)
-        kind.refuse(self.path, request, GivenFlags({name: f"--{name.replace('_', '-')}" for name in asked}))
+        given = {**asked, "fresh": True} if fresh else asked
+        kind.refuse(self.path, request, GivenFlags({name: _flag_name(kind.request, name) for name in given}))
         root = kind.root(self.path, request)
         report = kind.read(self.path, self.store, request, self.announce, unseen)
         if report is None:
@@ -227,6 +227,18 @@ def _kind(verb: str) -> AnyStudyType:
     return known[verb]
 
 
+def _flag(request: type[Struct], name: str) -> FlagField | None:
+    """How the command line gives a field its value; None of what is no flag of this request."""
+    marks = getattr(get_type_hints(request, include_extras=True).get(name), "__metadata__", ())
+    return next((each for each in marks if isinstance(each, FlagField)), None)
+
+
+def _flag_name(request: type[Struct], name: str) -> str:
+    """The name of a parameter on the command line."""
+    flag = _flag(request, name)
+    return (flag and flag.name) or f"--{name.replace('_', '-')}"
+
+
 def _asked(verb: str, asked: Mapping[str, Any]) -> tuple[AnyStudyType, Struct]:
     """The kind of study of a verb, and its request, whose values have the types of its fields.
 
@@ -239,20 +251,29 @@ def _asked(verb: str, asked: Mapping[str, Any]) -> tuple[AnyStudyType, Struct]:
     for name in asked:
         if name not in names:
             raise InputError(f"{verb} has no parameter {name!r}", fix=suggestion(name, names))
-    hints = get_type_hints(request, include_extras=True)
+    hints = get_type_hints(request)
+    given = {name: _alone(value, hints[name]) for name, value in asked.items()}
     try:
-        return kind, convert_request({name: _read(name, value, hints[name]) for name, value in asked.items()}, request)
+        return kind, convert_request(
+            {name: _read(name, each, _flag(request, name)) for name, each in given.items()}, request
+        )
     except msgspec.ValidationError as error:
         raise InputError(f"{verb} cannot be asked so: {error}", fix="see its help on the command line") from None
 
 
-def _read(name: str, value: object, hint: Any) -> object:
+def _alone(value: object, hint: Any) -> object:
+    """A value in the shape of its field: a text where several are allowed is one of them; a number may be a text."""
+    if isinstance(value, str) and get_origin(hint) is tuple:
+        return (value,)
+    return str(value) if hint is str and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _read(name: str, value: object, flag: FlagField | None) -> object:
     """A value as the command line would read it: texts such as ``5%``, and numbers within their bounds."""
-    flag = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, FlagField)), None)
     if flag is None:
         return value
     if flag.parse is not None:
-        return flag.parse(value if isinstance(value, str) else flag.write(value)) if _one(value) else value
+        return flag.parse(str(value)) if _one(value) else value
     low, high = flag.least, flag.most
     if isinstance(value, int) and ((low is not None and value < low) or (high is not None and value > high)):
         raise InputError(f"{name} is {value}", fix=f"give {low} at least" if high is None else f"give {low} to {high}")

@@ -23,9 +23,10 @@ def published_type(name: str) -> type[Struct]:
     Raises:
         InputError: where there is none.
     """
-    known = published_types()
-    known |= {kind.name: kind.published for kind in other_types()[0] if kind.published}
-    found = known.get(name) or known.get(f"hati-{name}-1")
+    formats = published_types()
+    studies = {format_.removeprefix("hati-").removesuffix("-1"): each for format_, each in formats.items()}
+    studies |= {kind.name: kind.published for kind in other_types()[0] if kind.published}
+    found = formats.get(name) or studies.get(name)
     if found is None:
-        raise InputError(f"there is no format or study {name!r}", fix=suggestion(name, known))
+        raise InputError(f"there is no format or study {name!r}", fix=suggestion(name, studies))
     return found

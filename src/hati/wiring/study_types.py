@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
 from msgspec import Struct, convert
 
-from hati.core import FlagField, InputError, PositionalField, TableFields
+from hati.core import FlagField, InputError, PositionalField, TableFields, replace
 from hati.packages import added, load_entry
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class StudyType(ABC, Generic[R, S, C]):
         """The report of a study that was measured now, with its machines where there are several."""
         from hati.wiring.machines import with_machines
 
-        made = self.measured_report(prepared, request, found)
+        made = _declared(self, self.measured_report(prepared, request, found))
         return with_machines(prepared.place, made, prepared.study.id.key)
 
     def reported(self, stored: StoredStudy) -> StudyReport:
@@ -219,7 +219,7 @@ class StudyType(ABC, Generic[R, S, C]):
 
         place, study = stored.place, self.restore(stored)
         made = self.report(place, study, study.conclude(place.store.evidence(study.id)), stored.asked(self.request))
-        return with_machines(place, made, study.id.key)
+        return with_machines(place, _declared(self, made), study.id.key)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """What a report takes from the defaults, as the record of the study does not have it."""
@@ -298,6 +298,8 @@ def _checked(found: object) -> AnyStudyType:
         raise InputError(f"Hati has studies called {kind.name!r} or {kind.kind!r} already")
     if not issubclass(kind.request, Struct):
         raise InputError(f"its request {kind.request!r} is not a msgspec Struct")
+    if kind.published is None:
+        raise InputError('it names no published type: the Struct of its JSON, with tag_field="format"')
     if not format_of(kind.published):
         raise InputError(f'its published type {kind.published!r} is not a msgspec Struct with tag_field="format"')
     for name, hint in get_type_hints(kind.request, include_extras=True).items():
@@ -315,6 +317,22 @@ _TAKEN = frozenset({"context", "path", "project", "store", "fresh", "dry_run", "
 @cache
 def _loaded(entry: EntryPoint) -> AnyStudyType:
     return load_entry(entry, "study", _checked)
+
+
+def _declared(kind: AnyStudyType, report: StudyReport) -> StudyReport:
+    """The report, whose published value is of the type that the kind names."""
+    declared, values = kind.published, report.values
+    if declared is None:
+        return report
+
+    def checked() -> Struct:
+        value = values()
+        if not isinstance(value, declared):
+            found = f"the study {kind.name!r} publishes a {type(value).__name__}, not a {declared.__name__}"
+            raise InputError(found, fix="correct its package: StudyReport.values gives a value of its published type")
+        return value
+
+    return replace(report, values=checked)
 
 
 def format_of(published: object) -> str:
