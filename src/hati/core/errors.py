@@ -1,4 +1,4 @@
-"""What can go wrong by the user's hand, told with its place and its fix."""
+"""What can go wrong by the user's hand, with its place and its fix."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BEFORE_CARET = 60
 
 
 class HatiError(Exception):
-    """An error that the user can mend.
+    """An error that the user can fix.
 
     ``message`` says what is wrong, ``place`` where, ``fix`` what to do about it.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def replace(value, /, **changes):
-        """The value with the changes, made anew and so validated; of dataclasses as of Structs."""
+        """The value with the changes, validated again; of dataclasses as of Structs."""
         if isinstance(value, Struct):
             return structs.replace(value, **changes)
         return dataclasses.replace(value, **changes)

@@ -34,7 +34,7 @@ class StudyId(Struct, frozen=True, dict=True):
     """What tells one study from another.
 
     ``parameters`` is canonical JSON of all that decides which tasks are planned; ``campaign`` counts
-    the times that the same study was made afresh. ``token`` is drawn when a campaign is begun, and tells it from
+    the times that the same study was repeated. ``token`` is drawn when a campaign begins, and distinguishes it from
     one of the same number that was begun elsewhere; which tasks are planned does not depend on it.
     """
 

@@ -45,7 +45,7 @@ class Insertion(Struct, frozen=True):
 
 
 class Database(ABC):
-    """Where a store is, by the ``name`` that people are told: no name holds a password."""
+    """Where a store is, by the ``name`` that messages show: no name holds a password."""
 
     name: str
 
@@ -83,8 +83,8 @@ class Database(ABC):
         return None
 
     @abstractmethod
-    def told(self, error: DBAPIError) -> HatiError:
-        """What the user can mend, of what the database complains of."""
+    def as_error(self, error: DBAPIError) -> HatiError:
+        """What the user can fix, of what the database complains of."""
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def explained(database: Database) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise database.told(error) from error
+        raise database.as_error(error) from error
 
 
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, HatiError)
@@ -151,7 +151,7 @@ class Sqlite(Database):
     def prepare(self, connection: Connection) -> None:
         """Begin to write: others wait, or have written already.
 
-        A table's constraints are changed by making it anew, during which others refer to none.
+        A table's constraints are changed by making it again, during which others refer to none.
         """
         _write_ahead(connection)
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # nor can this
@@ -200,12 +200,12 @@ class Sqlite(Database):
         if self.file is not None and self._opened is None:
             self._opened = _identity(self.file)
 
-    def told(self, error: DBAPIError) -> HatiError:
-        """What the user can mend."""
+    def as_error(self, error: DBAPIError) -> HatiError:
+        """What the user can fix."""
         return self.refused(str(error.orig))
 
     def refused(self, reason: str) -> HatiError:
-        """What the user can mend, by what SQLite says."""
+        """What the user can fix, by what SQLite says."""
         if "full" in reason or "disk I/O error" in reason:
             return MeasurementError(
                 f"the store {self.name} cannot be written: {reason}",
@@ -320,11 +320,11 @@ class Postgresql(Database):
         self.name = shown.render_as_string()
 
     def missing(self) -> bool:
-        """Never: what is wrong with the server is told when it is connected to."""
+        """Never: what is wrong with the server is shown when it is connected to."""
         return False
 
     def engine(self) -> Engine:
-        """What makes connections; one that died between two runs is made anew."""
+        """What makes connections; one that died between two runs is made again."""
         try:
             import psycopg  # noqa: F401  # tells whether it is there
         except ImportError as error:
@@ -357,8 +357,8 @@ class Postgresql(Database):
         number: int | None = connection.exec_driver_sql(insertion.statement, insertion.values(row)).scalar()
         return number
 
-    def told(self, error: DBAPIError) -> HatiError:
-        """What the user can mend."""
+    def as_error(self, error: DBAPIError) -> HatiError:
+        """What the user can fix."""
         state = getattr(error.orig, "sqlstate", None) or ""
         if not state and not error.connection_invalidated:
             return self._unopened(_NOISE.sub("", " ".join(str(error.orig).split())))

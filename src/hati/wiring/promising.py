@@ -93,17 +93,17 @@ def planned(
         InputError: where the budget does not suffice, saying what it can find and what would be needed.
         MeasurementError: where no pilot run worked.
     """
-    told = pilot.conclude(evidence)
+    known = pilot.conclude(evidence)
     noise = run_noise(pilot, evidence, pilot.metric)
     if noise is None:
         raise _without_noise("leave out --detect" if math.isinf(most) else _DEVIATION)
-    runs = affordable_runs(budget, told)
-    left = 0.0 if told.variation is None else told.variation.interactions
+    runs = affordable_runs(budget, known)
+    left = 0.0 if known.variation is None else known.variation.interactions
     found = plan_design(
         pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant, interactions=left
     )
     if isinstance(found, Shortfall):
-        raise _refusal(found, goal, runs, told, budget, (noise.deviation, math.sqrt(left)))
+        raise _refusal(found, goal, runs, known, budget, (noise.deviation, math.sqrt(left)))
     return with_reruns(_followed(found, runs), runs) if math.isinf(most) else found
 
 
