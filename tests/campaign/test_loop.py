@@ -103,3 +103,36 @@ def test_what_is_out_is_withdrawn_when_the_observer_fails() -> None:
     with pytest.raises(KeyboardInterrupt):
         campaign(Counting(5, 5), engine, MemoryStore(), Budget(), fail)
     assert [run.task.repetition for run in engine.completed()] == [1]  # it was under way
+
+
+def test_evidence_is_built_for_each_question_and_not_for_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    def build(runs: tuple[Run, ...] = ()) -> Evidence:
+        built.append(len(runs))
+        return Evidence(runs)
+
+    monkeypatch.setattr("hati.campaign.loop.Evidence", build)
+    assert campaign(Counting(300, 300), FakeEngine(one), MemoryStore(), Budget(runs=400)) == 300
+    assert sum(built) <= 3 * 300
+
+
+@dataclass
+class SharedStore(MemoryStore):
+    """Another machine has recorded ``faster`` when the first run comes."""
+
+    faster: tuple[Run, ...] = ()
+
+    def record(self, run: Run) -> bool:
+        if not self.kept:
+            self.kept.extend(self.faster)
+        return super().record(run)
+
+
+@pytest.mark.parametrize("faster", [1, 3, 10])
+def test_a_campaign_goes_on_where_another_was_faster(faster: int) -> None:
+    study = Counting(10, 1)
+    others = tuple(FakeEngine(one).run(Counting(10, 10).plan(Evidence()).tasks[:faster]))
+    store, engine = SharedStore(faster=others), FakeEngine(one)
+    assert campaign(study, engine, store, Budget(runs=10)) == 10
+    assert len(engine.tasks) == 10 - faster + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
@@ -44,12 +45,17 @@ class _UnderWay:
         self, study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer
     ) -> None:
         self._study, self._engine, self._store, self._budget, self._observe = study, engine, store, budget, observe
-        self.evidence = store.evidence(study.id)
-        self._plan, self._before = Plan(), self.evidence
-        self._new, self._foreign = True, False
+        self._recorded, self._asked_at = list(store.evidence(study.id).runs), -1
+        self._plan, self._before = Plan(), Evidence()
+        self._foreign = False
         self._waiting: deque[Batch[Task]] = deque()
         self._required: frozenset[str] = frozenset()
         self._order = ReleaseOrder()
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is recorded, as far as it was read: a copy, which is too dear to be made for each run."""
+        return Evidence(tuple(self._recorded))
 
     def ask(self) -> bool:
         """Let the study plan from what is complete; whether it wants more.
@@ -57,7 +63,7 @@ class _UnderWay:
         Not where nothing was recorded since it was asked last: the same plan would come again for ever.
         """
         if self._foreign:
-            self.evidence, self._foreign = self._store.evidence(self._study.id), False
+            self._recorded, self._foreign = list(self._store.evidence(self._study.id).runs), False
         if not self._new:
             return False
         released = {task.id for batch in self._order.out for task in batch.members}
@@ -65,7 +71,7 @@ class _UnderWay:
         if any(run.task.id in released for run in seen.runs):
             seen = Evidence(tuple(run for run in seen.runs if run.task.id not in released))
         self._plan, self._before = self._study.plan(seen).within(self._budget.left(seen)), seen
-        self._new = False
+        self._asked_at = len(self._recorded)
         self._required = frozenset(task.id for task in self._plan.tasks)
         wanted = [*self._plan.batches, *self._plan.ahead]
         self._waiting = deque(batch for batch in wanted if released.isdisjoint(task.id for task in batch.members))
@@ -81,7 +87,7 @@ class _UnderWay:
                     self._record(self._order.settle())
                     break
                 self._record(self._order.arrived(run))
-                if self._budget.left(self.evidence).spent:
+                if self._left().spent:
                     self._stop()
         except BaseException:
             for batch in self._order.out:
@@ -100,7 +106,7 @@ class _UnderWay:
 
     def _next(self) -> Batch[Task] | None:
         """The next batch, as far as the budget has runs for it; None where there is none now."""
-        left = self._budget.left(self.evidence, self._order.missing)
+        left = self._left(self._order.missing)
         if left.spent:
             return None
         if self._new and (not self._waiting or self._looked_for()) and not self.ask():
@@ -110,22 +116,29 @@ class _UnderWay:
         batch = self._waiting.popleft()
         return batch if len(batch.members) <= left.runs else replace(batch, members=batch.members[: int(left.runs)])
 
+    def _left(self, out: int = 0) -> Budget:
+        """What the budget has left after ``out`` more runs; only a time needs to know what each run took."""
+        if math.isinf(self._budget.seconds) and math.isinf(self._budget.wall):
+            return self._budget.left(Evidence(), len(self._recorded) + out)
+        return self._budget.left(self.evidence, out)
+
+    @property
+    def _new(self) -> bool:
+        """Whether something was recorded since the study was asked last."""
+        return len(self._recorded) != self._asked_at
+
     def _looked_for(self) -> bool:
         """Whether all that the study planned is complete, so that it may decide; what is ahead is not waited for."""
         left = (task.id for batch in (*self._order.out, *self._waiting) for task in batch.members)
         return self._required.isdisjoint(left)
 
     def _record(self, runs: tuple[Run, ...]) -> None:
-        recorded: list[Run] = []
         for run in runs:
             if self._store.record(run):
-                recorded.append(run)
+                self._recorded.append(run)
             else:
                 self._foreign = True
             self._observe(run, self._before, self._plan)
-        if recorded:
-            self._new = True
-            self.evidence = Evidence((*self.evidence.runs, *recorded))
 
     def _stop(self) -> None:
         """Release nothing more, and take back what has not begun."""
