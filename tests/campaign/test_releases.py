@@ -143,6 +143,24 @@ def test_machine_time_and_wall_time_are_limited() -> None:
     assert by_wall.seconds == pytest.approx(80.0, abs=4 * 1.0)
 
 
+@pytest.mark.parametrize("number", [2, 4, 8])
+@pytest.mark.parametrize("budget", [Budget(seconds=60.0), Budget(wall=30.0)])
+def test_runs_that_wait_for_a_slow_one_are_paid_for(number: int, budget: Budget) -> None:
+    slow, fast = 50.0, 1.0
+    engine = FakeMachines(one, number=number, lasting=lambda task, _: slow if task == a_task(0) else fast)
+    campaign(Pairs(400, 1, 399), engine, store := MemoryStore(), budget)
+    others = [run for run in store.kept if run.task.repetition > 0]
+    assert sum(run.seconds for run in others) <= min(budget.seconds, (number - 1) * budget.wall) + number * fast
+    assert len(others) > 2 * number
+
+
+@pytest.mark.parametrize("runs", [20, 21])
+def test_runs_that_wait_are_counted(runs: int) -> None:
+    engine = FakeMachines(one, number=3, lasting=lambda task, _: 50.0 if task == a_task(0) else 1.0)
+    campaign(Pairs(400, 1, 399), engine, MemoryStore(), Budget(runs=runs))
+    assert len(engine.tasks) == runs
+
+
 class TestReleaseOrder:
     def runs(self, *tasks: Task) -> list[Run]:
         return list(FakeEngine(one).run(tasks))

@@ -117,10 +117,14 @@ class _UnderWay:
         return batch if len(batch.members) <= left.runs else replace(batch, members=batch.members[: int(left.runs)])
 
     def _left(self, out: int = 0) -> Budget:
-        """What the budget has left after ``out`` more runs; only a time needs to know what each run took."""
+        """What the budget has left after all that has come, recorded or not, and ``out`` more runs.
+
+        Only a time needs to know what each run took.
+        """
+        waiting = self._order.waiting
         if math.isinf(self._budget.seconds) and math.isinf(self._budget.wall):
-            return self._budget.left(Evidence(), len(self._recorded) + out)
-        return self._budget.left(self.evidence, out)
+            return self._budget.left(Evidence(), len(self._recorded) + len(waiting) + out)
+        return self._budget.left(Evidence((*self._recorded, *waiting)), out)
 
     @property
     def _new(self) -> bool:

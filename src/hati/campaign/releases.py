@@ -47,12 +47,17 @@ class ReleaseOrder:
         """How many runs are to come."""
         return sum(len(each.missing) for each in self._out)
 
+    @property
+    def waiting(self) -> tuple[Run, ...]:
+        """The runs that have come and wait for an older batch, in order of release."""
+        return tuple(run for each in self._out for run in each.waiting)
+
     def arrived(self, run: Run) -> tuple[Run, ...]:
         """The runs that are next after this one has come; none while an older batch is out.
 
         Nobody waits for the run of a task that is not out. A second run of one whose first waits is dropped.
         """
-        if any(run.task.id == each.task.id for release in self._out for each in release.waiting):
+        if any(run.task.id == each.task.id for each in self.waiting):
             return ()
         owner = next((each for each in self._out if run.task.id in each.missing), None)
         if owner is None:
@@ -63,8 +68,7 @@ class ReleaseOrder:
 
     def settle(self) -> tuple[Run, ...]:
         """The runs that waited, in order: nothing more will come of what is out."""
-        left = tuple(run for each in self._out for run in each.waiting)
-        self._out = []
+        left, self._out = self.waiting, []
         return left
 
     def _next(self) -> tuple[Run, ...]:
