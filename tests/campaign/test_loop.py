@@ -105,6 +105,31 @@ def test_what_is_out_is_withdrawn_when_the_observer_fails() -> None:
     assert [run.task.repetition for run in engine.completed()] == [1]  # it was under way
 
 
+class Watched(FakeEngine):
+    """Says when its iterator is closed."""
+
+    closed = False
+
+    def completed(self) -> Iterator[Run]:
+        try:
+            yield from super().completed()
+        finally:
+            self.closed = True
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_the_iterator_of_an_engine_is_closed_when_the_observer_fails(error: type[BaseException]) -> None:
+    engine = Watched(one)
+
+    def fail(run: Run, evidence: Evidence, plan: Plan) -> None:
+        raise error
+
+    with pytest.raises(error) as raised:
+        campaign(Counting(5, 5), engine, MemoryStore(), Budget(), fail)
+    assert raised.tb is not None  # its frames hold the iterator
+    assert engine.closed
+
+
 def test_evidence_is_built_for_each_question_and_not_for_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -97,15 +98,17 @@ def test_every_look_is_at_all_that_was_released_before_something(
 
 @given(st.integers(1, 6), st.integers(0, 12), st.integers(1, 4))
 def test_a_killed_campaign_of_several_machines_goes_on_with_a_prefix(seed: int, killed_after: int, number: int) -> None:
-    store = MemoryStore()
+    class Killed(MemoryStore):
+        def record(self, run: Run) -> bool:
+            if len(self.kept) == killed_after:
+                raise KeyboardInterrupt
+            return super().record(run)
 
-    def kill(run: Run, evidence: Evidence, plan: Plan) -> None:
-        if len(store.kept) == killed_after:
-            raise KeyboardInterrupt
-
-    try:
-        campaign(Pairs(6, 2, 4), machines(number, seed), store, Budget(), kill)
-    except KeyboardInterrupt:
+    store = Killed()
+    with contextlib.suppress(KeyboardInterrupt):
+        campaign(Pairs(6, 2, 4), machines(number, seed), store, Budget())
+    store = MemoryStore(store.kept)
+    if killed_after < 12:
         assert [run.task.repetition for run in store.kept] == [place // 2 for place in range(killed_after)]
     assert campaign(Pairs(6, 2, 4), machines(number, seed), store, Budget()) == [place // 2 for place in range(12)]
 
@@ -256,3 +259,57 @@ def test_tasks_are_joined_with_their_benchmarks_and_sources() -> None:
     assert (dispatcher.capacity(), dispatcher.withdraw(together), dispatcher.capacity()) == (0, True, 1)
     with pytest.raises(InputError, match="no benchmark 'b'; there are: c"):
         Dispatcher(engine, JobMaker({"c": benchmark}, str)).submit(together)
+
+
+class BrokenOff(FakeMachines):
+    """Three machines, the first of which has a slow run, so that all later runs wait; broken off after 16 of these."""
+
+    def __post_init__(self) -> None:
+        self.number, self.lasting = 3, lambda task, _: 50.0 if task == a_task(0) else 1.0
+        super().__post_init__()
+
+    def completed(self) -> Iterator[Run]:
+        for number, run in enumerate(super().completed()):
+            if number == 16:
+                raise MeasurementError("the network is gone")
+            yield run
+
+
+class Unreachable(BrokenOff):
+    def withdraw(self, batch: Batch[Task]) -> bool:
+        raise OSError("no route to the machine")
+
+
+class FullStore(MemoryStore):
+    def record(self, run: Run) -> bool:
+        raise OSError("no space left")
+
+
+@pytest.mark.parametrize(("at_once", "kept"), [(40, 16), (3, 4), (1, 0)])
+def test_what_waits_is_kept_where_it_is_broken_off_as_far_as_the_next_look(at_once: int, kept: int) -> None:
+    store = MemoryStore()
+    with pytest.raises(MeasurementError):
+        campaign(Pairs(40, at_once, 40 - at_once), BrokenOff(one), store, Budget())
+    assert [run.task.repetition for run in store.kept] == [1 + place // 2 for place in range(kept)]
+    assert len(campaign(Pairs(40, at_once), machines(), store, Budget())) == 80
+
+
+@pytest.mark.parametrize("engine", [BrokenOff, Unreachable])
+@pytest.mark.parametrize("store", [MemoryStore, FullStore])
+def test_why_it_is_broken_off_is_said_whatever_fails_then(engine: type[BrokenOff], store: type[MemoryStore]) -> None:
+    with pytest.raises(MeasurementError, match="the network is gone"):
+        campaign(Pairs(40, 40), engine(one), store(), Budget())
+
+
+def test_runs_that_are_next_at_the_same_time_are_all_kept_before_one_is_observed() -> None:
+    def fail(run: Run, evidence: Evidence, plan: Plan) -> None:
+        if run.task == a_task(0, "b"):
+            raise KeyboardInterrupt
+
+    engine = FakeMachines(one, number=3, lasting=lambda task, _: 9.5 if task.repetition == 0 else 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        campaign(Pairs(40, 1, 39), engine, store := MemoryStore(), Budget(), fail)
+    repetitions = [run.task.repetition for run in store.kept]
+    assert repetitions[:2] == [0, 0]
+    assert repetitions[2:] == [1 + place // 2 for place in range(len(repetitions) - 2)]
+    assert len(repetitions) > 30

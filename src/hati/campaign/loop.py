@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
 from typing import TypeVar
 
 from hati.campaign.releases import ReleaseOrder
@@ -79,20 +80,19 @@ class _UnderWay:
 
     def carry_out(self) -> None:
         """Release what is planned, and what is planned after it, until nothing is out."""
-        runs = self._engine.completed()
-        try:
-            while self._release():
-                run = next(runs, None)
-                if run is None:  # the engine has lost the others: they are planned again
-                    self._record(self._order.settle())
-                    break
-                self._record(self._order.arrived(run))
-                if self._left().spent:
-                    self._stop()
-        except BaseException:
-            for batch in self._order.out:
-                self._engine.withdraw(batch)
-            raise
+        with closing(_closable(self._engine.completed())) as runs:
+            try:
+                while self._release():
+                    run = next(runs, None)
+                    if run is None:  # the engine has lost the others: they are planned again
+                        self._record(self._order.settle())
+                        break
+                    self._record(self._order.arrived(run))
+                    if self._left().spent:
+                        self._stop()
+            except BaseException:
+                self._break_off()
+                raise
 
     def _release(self) -> bool:
         """Release what there is room for; whether anything is out."""
@@ -142,6 +142,7 @@ class _UnderWay:
                 self._recorded.append(run)
             else:
                 self._foreign = True
+        for run in runs:  # all are kept by now, should it fail
             self._observe(run, self._before, self._plan)
 
     def _stop(self) -> None:
@@ -150,3 +151,22 @@ class _UnderWay:
         for batch in reversed(self._order.out):
             if self._engine.withdraw(batch):
                 self._record(self._order.forget(batch))
+
+    def _break_off(self) -> None:
+        """Keep what has come, and take back what has not begun; what fails now does not hide why it is broken off.
+
+        Runs ahead of the next look are made again: without those that they wait for, it would see the fast ones first.
+        """
+        out, waiting = self._order.out, self._order.settle()
+        with suppress(Exception):
+            for run in waiting:
+                if run.task.id in self._required:
+                    self._store.record(run)
+        for batch in out:
+            with suppress(Exception):
+                self._engine.withdraw(batch)
+
+
+def _closable(runs: Iterator[Run]) -> Generator[Run]:
+    """Closed with it, where it is a generator: its ``finally`` does not wait for the garbage collector."""
+    yield from runs
