@@ -84,6 +84,21 @@ class Late(FakeEngine):
         return 0 if self.tasks else 1
 
 
+class Unforgiving(FakeEngine):
+    """Makes no run any more after its iterator was closed."""
+
+    left = False
+
+    def completed(self) -> Iterator[Run]:
+        if self.left:
+            return
+        try:
+            yield from super().completed()
+        except GeneratorExit:
+            self.left = True
+            raise
+
+
 class Undying(FakeEngine):
     """Goes on after it was closed."""
 
@@ -103,6 +118,7 @@ class Undying(FakeEngine):
         (Greedy, SUITE.test_what_waits_can_be_withdrawn, None),
         (Losing, SUITE.test_every_job_is_run, None),
         (Late, SUITE.test_room_is_there_when_a_run_is_handed_over, None),
+        (Unforgiving, SUITE.test_it_can_be_left_unfinished, None),
         (Undying, SUITE.test_closing_ends_all, None),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -191,6 +191,21 @@ class EngineConformance:
         assert engine.capacity() > 0
         engine.submit(_alone(good_jobs[1]))
         assert [run.task for run in runs] == [_task(good_jobs[1])]
+
+    def test_it_can_be_left_unfinished(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
+        """And serves as before once what is out was withdrawn: a campaign that is broken off closes its iterator."""
+        room, batch = engine.capacity(), Batch(good_jobs)
+        engine.submit(batch)
+        runs = engine.completed()
+        assert next(runs).task in set(map(_task, good_jobs))
+        if isinstance(runs, Generator):
+            runs.close()
+        engine.withdraw(batch)
+        under_way = {run.task for run in engine.completed()}
+        assert under_way < set(map(_task, good_jobs))
+        assert engine.capacity() == room
+        again = [_again(job, len(good_jobs)) for job in good_jobs]
+        assert {run.task for run in _runs(engine, *map(_alone, again))} == set(map(_task, again))
 
     def test_closing_ends_all(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
         """What waits is forgotten, and nothing more comes."""
