@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -161,3 +162,23 @@ def test_a_campaign_goes_on_where_another_was_faster(faster: int) -> None:
     store, engine = SharedStore(faster=others), FakeEngine(one)
     assert campaign(study, engine, store, Budget(runs=10)) == 10
     assert len(engine.tasks) == 10 - faster + 1
+
+
+def test_a_campaign_takes_time_as_its_number_of_runs() -> None:
+    class Plain:
+        def __init__(self) -> None:
+            self.kept: list[Run] = []
+
+        def evidence(self, study: StudyId) -> Evidence:
+            return Evidence(tuple(self.kept))
+
+        def record(self, run: Run) -> bool:
+            self.kept.append(run)
+            return True
+
+    def taken(runs: int) -> float:
+        began = process_time()
+        assert campaign(Counting(runs, runs), FakeEngine(lambda task: "no"), Plain(), Budget()) == runs
+        return process_time() - began
+
+    assert taken(32_000) < 8 * min(taken(8_000) for _ in range(2))

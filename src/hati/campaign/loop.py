@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
+from itertools import chain
 from typing import TypeVar
 
 from hati.campaign.releases import ReleaseOrder
@@ -133,7 +134,7 @@ class _UnderWay:
 
     def _looked_for(self) -> bool:
         """Whether all that the study planned is complete, so that it may decide; what is ahead is not waited for."""
-        left = (task.id for batch in (*self._order.out, *self._waiting) for task in batch.members)
+        left = (task.id for batch in chain(self._order.out, self._waiting) for task in batch.members)
         return self._required.isdisjoint(left)
 
     def _record(self, runs: tuple[Run, ...]) -> None:
