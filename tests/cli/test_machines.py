@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import sqlite3
@@ -82,8 +83,7 @@ def test_two_machines_of_a_pool_share_a_screening(
     hati_here: Hati, fake_project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    file = fake_project / "hati.toml"
-    file.write_text(file.read_text().replace('name = "fake"', 'name = "fake"\nmachines = ["one", "two"]'))
+    pool(fake_project, "one", "two")
     words = ("screen", "--metric", "latency", "--budget", "34", "--runs", "16", "--format", "json")
     monkeypatch.setenv("HATI_MACHINE", "one")
     first = hati_here(*words)
@@ -106,6 +106,51 @@ def test_two_machines_of_a_pool_share_a_screening(
     assert refused.status == 2
     assert "three is not one of the machines of" in refused.err
     assert "HATI_MACHINE" in refused.err
+
+
+def pool(project: Path, *names: str) -> None:
+    """Make the project that of a pool."""
+    file = project / "hati.toml"
+    file.write_text(file.read_text().replace('name = "fake"', f'name = "fake"\nmachines = {json.dumps(names)}'))
+
+
+@pytest.mark.parametrize(("machines", "runs"), [(2, [8, 8]), (4, [4, 4, 4, 4])])
+def test_one_repetition_is_divided_equally(
+    hati_here: Hati,
+    fake_project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    machines: int,
+    runs: list[int],
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    names = [f"m{number}" for number in range(machines)]
+    pool(fake_project, *names)
+    for name in names:
+        monkeypatch.setenv("HATI_MACHINE", name)
+        last = hati_here("screen", "--metric", "latency", "--budget", "16", "--runs", "16", "--format", "json")
+        assert last.status == 0, last.err
+    assert [each["runs"] for each in last.json["machine_blocks"]["machines"]] == runs
+
+
+def test_a_pool_may_have_more_machines_than_a_small_design_has_blocks(
+    hati_here: Hati, fake_project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    names = [f"m{number}" for number in range(5)]
+    pool(fake_project, *names)
+    words = ("screen", "--metric", "latency", "--budget", "8", "--runs", "8", "--format", "json")
+    monkeypatch.setenv("HATI_MACHINE", "m0")
+    assert hati_here(*words).status == 0
+    monkeypatch.setenv("HATI_MACHINE", "m4")
+    spare = hati_here(*words)
+    assert spare.status == 0, spare.err
+    assert "m4 runs none of them: the design has enough runs for 3 machines of the 5" in spare.err
+    for name in names[1:4]:
+        monkeypatch.setenv("HATI_MACHINE", name)
+        last = hati_here(*words)
+        assert last.status == 0, last.err
+    assert last.json["runs"]["done"] == 8
 
 
 @pytest.mark.parametrize("names", ['["one"]', "[]", '["one", "one"]'])

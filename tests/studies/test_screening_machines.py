@@ -146,9 +146,29 @@ def test_shares_are_blocks_of_the_design_otherwise(study: AnyScreening, machines
             assert on == pytest.approx(0.5, abs=0.15)
 
 
-def test_before_a_first_run_has_worked_whoever_comes_runs() -> None:
+@pytest.mark.parametrize(("study", "blocks"), [(asked(8, 8), 3), (followed(12), 6)], ids=["fraction", "optimal"])
+def test_a_small_design_has_fewer_blocks_than_there_are_machines(study: AnyScreening, blocks: int) -> None:
+    shares = [machine_share(study, Evidence(), member, 7).tasks for member in range(7)]
+    assert [bool(share) for share in shares] == [True] * blocks + [False] * (7 - blocks)
+    known = _first_run(study)
+    shares = [machine_share(study, known, member, 7).tasks for member in range(7)]
+    assert sorted(task.id for share in shares for task in share) == sorted(task.id for task in study.plan(known).tasks)
+    assert not any(shares[blocks:])
+
+
+@pytest.mark.parametrize("study", [asked(16, 32), asked(32, 32), followed(48)], ids=["whole", "words", "balanced"])
+def test_each_machine_begins_with_runs_of_its_own_block(study: AnyScreening) -> None:
+    for member in (0, 1):
+        first = machine_share(study, Evidence(), member, 2).tasks
+        assert len(first) == 5
+        assert set(study.blocks_of(first, 2)) == {member}
+
+
+def test_all_machines_together_give_up_a_hopeless_study() -> None:
     study = asked(16, 32)
-    assert machine_share(study, Evidence(), 1, 2).tasks == study.plan(Evidence()).tasks
+    failed = Evidence(tuple(FakeEngine(lambda _: "no").run(machine_share(study, Evidence(), 0, 2).tasks)))
+    assert len(failed.failed) == 5
+    assert not machine_share(study, failed, 1, 2)
 
 
 def test_a_run_that_repeats_a_suspect_one_is_in_its_block() -> None:

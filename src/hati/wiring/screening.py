@@ -228,6 +228,7 @@ class ScreeningCampaign(Struct, frozen=True):
         evidence = prepared.evidence()
         if place.pool and (left := prepared.left):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
+            _tell_without_block(place, prepared.designed(prepared.choice), announce)
         if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
             announce(f"analysing {len(evidence.runs):,} runs")
         conclusion = prepared.designed(prepared.choice).conclude(evidence)
@@ -279,6 +280,16 @@ def prepare_screening(
         )
 
     return campaign_of(place, study, prepared, lambda known: known.in_vain, fresh=fresh)
+
+
+def _tell_without_block(place: Workplace, study: AnyScreening, announce: Announce) -> None:
+    member, machines = place.member
+    blocks = {block for block in study.blocks_of(study.tasks, machines) if block is not None}
+    if member not in blocks:
+        announce(
+            f"{place.machine.name} runs none of them: the design has enough runs for {counted(len(blocks), 'machine')} "
+            f"of the {machines}; a larger budget has more"
+        )
 
 
 def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,7 +101,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
         """The block of each task: a block of the design's rows; each repetition of a row is in the next."""
-        return blocks_of_tasks(tasks, blocks, partial(self._row_blocks, blocks))
+        return blocks_of_tasks(tasks, blocks, self._row_blocks)
 
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
         sizes = [len(option.settings) for option in self.space.options]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,7 +151,7 @@ class Screening(Struct, frozen=True, dict=True):
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
         """The block of each task: its repetition where blocks have equally many, else a block of the design's rows."""
-        return blocks_of_tasks(tasks, blocks, partial(self._row_blocks, blocks))
+        return blocks_of_tasks(tasks, blocks, self._row_blocks)
 
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
         if self.choice.repetitions % blocks == 0:

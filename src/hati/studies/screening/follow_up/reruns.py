@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Run, StudyId, Task, replace
+from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task, replace
 from hati.stats import most_suspect
 from hati.studies.screening.analysis.runs import MeasuredDesign, machines_of, measured, repetition_blocks
 from hati.studies.screening.conclusion import SuspectRun
@@ -139,18 +140,28 @@ def repeated(evidence: Evidence, metric: Metric) -> frozenset[RunKey]:
 
 
 def blocks_of_tasks(
-    tasks: Sequence[Task], blocks: int, row_blocks: Callable[[], Mapping[Configuration, int]]
+    tasks: Sequence[Task], blocks: int, row_blocks: Callable[[int], Mapping[Configuration, int]]
 ) -> list[int | None]:
     """The block of each run of a design, or of one that repeats it, from 0; None of any other run.
 
-    A row is in the block that ``row_blocks`` says, by default the first, and each repetition of it in the next.
+    A row is in the block that ``row_blocks`` says, by default the first, and each repetition of it in the next. There
+    are fewer blocks where ``row_blocks`` refuses so many.
     """
     keys = [run_key(task) for task in tasks]
-    known = row_blocks() if any(stage == DESIGN for stage, *_ in keys) else {}
+    number, known = _most_blocks(blocks, row_blocks) if any(stage == DESIGN for stage, *_ in keys) else (1, {})
     return [
-        (known.get(configuration, 0) + repetition) % blocks if stage == DESIGN else None
+        (known.get(configuration, 0) + repetition) % number if stage == DESIGN else None
         for stage, configuration, repetition in keys
     ]
+
+
+def _most_blocks(
+    most: int, row_blocks: Callable[[int], Mapping[Configuration, int]]
+) -> tuple[int, Mapping[Configuration, int]]:
+    for number in range(most, 1, -1):
+        with suppress(InputError):
+            return number, row_blocks(number)
+    return 1, {}
 
 
 def without_reruns(evidence: Evidence) -> Evidence:

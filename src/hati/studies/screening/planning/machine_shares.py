@@ -6,28 +6,41 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hati.core import Evidence, Plan, Task
+from hati.studies.screening.planning.tasks import STAGE, tasks_left
 
 
 class Blocked(Protocol):
     """A study whose runs are in blocks."""
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs of the design in order."""
+        ...
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left."""
         ...
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
-        """The block of each task, of so many, from 0; None where any machine may run it."""
+        """The block of each task, of at most so many, from 0; None where any machine may run it."""
         ...
 
 
 def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int) -> Plan:
-    """The tasks that are left for one of so many machines, from 0.
+    """The tasks that are left for one of so many machines, from 0; those of no block are for whichever comes first.
 
-    Tasks of no block, and those before a first run has worked, are for whichever machine comes first.
+    Before a first run has worked, each machine has tasks of its own too: the first of the design may all be another's.
     """
+    if machines == 1:
+        return study.plan(evidence)
+    if not evidence.stage(STAGE).done:
+        return tasks_left(_own(study, study.tasks, member, machines), evidence)
     plan = study.plan(evidence)
-    if machines == 1 or not evidence.done:
-        return plan
-    blocks = dict(zip((task.id for task in plan.tasks), study.blocks_of(plan.tasks, machines), strict=True))
-    own = tuple(batch for batch in plan.batches if blocks[batch.members[0].id] in {None, member})
-    return plan if len(own) == len(plan.batches) else Plan(own)
+    own = {task.id for task in _own(study, plan.tasks, member, machines)}
+    batches = tuple(batch for batch in plan.batches if batch.members[0].id in own)
+    return plan if len(batches) == len(plan.batches) else Plan(batches)
+
+
+def _own(study: Blocked, tasks: Sequence[Task], member: int, machines: int) -> tuple[Task, ...]:
+    blocks = study.blocks_of(tasks, machines)
+    return tuple(task for task, block in zip(tasks, blocks, strict=True) if block in {None, member})
