@@ -203,8 +203,8 @@ def test_a_merge_that_is_broken_off_loses_nothing_and_is_completed(
         fill(source, "b", [(0, 1), (1, 2)])
         source.keep_choice(study("a"), "{}")
     whole: tuple[object, ...] | None = None
-    writes = ["begin", "keep_choice", "replace", "order_studies", "add_events"]
-    for moment in range(8, -1, -1):
+    writes = ["keep_machines", "begin", "keep_choice", "replace", "order_studies", "add_events"]
+    for moment in range(9, -1, -1):
         shutil.copy(tmp_path / "into", tmp_path / "killed")
         places = tmp_path / "killed", tmp_path / "source"
         with closing(open_store(str(places[0]))) as into, closing(open_store(str(places[1]))) as source:
@@ -228,6 +228,17 @@ def test_a_merge_that_is_broken_off_loses_nothing_and_is_completed(
             merge(into, source)
             whole = whole or contents(into)
             assert contents(into) == whole
+
+
+def test_the_machines_of_a_study_that_both_have_are_kept(tmp_path: Path, empty: Path) -> None:
+    for name in ("into", "source"):
+        shutil.copy(empty, tmp_path / name)
+    with closing(open_store(str(tmp_path / "into"))) as into, closing(open_store(str(tmp_path / "source"))) as source:
+        for store, member in ((into, "one"), (source, "two")):
+            fill(store, "pool", [])
+            store.begin(study("pool"), (METRIC,), Machine.of({"name": member}))
+        assert merge(into, source).taken == Count()
+        assert {machine.name for machine in into.machines()} == {"pool", "one", "two"}
 
 
 def test_studies_are_in_the_order_in_which_they_were_measured(tmp_path: Path, empty: Path) -> None:

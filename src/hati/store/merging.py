@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 from sqlalchemy import Engine
 
-from hati.core import InputError, Run, digest
+from hati.core import InputError, Machine, Run, digest
 from hati.store.databases import Database, Sqlite, damaged
 from hati.store.opening import database, kept_if_usable, migrate, revision_of
 from hati.store.schema import HEAD
@@ -142,9 +142,10 @@ def merge(into: SqlStore, source: SqlStore) -> Merged:
     was started first; of two choices of a study the one whose text comes first. Studies are then in the order in which
     they were first measured. Broken off anywhere and made again, it is completed.
     """
-    whole = _NOTHING
+    whole, machines = _NOTHING, source.machines()
+    into.keep_machines(machines)
     for study in _missing(into, source):
-        _take(into, source, study)
+        _take(into, source, study, machines)
         whole += study.count
     into.order_studies()
     events = source.events()
@@ -177,13 +178,12 @@ def _missing(into: SqlStore, source: SqlStore) -> Iterator[_Missing]:
         yield _Missing(record, own is None, changed, runs, forgotten, len(theirs) - len(runs))
 
 
-def _take(into: SqlStore, source: SqlStore, study: _Missing) -> None:
+def _take(into: SqlStore, source: SqlStore, study: _Missing, machines: Sequence[Machine]) -> None:
     record = study.record
     if study.begun:
-        machines = source.machines()
         if not any(record.id.machine in each.fingerprints for each in machines):
             raise damaged(source.name, f"study {record.id.key}", f"there is no machine {record.id.machine}")
-        into.begin(record.id, record.metrics, *machines)
+        into.begin(record.id, record.metrics)
     if study.choice is not None:
         into.keep_choice(record.id, study.choice)
     replaced = {run.task.id: run for run in study.forgotten}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +80,7 @@ class SqlStore:
     def begin(self, study: StudyId, metrics: Sequence[Metric], *machines: Machine) -> StudyRecord:
         """Make a study known, or find it where it is known already; and the machines, of which one is the study's."""
         with explained(self._database), self._engine.begin() as connection:
-            for machine in machines:
-                add_machine(connection, self._database.insert_missing(schema.machine), machine)
+            self._add_machines(connection, machines)
             wanted = select(schema.study).where(schema.study.c.key == study.key)
             known = self._one_study(connection, wanted)
             if known:
@@ -89,6 +88,11 @@ class SqlStore:
             # Another process may begin it at the same time.
             connection.execute(self._database.insert_missing(schema.study), _study_row(study, metrics))
             return self._one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
+
+    def keep_machines(self, machines: Sequence[Machine]) -> None:
+        """Make machines known, with all their states."""
+        with explained(self._database), self._engine.begin() as connection:
+            self._add_machines(connection, machines)
 
     def latest(self, study: StudyId, machines: Sequence[str] = ()) -> tuple[StudyRecord, ...]:
         """The campaign of the same study with the highest number; none, or several where stores were merged.
@@ -123,12 +127,23 @@ class SqlStore:
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
         """Remember what a study chose, so that a resumed campaign repeats it."""
+        self.change_choice(study, lambda _: choice)
+
+    def change_choice(self, study: StudyId, change: Callable[[str | None], str]) -> str:
+        """Remember what ``change`` makes of a study's choice, which no other process changes meanwhile; return that."""
+        here = schema.study.c.key == study.key
         with explained(self._database), self._engine.begin() as connection:
-            here = schema.study.c.key == study.key
-            for row in connection.execute(select(schema.study).where(here)).all():
-                self._read_study(row._mapping)  # so that no new checksum hides a damage
-                checked = checksum(schema.study, {**row._mapping, "choice": choice})
-                connection.execute(update(schema.study).where(here).values(choice=choice, checksum=checked))
+            # A write comes first: from then on others wait, in a file and in a server.
+            connection.execute(update(schema.study).where(here).values(choice=schema.study.c.choice))
+            row = connection.execute(select(schema.study).where(here)).one_or_none()
+            if row is None:
+                return change(None)
+            known = self._read_study(row._mapping).choice  # so that no new checksum hides a damage
+            changed = change(known)
+            if changed != known:
+                checked = checksum(schema.study, {**row._mapping, "choice": changed})
+                connection.execute(update(schema.study).where(here).values(choice=changed, checksum=checked))
+        return changed
 
     def record(self, run: Run) -> bool:
         """Keep a run, committed when this returns; False where its task had one already.
@@ -242,6 +257,10 @@ class SqlStore:
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def _add_machines(self, connection: Connection, machines: Sequence[Machine]) -> None:
+        for machine in machines:
+            add_machine(connection, self._database.insert_missing(schema.machine), machine)
 
     def _insert(self, connection: Connection, run: Run) -> bool:
         """Insert a run with its observations, unless there is one of its task."""
