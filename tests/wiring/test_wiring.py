@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
+from hati.studies.screening import AnyChoice, read_choice, stored_choice
 from hati.subject import Revisions
 from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, workplace
+from hati.wiring import screening as choosing
 from hati.wiring.replaying import _thinned
+from hati.wiring.screening import ScreeningCampaign
 
 PROJECT = """\
 [subject]
@@ -120,6 +123,42 @@ def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> No
     again = prepare_screening(place, request, fresh=False)
     assert again.choice is not None
     assert again.choice.configurations == conclusion.design.configurations
+
+
+def test_of_two_machines_that_choose_a_design_at_the_same_time_the_first_decides(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, request = workplace(project, None), ScreeningRequest(metric="m", budget="5s", seed=1)
+    first: list[str] = []
+
+    def late(prepared: ScreeningCampaign, _: object) -> AnyChoice:
+        first.append(stored_choice(prepared.chosen(16), prepared.isolated, "m"))
+        place.store.keep_choice(prepared.id, first[0])
+        return prepared.chosen(24)
+
+    monkeypatch.setattr(choosing, "_design", late)
+    said: list[str] = []
+    prepare_screening(place, request, fresh=False).make(said.append)
+    [record] = place.store.studies()
+    assert record.choice == first[0]
+    design = prepare_screening(place, request, fresh=False).study.tasks
+    made = [run.task.id for run in place.store.evidence(record.id).stage("design").runs]
+    assert set(made) <= {task.id for task in design}
+    assert any(read_choice(first[0]).reason in text for text in said)
+
+
+def test_a_design_that_another_machine_chose_meanwhile_is_taken(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, request = workplace(project, None), ScreeningRequest(metric="m", budget="5s", seed=1)
+
+    def other(_run: Run, *_: object) -> None:
+        [record] = place.store.studies()
+        prepared = prepare_screening(place, request, fresh=False)
+        if record.choice is None:
+            place.store.keep_choice(record.id, stored_choice(prepared.chosen(16), prepared.isolated, "m"))
+
+    monkeypatch.setattr(choosing, "_design", lambda *_: pytest.fail("it chose another one"))
+    conclusion = prepare_screening(place, request, fresh=False).make(observe=other)
+    assert conclusion.ranking
 
 
 def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) -> None:

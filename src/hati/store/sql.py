@@ -129,6 +129,12 @@ class SqlStore:
         """Remember what a study chose, so that a resumed campaign repeats it."""
         self.change_choice(study, lambda _: choice)
 
+    def choice(self, study: StudyId) -> str | None:
+        """What a study chose; None where it is not known, or chose nothing yet."""
+        with explained(self._database), self._engine.connect() as connection:
+            known = self._one_study(connection, select(schema.study).where(schema.study.c.key == study.key))
+            return known.choice if known else None
+
     def change_choice(self, study: StudyId, change: Callable[[str | None], str]) -> str:
         """Remember what ``change`` makes of a study's choice, which no other process changes meanwhile; return that."""
         here = schema.study.c.key == study.key

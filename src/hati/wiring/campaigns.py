@@ -210,11 +210,9 @@ def keep(place: Workplace, study: StudyId, kept: Mapping[str, Any]) -> None:
     """Keep with a campaign what is to be kept, beside what it keeps already."""
     if not kept:
         return
-    stored = next((record.choice for record in place.store.studies() if record.id == study), None)
-    known = json.loads(stored or "{}")
-    merged = {**known, **kept}
-    if merged != known:
-        place.store.keep_choice(study, json.dumps(merged))
+    known = json.loads(place.store.choice(study) or "{}")
+    if {**known, **kept} != known:
+        place.store.change_choice(study, lambda stored: json.dumps({**json.loads(stored or "{}"), **kept}))
 
 
 def _metrics(benchmarks: Sequence[Benchmark]) -> tuple[Metric, ...]:

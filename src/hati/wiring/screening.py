@@ -302,10 +302,14 @@ def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
 
 def _keep_metric(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
     """Store which metric a campaign was last screened for: it serves all of its benchmark, and a report is of one."""
-    place, metric = prepared.place, prepared.metric.name
-    kept = next((record.choice for record in place.store.studies() if record.id == prepared.id), None)
-    if metric_of(kept) != metric:
-        place.store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated, metric))
+    store, metric = prepared.place.store, prepared.metric.name
+    own = stored_choice(choice, prepared.isolated, metric)
+
+    def with_metric(stored: str | None) -> str:
+        return stored_choice(read_choice(stored or own), isolated_of(stored or own), metric)
+
+    if metric_of(store.choice(prepared.id)) != metric:
+        store.change_choice(prepared.id, with_metric)
 
 
 def _made(
@@ -392,7 +396,7 @@ def _choose(
         pilot = campaign(made, engine, store, prepared.budget, observe)
         if prepared.place.table is None:
             prepared = _isolated(prepared, engine, announce, observe)
-    choice = _design(prepared, pilot)
+    prepared, choice = _agreed(prepared, pilot)
     if pilot is None or goal is not None:
         announce(f"design: {choice.reason}")
     else:
@@ -404,8 +408,25 @@ def _choose(
         before = found.detectable
     elif goal is None:
         announce(promise_in_deviations(choice))
-    store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated, prepared.metric.name))
-    return replace(prepared, choice=choice), before
+    return prepared, before
+
+
+def _agreed(prepared: ScreeningCampaign, pilot: PilotResult | None) -> tuple[ScreeningCampaign, AnyChoice]:
+    """The campaign with the design that another machine of the pool stored, else with one of its own, which is stored.
+
+    One that is stored is replaced only where it has settings that are now known not to work.
+    """
+    store, excluded = prepared.place.store, set(map(str, prepared.isolated.formulas))
+
+    def informed(stored: str | None) -> bool:
+        return stored is not None and excluded <= set(map(str, isolated_of(stored).formulas))
+
+    kept = store.choice(prepared.id)
+    if kept is None or not informed(kept):
+        own = stored_choice(_design(prepared, pilot), prepared.isolated, prepared.metric.name)
+        kept = store.change_choice(prepared.id, lambda stored: stored if stored and informed(stored) else own)
+    choice = read_choice(kept)
+    return replace(prepared, choice=choice, isolated=isolated_of(kept)), choice
 
 
 def _design(prepared: ScreeningCampaign, pilot: PilotResult | None) -> AnyChoice:
