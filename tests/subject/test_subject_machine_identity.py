@@ -57,6 +57,38 @@ def test_a_host_of_another_name_is_another_machine_and_this_is_said(here: dict[s
     assert this_machine(TUESDAY, pytest.fail, tmp_path) == second
 
 
+def test_other_hardware_under_the_same_name_is_another_machine_and_this_is_said(
+    here: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of two hosts that are both called runner, and share a home folder."""
+    first = this_machine(MONDAY, pytest.fail, tmp_path)
+    here["cpus"] = "64"
+    said: list[str] = []
+    second = this_machine(TUESDAY, said.append, tmp_path)
+    assert (second.id, second.states) == (second.fingerprint, second.states[:1])
+    assert said == [
+        f"web1 is counted as another machine than that of this name whose record is in {tmp_path}, "
+        "since cpus changed from 2 to 64; if it is the same one, set HATI_MACHINE=web1"
+    ]
+    assert this_machine(TUESDAY, pytest.fail, tmp_path) == second
+    here["kernel"] = "6.8"
+    assert this_machine(TUESDAY, pytest.fail, tmp_path).id == second.id
+    monkeypatch.setenv("HATI_MACHINE", "web1")
+    assert this_machine(TUESDAY, pytest.fail, tmp_path).id == first.id
+    monkeypatch.delenv("HATI_MACHINE")
+    here.update(PROPERTIES)
+    assert this_machine(TUESDAY, pytest.fail, tmp_path).id == first.id
+
+
+def test_a_record_that_has_hardware_already_keeps_it(here: dict[str, str], tmp_path: Path) -> None:
+    """One of before hardware told machines apart."""
+    this_machine(MONDAY, pytest.fail, tmp_path)
+    two = Machine.of(PROPERTIES).in_state(Machine.of({**PROPERTIES, "cpus": "64"}).states[0])
+    machine_identity._keep(tmp_path / "web1.json", two, new=False)
+    here["cpus"] = "64"
+    assert this_machine(TUESDAY, pytest.fail, tmp_path).id == Machine.of(PROPERTIES).id
+
+
 def test_a_renamed_machine_keeps_its_identity_by_its_old_name(
     here: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +131,15 @@ def test_where_nothing_can_be_kept_a_warning_says_so(here: dict[str, str], tmp_p
     assert this_machine(MONDAY, said.append, blocked).id == Machine.of(PROPERTIES).id
     assert len(said) == 1
     assert "set HATI_MACHINE" in said[0]
+
+
+def test_nothing_need_be_kept_of_a_machine_that_was_given_a_name(
+    here: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("HATI_MACHINE", "ci")
+    assert this_machine(MONDAY, pytest.fail, blocked).id == Machine.of({"name": "ci"}).id
 
 
 def test_the_first_of_two_processes_makes_the_file(here: dict[str, str], tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ from urllib.parse import quote, unquote
 import msgspec
 import platformdirs
 
-from hati.core import MACHINE_NAME, InputError, Machine, MachineState, replace
+from hati.core import MACHINE_NAME, InputError, Machine, MachineState, digest, replace
 from hati.core.wording import listed
 from hati.subject.machine import machine
 
 GIVEN_NAME = "HATI_MACHINE"
 """The environment variable that names this machine, as for containers, whose host names are random."""
 _SHOWN = 3
+_HARDWARE_APART = "+"
+"""Between a name and a hash of hardware in a file's name; a plus in a name is quoted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -41,8 +43,8 @@ def given_name() -> str:
 def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | None = None) -> Machine:
     """This machine with all states in which it was observed, the present one last; a new state is kept.
 
-    A file for each name (a home folder may be that of several hosts) keeps the states. A machine that was given a name
-    is the same wherever it has that name, so its first state is the name alone.
+    A file for each name and hardware (a home folder may be that of several hosts) keeps the states. A machine that was
+    given a name is the same wherever it has that name, so its first state is the name alone.
 
     Args:
         now: the time, in UTC.
@@ -52,25 +54,51 @@ def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | 
     name = given_name()
     present = replace(machine(name).states[0], since=now)
     folder = folder or platformdirs.user_state_path("hati") / "machines"
-    kept = folder / f"{quote(present.name, safe='')}.json"
-    known = _read(kept)
+    namesake = folder / f"{quote(present.name, safe='')}.json"
+    kept, known = namesake, _read(namesake)
+    differs = () if name or known is None else _other_hardware(known, present)
+    if differs:
+        kept = namesake.with_stem(f"{namesake.stem}{_HARDWARE_APART}{digest(present.hardware, length=12)}")
+        known = _read(kept)
     first = Machine((MachineState(((MACHINE_NAME, name),)),)) if name else Machine((present,))
     found = (known or first).in_state(present)
-    if found != known:
-        others = sorted(unquote(file.stem) for file in folder.glob("*.json") if file != kept)
-        if known is None and not name and others:
-            announce(
-                f"{present.name} is counted as another machine than {listed(others, _SHOWN)}, whose record is in "
-                f"{folder}; if it is one of them under a new name, set {GIVEN_NAME}={others[0]}"
-            )
-        try:
-            found = _keep(kept, found, new=known is None)
-        except OSError as error:
+    if found == known:
+        return found
+    if known is None and not name:
+        _tell_others(folder, present, differs, announce)
+    try:
+        return _keep(kept, found, new=known is None)
+    except OSError as error:
+        if not name:
             announce(
                 f"warning: {kept} cannot be written ({error.strerror}), so a new kernel would look like another "
                 f"machine; set {GIVEN_NAME} to a name for this one"
             )
-    return found
+        return found
+
+
+def _other_hardware(known: Machine, present: MachineState) -> tuple[str, ...]:
+    """What changed since a machine's last state, where its hardware is none that the machine has had; else nothing."""
+    states = [state for state in known.states if state.hardware]
+    same = not states or present.hardware in {state.hardware for state in states}
+    return () if same else states[-1].changes(present)
+
+
+def _tell_others(
+    folder: Path, present: MachineState, differs: tuple[str, ...], announce: Callable[[str], None]
+) -> None:
+    """Which machine this may be too, where there are records in the folder."""
+    others = sorted({unquote(file.stem.partition(_HARDWARE_APART)[0]) for file in folder.glob("*.json")})
+    if differs:
+        announce(
+            f"{present.name} is counted as another machine than that of this name whose record is in {folder}, "
+            f"since {listed(differs)}; if it is the same one, set {GIVEN_NAME}={present.name}"
+        )
+    elif others:
+        announce(
+            f"{present.name} is counted as another machine than {listed(others, _SHOWN)}, whose record is in "
+            f"{folder}; if it is one of them under a new name, set {GIVEN_NAME}={others[0]}"
+        )
 
 
 def _read(file: Path) -> Machine | None:
