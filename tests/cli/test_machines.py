@@ -160,3 +160,38 @@ def test_a_pool_has_two_machines_or_more(hati_here: Hati, fake_project: Path, na
     refused = hati_here(*SCREEN)
     assert refused.status == 2
     assert "a pool has two machines or more, each once" in refused.err
+
+
+def test_assertions_are_measured_on_the_machines_of_the_pool_only(
+    hati_here: Hati, fake_project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    pool(fake_project, "one", "two")
+    formula = ("assert", "--formula", "latency of main() < 1 s", "--budget", "20")
+    monkeypatch.setenv("HATI_MACHINE", "three")
+    refused = hati_here(*formula)
+    assert refused.status == 2
+    assert "three is not one of the machines of" in refused.err
+    assert hati_here(*formula, "--dry-run").status == 0
+    monkeypatch.setenv("HATI_MACHINE", "one")
+    assert "three is not one" not in hati_here(*formula).err
+
+
+def test_a_dry_run_shows_what_this_machine_would_run(
+    hati_here: Hati, fake_project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    pool(fake_project, "one", "two")
+    words = ("screen", "--metric", "latency", "--budget", "16", "--runs", "16", "--format", "json")
+    configurations: list[str] = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("HATI_MACHINE", name)
+        planned = hati_here(*words, "--dry-run").json
+        assert planned["runs"] == 8
+        configurations += [json.dumps(task, sort_keys=True) for task in planned["tasks"]]
+    assert len(configurations) == 16
+    monkeypatch.setenv("HATI_MACHINE", "one")
+    assert hati_here(*words).json["runs"]["done"] == 8
+    assert hati_here(*words, "--dry-run").json["runs"] == 0
+    monkeypatch.setenv("HATI_MACHINE", "two")
+    assert hati_here(*words, "--dry-run").json["runs"] == 8

@@ -53,6 +53,7 @@ from hati.studies.screening import (
     study_id,
     with_reruns,
 )
+from hati.studies.screening.planning.machine_shares import own_tasks
 from hati.studies.screening.planning.pilot import RUNS
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
@@ -190,7 +191,7 @@ class ScreeningCampaign(Struct, frozen=True):
         return self.designed(choice).plan(evidence).within(self.budget.left(evidence))
 
     def planned(self) -> PlannedCampaign:
-        """The next tasks, without making or storing anything."""
+        """The next tasks, those of this machine in a pool, without making or storing anything."""
         choice, limit, goal = self.choice, self.budget, self.goal
         if choice is None and goal is not None:
             made = self.evidence()
@@ -202,7 +203,8 @@ class ScreeningCampaign(Struct, frozen=True):
             plan = Plan.of(self.pilot.tasks)
         else:
             study, known = self.designed(choice), self.evidence().known
-            reason, plan = choice.reason, Plan.of(task for task in study.tasks if task.id not in known)
+            own = own_tasks(study, study.tasks, *self.place.member)
+            reason, plan = choice.reason, Plan.of(task for task in own if task.id not in known)
         expected = estimate(self.place, self.benchmark, len(plan))
         options = self.place.project.space.names
         return PlannedCampaign(reason, plan, expected, options, choice)
@@ -283,8 +285,9 @@ def prepare_screening(
 
 
 def _tell_without_block(place: Workplace, study: AnyScreening, announce: Announce) -> None:
+    """Say where a pool has more machines than the design has blocks, and this is one of those that have none."""
     member, machines = place.member
-    blocks = {block for block in study.blocks_of(study.tasks, machines) if block is not None}
+    blocks = set(study.blocks_of(study.tasks, machines))
     if member not in blocks:
         announce(
             f"{place.machine.name} runs none of them: the design has enough runs for {counted(len(blocks), 'machine')} "

@@ -159,8 +159,14 @@ def workplace_around(root: Path, place: str | None, announce: Announce = mute) -
     """That of formulas, in a folder that need not have a project file: its project then has no benchmark of its own.
 
     Raises:
-        InputError: for all that is wrong with the file, where there is one.
+        InputError: for all that is wrong with the file, where there is one, and where its pool lacks this machine.
     """
+    found = _around(root, place, announce)
+    _pool(found.project, found.machine)
+    return found
+
+
+def _around(root: Path, place: str | None, announce: Announce) -> Workplace:
     if (root / FILE).exists() or not root.is_dir():
         project, store = _opened(root, place)
     else:
@@ -172,10 +178,10 @@ def workplace_to_look(root: Path, place: str | None, announce: Announce = mute) 
     """The same for what will measure nothing: a project that has no store yet gets none, and no folder for it.
 
     Raises:
-        InputError: as ``workplace_around``.
+        InputError: for all that is wrong with the file, where there is one.
     """
     known = Path(_default_store(root if root.is_dir() else root.parent)).exists()
-    return workplace_around(root, place if place is not None or known else IN_MEMORY, announce)
+    return _around(root, place if place is not None or known else IN_MEMORY, announce)
 
 
 def _machine_of(store: SqlStore, announce: Announce) -> Machine:

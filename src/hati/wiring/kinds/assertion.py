@@ -291,12 +291,12 @@ def _portability(
 ) -> Portability:
     from hati.wiring.load_formulas import book_of
     from hati.wiring.porting import sampled_portability, stored_portability
-    from hati.wiring.workplace import workplace_around
+    from hati.wiring.workplace import workplace_to_look
 
     requirements, confidence = request.requirements, 1.0 - 2.0 * request.alpha
     if root is None:
         return sampled_portability(book_of(_named_files(request.samples)), requirements, machines, confidence)
-    return stored_portability(workplace_around(root, store), requirements, machines, confidence)
+    return stored_portability(workplace_to_look(root, store), requirements, machines, confidence)
 
 
 def _ported(found: Portability) -> StudyReport:

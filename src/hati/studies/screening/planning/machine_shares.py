@@ -34,13 +34,16 @@ def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int
     if machines == 1:
         return study.plan(evidence)
     if not evidence.stage(STAGE).done:
-        return tasks_left(_own(study, study.tasks, member, machines), evidence)
+        return tasks_left(own_tasks(study, study.tasks, member, machines), evidence)
     plan = study.plan(evidence)
-    own = {task.id for task in _own(study, plan.tasks, member, machines)}
+    own = {task.id for task in own_tasks(study, plan.tasks, member, machines)}
     batches = tuple(batch for batch in plan.batches if batch.members[0].id in own)
     return plan if len(batches) == len(plan.batches) else Plan(batches)
 
 
-def _own(study: Blocked, tasks: Sequence[Task], member: int, machines: int) -> tuple[Task, ...]:
+def own_tasks(study: Blocked, tasks: Sequence[Task], member: int, machines: int) -> tuple[Task, ...]:
+    """Those of some tasks that one of so many machines, from 0, may run."""
+    if machines == 1:
+        return tuple(tasks)
     blocks = study.blocks_of(tasks, machines)
     return tuple(task for task, block in zip(tasks, blocks, strict=True) if block in {None, member})
