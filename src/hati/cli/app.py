@@ -18,6 +18,7 @@ from hati.cli import (
     harness,
     importing,
     init,
+    probe,
     report,
     runs,
     space,
@@ -89,6 +90,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "validate": _study("validation"),
         "suite": _study("suite"),
         "harness": harness.app,
+        "probe": probe.app,
         "audit": _study("audit"),
     },
     "Decide": {

@@ -71,6 +71,12 @@ from .history_document import histories_document as histories_document
 from .history_document import history_figures as history_figures
 from .known import Knowledge as Knowledge
 from .left_out import left_out_table as left_out_table
+from .loads import CalibrationJson as CalibrationJson
+from .loads import LoadRunJson as LoadRunJson
+from .loads import calibration_table as calibration_table
+from .loads import load_run_json as load_run_json
+from .loads import load_run_table as load_run_table
+from .loads import observation_rows as observation_rows
 from .machines import MachineStateJson as MachineStateJson
 from .machines import StudyJson as StudyJson
 from .machines import StudyMachineJson as StudyMachineJson

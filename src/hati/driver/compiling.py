@@ -1,0 +1,60 @@
+"""Load programs, compiled by the machine's own C compiler."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from shutil import which
+
+from hati.core import MeasurementError
+from hati.generate import FLAGS
+
+COMPILER = "cc"
+_LONGEST = 120.0
+
+
+class LoadDriverError(MeasurementError):
+    """An experiment that did not run to its end; ``observations`` are those that were made before."""
+
+    def __init__(self, message: str, fix: str, observations: object = None) -> None:
+        super().__init__(message, fix=fix)
+        self.observations = observations
+
+
+def compiler() -> str:
+    """The C compiler with its version and the flags, which decide what a unit of work is.
+
+    Raises:
+        LoadDriverError: where there is none.
+    """
+    if which(COMPILER) is None:
+        raise LoadDriverError(
+            f"there is no C compiler {COMPILER!r} on this machine",
+            "install one, such as by `apt-get install gcc libc6-dev`",
+        )
+    version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=False, timeout=_LONGEST)
+    return " ".join([*version.stdout.splitlines()[:1], *FLAGS])
+
+
+def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> Path:
+    """Compile a source in a folder, which is made; the program.
+
+    Raises:
+        LoadDriverError: where the compiler fails, or nothing can be written.
+    """
+    compiler()
+    file, program = folder / "load.c", folder / "load"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(source, encoding="utf-8")
+    except OSError as error:
+        raise LoadDriverError(f"cannot write to {folder}: {error.strerror}", "free some space") from None
+    command = [COMPILER, *FLAGS, *flags, str(file), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LONGEST)
+    if done.returncode != 0:
+        words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
+        raise LoadDriverError(
+            f"{COMPILER} cannot compile {file}: {words or f'exit status {done.returncode}'}",
+            "install the C library's headers (libc6-dev), or see the source",
+        )
+    return program

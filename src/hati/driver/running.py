@@ -1,0 +1,200 @@
+"""The load driver: compiles the programs of a task set, starts them together, and collects what they observed.
+
+Programs are controlled by lines on their standard input and output, which nobody else can write to: each says when it
+is ready, all are given one start on the monotonic clock, and they end when the controller says so or is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hati.driver.compiling import LoadDriverError, compile_program
+from hati.generate import (
+    Calibration,
+    Lifetime,
+    LoadObservations,
+    LoadProgram,
+    MachineTaskSet,
+    TaskSet,
+    joined,
+    load_program,
+    read_report,
+    source,
+)
+
+_UNTIL_READY = 120.0
+_UNTIL_REPORTED = 60.0
+_HEAD_START_NS = 2_000_000
+_CHUNK = 1 << 20
+
+
+def compile_and_run(
+    task_set: TaskSet, folder: Path, calibration: Calibration | None = None, *, timeout: float = 600.0
+) -> LoadObservations:
+    """Run an experiment on this machine; sources, programs and raw observations stay in the folder.
+
+    Args:
+        task_set: whose machines all are this one.
+        folder: made where it is not there; has a folder for each role.
+        calibration: for demands in milliseconds.
+        timeout: seconds until the tasks have to have ended.
+
+    Raises:
+        InputError: where a demand needs a calibration that there is not.
+        LoadDriverError: where a program cannot be compiled, or did not run to its end.
+    """
+    programs = [load_program(task_set, role, calibration) for role in task_set.roles]
+    folders = [folder / f"role-{number}" for number in range(len(programs))]
+    files = [compile_program(source(program), place) for program, place in zip(programs, folders, strict=True)]
+    running: list[_Running] = []
+    try:
+        for role, file in zip(task_set.roles, files, strict=True):
+            running.append(_Running(role, file))
+        problem = _conduct(running, timeout)
+        _collect(running)
+    finally:
+        for each in running:
+            each.kill()
+    return _observations(programs, running, folders, problem)
+
+
+class _Running:
+    """A load program that was started, and what it has written so far."""
+
+    def __init__(self, role: MachineTaskSet, file: Path) -> None:
+        self.role = role
+        self.process = subprocess.Popen(
+            [file.resolve()],
+            cwd=file.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.output = bytearray()
+        self.open = True
+
+    @property
+    def stdout(self) -> int:
+        """The descriptor of its output."""
+        assert self.process.stdout is not None
+        return self.process.stdout.fileno()
+
+    def has(self, word: str) -> bool:
+        """Whether it has written a line that begins with the word."""
+        head = bytes(self.output[:_CHUNK])
+        return head.startswith(f"{word} ".encode()) or f"\n{word} ".encode() in head
+
+    @property
+    def ended(self) -> bool:
+        """Whether it does nothing more."""
+        return not self.open or self.has("clocks")
+
+    def tell(self, line: str) -> None:
+        """Write a line to it, unless it is gone."""
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            os.write(self.process.stdin.fileno(), f"{line}\n".encode())
+
+    def read(self) -> None:
+        """Take what it has written."""
+        data = os.read(self.stdout, _CHUNK)
+        self.output += data
+        self.open = bool(data)
+
+    def kill(self) -> None:
+        """End it, and the load with it."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+
+def _conduct(running: Sequence[_Running], timeout: float) -> str:
+    """Start the programs together, and stop them when the tasks are done; what went wrong (empty: nothing)."""
+    problem = ""
+    if not _await(running, lambda each: each.has("ready"), _UNTIL_READY):
+        problem = f"it was not ready within {_UNTIL_READY:g} s"
+    elif not any(each.ended for each in running):
+        start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + _HEAD_START_NS
+        for each in running:
+            each.tell(f"start {start}")
+        waited = [each for each in running if each.role.task and each.role.until is Lifetime.TASK]
+        if not _await(running, lambda each: each not in waited or each.has("done"), timeout):
+            problem = f"it did not end within {timeout:g} s"
+    for each in running:
+        each.tell("stop")
+    return problem
+
+
+def _await(running: Sequence[_Running], reached: Callable[[_Running], bool], timeout: float) -> bool:
+    """Read until all have reached a point, or one has ended; whether that was within the time."""
+    return _read(running, lambda: all(map(reached, running)) or any(each.ended for each in running), timeout)
+
+
+def _read(running: Sequence[_Running], enough: Callable[[], bool], timeout: float) -> bool:
+    deadline = time.monotonic() + timeout
+    with selectors.DefaultSelector() as selector:
+        for each in running:
+            if each.open:
+                selector.register(each.stdout, selectors.EVENT_READ, each)
+        while not enough():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            for key, _ in selector.select(left):
+                each = key.data
+                each.read()
+                if not each.open:
+                    selector.unregister(each.stdout)
+    return True
+
+
+def _collect(running: Sequence[_Running]) -> None:
+    """Read the reports; a load that goes on is killed, and its program reports what there is."""
+    for end in (lambda _: None, lambda each: each.process.terminate()):
+        for each in running:
+            end(each)
+        if _read(running, lambda: not any(each.open for each in running), _UNTIL_REPORTED):
+            return
+
+
+def _observations(
+    programs: Sequence[LoadProgram], running: Sequence[_Running], folders: Sequence[Path], problem: str
+) -> LoadObservations:
+    """What all observed, which is written to the folders too.
+
+    Raises:
+        LoadDriverError: with it, where something went wrong.
+    """
+    found, problems = list[LoadObservations](), [problem] if problem else []
+    for program, each, folder in zip(programs, running, folders, strict=True):
+        text = each.output.decode(errors="replace")
+        report = read_report(program, text)
+        found.append(report.observations)
+        if report.problem and not problem:
+            problems.append(f"the machine task set {program.role!r} failed: {report.problem}")
+        try:
+            (folder / "observations.txt").write_text(text, encoding="utf-8")
+        except OSError as error:
+            problems.append(f"cannot write to {folder}: {error.strerror}")
+    observations = joined(found)
+    if problems:
+        raise LoadDriverError("; ".join(problems), _remedy(problems[0]), observations)
+    return observations
+
+
+def _remedy(problem: str) -> str:
+    if "No space left" in problem:
+        return "free some space, or use a smaller file"
+    if "not permitted" in problem:
+        return "run it as root, or leave out the policy, priority or niceness"
+    return "what was observed before is kept"

@@ -1,0 +1,87 @@
+"""From models of experiments to programs: task sets, checked as a whole, and the C source of their load programs.
+
+After Ginpex: a task set has a machine task set for each process, tasks that load a machine, and sensors on tasks.
+"""
+
+from hati.generate.calibration import UNSTABLE, Calibration, DemandCheck, KernelCalibration
+from hati.generate.observations import (
+    ClockCosts,
+    LoadObservations,
+    RoleReport,
+    SensorSeries,
+    joined,
+    read_report,
+)
+from hati.generate.program import FLAGS, LoadProgram, SensorBuffer, SeriesName, load_program, source
+from hati.generate.reading import parse_task_set
+from hati.generate.task_set import TaskSet, TaskSetError, receives, tasks_of
+from hati.generate.tasks import (
+    CALIBRATED,
+    BlockOrder,
+    CpuLoad,
+    DiskLoad,
+    DiskOperation,
+    Kernel,
+    Lifetime,
+    LoadTask,
+    Loop,
+    MachineTaskSet,
+    MemoryAccess,
+    MemoryLoad,
+    NetworkLoad,
+    NetworkPattern,
+    NetworkProtocol,
+    PageCache,
+    Parallel,
+    SchedulingPolicy,
+    Sensor,
+    Sequence,
+    Until,
+    UseTask,
+)
+
+__all__ = [
+    "CALIBRATED",
+    "FLAGS",
+    "UNSTABLE",
+    "BlockOrder",
+    "Calibration",
+    "ClockCosts",
+    "CpuLoad",
+    "DemandCheck",
+    "DiskLoad",
+    "DiskOperation",
+    "Kernel",
+    "KernelCalibration",
+    "Lifetime",
+    "LoadObservations",
+    "LoadProgram",
+    "LoadTask",
+    "Loop",
+    "MachineTaskSet",
+    "MemoryAccess",
+    "MemoryLoad",
+    "NetworkLoad",
+    "NetworkPattern",
+    "NetworkProtocol",
+    "PageCache",
+    "Parallel",
+    "RoleReport",
+    "SchedulingPolicy",
+    "Sensor",
+    "SensorBuffer",
+    "SensorSeries",
+    "Sequence",
+    "SeriesName",
+    "TaskSet",
+    "TaskSetError",
+    "Until",
+    "UseTask",
+    "joined",
+    "load_program",
+    "parse_task_set",
+    "read_report",
+    "receives",
+    "source",
+    "tasks_of",
+]

@@ -1,0 +1,283 @@
+"""The load program of a machine task set: its tasks as nodes, its threads and series, and from these its C source."""
+
+from __future__ import annotations
+
+import functools
+from itertools import count
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from hati.core import InputError, replace
+from hati.generate.calibration import Calibration
+from hati.generate.task_set import TaskSet, receives
+from hati.generate.tasks import (
+    TIMED,
+    CpuLoad,
+    DiskLoad,
+    Kernel,
+    LoadTask,
+    Loop,
+    MachineTaskSet,
+    MemoryAccess,
+    MemoryLoad,
+    Parallel,
+    Sensor,
+    Until,
+    UseTask,
+    children,
+)
+
+if TYPE_CHECKING:
+    import jinja2
+
+FLAGS = ("-std=c11", "-O2", "-pthread")
+"""What a load program is compiled with; ``-O2`` belongs to the units of work."""
+MOST_OBSERVATIONS = 1 << 20
+"""Of a series; further ones are counted as lost."""
+_OF_UNKNOWN = 1 << 18
+
+
+class SeriesName(Struct, frozen=True):
+    """What a series holds: a sensor of a task in a thread."""
+
+    task: str
+    sensor: Sensor
+    thread: int
+
+
+class SensorBuffer(Struct, frozen=True):
+    """A series with the number of observations that it has room for."""
+
+    number: int
+    name: SeriesName
+    capacity: int
+
+
+class TaskNode(Struct, frozen=True):
+    """A task at a place where it is executed.
+
+    ``stops`` are the parallels around it that stop with their first task, ``gaps`` the numbers of the buffers
+    that a CPU load fills, with their thresholds in ns, and ``threads`` those of a parallel's tasks.
+    """
+
+    number: int
+    kind: str
+    task: LoadTask
+    thread: int
+    stops: tuple[int, ...] = ()
+    children: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+    response: int | None = None
+    cpu: int | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
+    units: int = 0
+    time_ns: int = 0
+    outermost: bool = False
+
+    @property
+    def attributes(self) -> bool:
+        """Whether it sets its thread's CPUs or scheduling."""
+        return bool(self.task.cpus or self.task.policy or self.task.nice is not None)
+
+
+class LoadThread(Struct, frozen=True):
+    """A thread: the node that it executes, and the parallel that starts it (None: the role's first)."""
+
+    number: int
+    root: int
+    parallel: int | None
+
+
+class LoadProgram(Struct, frozen=True):
+    """A machine task set as a program: nodes in the order of their numbers, threads, and series."""
+
+    role: str
+    nodes: tuple[TaskNode, ...]
+    threads: tuple[LoadThread, ...]
+    buffers: tuple[SensorBuffer, ...]
+    receives: bool
+
+    @property
+    def kernels(self) -> frozenset[Kernel]:
+        """The kernels that its CPU loads need."""
+        return frozenset(node.task.kernel for node in self.nodes if isinstance(node.task, CpuLoad))
+
+    @property
+    def chases(self) -> tuple[TaskNode, ...]:
+        """The nodes that chase pointers."""
+        return self._accessing(MemoryAccess.CHASE)
+
+    @property
+    def triads(self) -> tuple[TaskNode, ...]:
+        """The nodes that pass the triad."""
+        return self._accessing(MemoryAccess.TRIAD)
+
+    @property
+    def disks(self) -> tuple[TaskNode, ...]:
+        """The nodes that load a disk."""
+        return tuple(node for node in self.nodes if isinstance(node.task, DiskLoad))
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether a task sets its thread's CPUs or scheduling."""
+        return any(node.attributes for node in self.nodes)
+
+    @property
+    def scheduled_roots(self) -> tuple[LoadThread, ...]:
+        """The threads whose outermost tasks do, once before the start."""
+        return tuple(thread for thread in self.threads if self.nodes[thread.root].attributes)
+
+    def stops_at_first(self, thread: LoadThread) -> bool:
+        """Whether the end of a thread's task stops the parallel that started it."""
+        parallel = None if thread.parallel is None else self.nodes[thread.parallel].task
+        return isinstance(parallel, Parallel) and parallel.until is Until.FIRST
+
+    def _accessing(self, access: MemoryAccess) -> tuple[TaskNode, ...]:
+        return tuple(node for node in self.nodes if isinstance(node.task, MemoryLoad) and node.task.access is access)
+
+
+def load_program(task_set: TaskSet, role: MachineTaskSet, calibration: Calibration | None = None) -> LoadProgram:
+    """The program of a machine task set.
+
+    Raises:
+        InputError: where a demand needs a calibration that there is not.
+    """
+    building = _Building(task_set, calibration)
+    if role.task is not None:
+        building.thread(role.task, None, _Around())
+    buffers = sorted(building.buffers.values(), key=lambda buffer: buffer.number)
+    nodes = tuple(sorted(building.nodes, key=lambda node: node.number))
+    return LoadProgram(role.name, nodes, tuple(building.threads), tuple(buffers), receives(task_set, role.name))
+
+
+class _Building:
+    """What is known so far of a program: each task becomes a node at each place where it is executed."""
+
+    def __init__(self, task_set: TaskSet, calibration: Calibration | None) -> None:
+        self.task_set = task_set
+        self.calibration = calibration
+        self.nodes: list[TaskNode] = []
+        self.threads: list[LoadThread] = []
+        self.buffers: dict[SeriesName, SensorBuffer] = {}
+        self._numbers = count()
+
+    def thread(self, task: LoadTask, parallel: int | None, around: _Around) -> int:
+        """Add a thread that executes a task; its number."""
+        number = len(self.threads)
+        self.threads.append(LoadThread(number, -1, parallel))
+        root = self._node(task, replace(around, thread=number, gaps=()), outermost=True)
+        self.threads[number] = LoadThread(number, root, parallel)
+        return number
+
+    def _node(self, task: LoadTask, around: _Around, *, outermost: bool = False) -> int:
+        number = next(self._numbers)
+        buffers = {sensor: self._buffer(task, sensor, around) for sensor in task.sensors}
+        gaps = around.gaps
+        if Sensor.GAPS in buffers:
+            gaps = (*gaps, (buffers[Sensor.GAPS], round(task.gap_us * 1000)))
+        inside = replace(around, gaps=gaps)
+        node = TaskNode(
+            number,
+            _kind(task),
+            task,
+            around.thread,
+            around.stops,
+            response=buffers.get(Sensor.RESPONSE),
+            cpu=buffers.get(Sensor.CPU),
+            gaps=gaps,
+            units=self._units(task),
+            time_ns=_time_ns(task),
+            outermost=outermost,
+        )
+        if isinstance(task, Parallel):
+            stops = (*around.stops, number) if task.until is Until.FIRST else around.stops
+            inside = replace(around, stops=stops)
+            tasks = [each for each in task.tasks for _ in range(task.copies)]
+            node = replace(node, threads=tuple(self.thread(each, number, inside) for each in tasks))
+        else:
+            inside = replace(inside, times=_times(task, around.times))
+            node = replace(node, children=tuple(self._node(each, inside) for each in self._inner(task)))
+        self.nodes.append(node)
+        return number
+
+    def _inner(self, task: LoadTask) -> tuple[LoadTask, ...]:
+        if isinstance(task, UseTask):
+            return (self.task_set.tasks[task.task],)
+        return tuple(each for _, each in children(task))
+
+    def _buffer(self, task: LoadTask, sensor: Sensor, around: _Around) -> int:
+        """The number of the buffer of a sensor in a thread, which gets room for the executions at this place too."""
+        name = SeriesName(task.name, sensor, around.thread)
+        known = self.buffers.get(name)
+        room = _OF_UNKNOWN if around.times is None or sensor is Sensor.GAPS else around.times
+        number, before = (len(self.buffers), 0) if known is None else (known.number, known.capacity)
+        self.buffers[name] = SensorBuffer(number, name, min(MOST_OBSERVATIONS, before + room))
+        return number
+
+    def _units(self, task: LoadTask) -> int:
+        if not isinstance(task, CpuLoad) or task.kernel in TIMED:
+            return 0
+        if task.demand_ms is None:
+            return task.units or 0
+        if self.calibration is None:
+            raise InputError(f"the kernel {task.kernel} is not calibrated", fix="run `hati probe calibrate`")
+        return self.calibration.units(task.kernel, task.demand_ms)
+
+
+class _Around(Struct, frozen=True):
+    """What is around a task: its thread, the parallels that may stop it, gaps sensors, executions (None: unknown)."""
+
+    thread: int = 0
+    stops: tuple[int, ...] = ()
+    gaps: tuple[tuple[int, int], ...] = ()
+    times: int | None = 1
+
+
+def _times(task: LoadTask, times: int | None) -> int | None:
+    if not isinstance(task, Loop):
+        return times
+    return None if times is None or task.count is None else times * task.count
+
+
+def _time_ns(task: LoadTask) -> int:
+    if isinstance(task, CpuLoad) and task.kernel in TIMED:
+        return round((task.demand_ms or 0.0) * 1e6)
+    return round((task.duration_ms or 0.0) * 1e6) if isinstance(task, Loop) else 0
+
+
+def _kind(task: LoadTask) -> str:
+    return str(type(task).__struct_config__.tag)
+
+
+def source(program: LoadProgram) -> str:
+    """The C11 source of a load program."""
+    return _environment().get_template("load.c.j2").render(program=program) + "\n"
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hati.generate", "templates"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - C, not HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["c_string"] = c_string
+    return environment
+
+
+def c_string(text: str) -> str:
+    r"""A string literal of C that holds the text in UTF-8.
+
+    >>> print(c_string('a"b?'))
+    "a\\042b\\077"
+    """
+    return '"' + "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+_PLAIN = frozenset(f"{ascii_letters}{digits} ./_-".encode())

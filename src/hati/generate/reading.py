@@ -1,0 +1,207 @@
+"""Task sets in YAML 1.2: read, with the place of everything that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from hati.core import InputError, Place
+from hati.core.wording import suggestion
+from hati.generate.task_set import TaskSet, TaskSetError
+from hati.generate.tasks import LoadTask, MachineTaskSet, Path
+
+TASKS: Mapping[str, type[Struct]] = {str(kind.__struct_config__.tag): kind for kind in get_args(LoadTask)}
+"""The kinds of tasks by the words that follow ``do``."""
+
+
+def parse_task_set(text: str, file: str = "task set") -> TaskSet:
+    """The task set that a YAML text describes; ``file`` names it in errors.
+
+    Raises:
+        TaskSetError: where something is wrong with it, with the place.
+        InputError: where it is not YAML.
+    """
+    data, places = _loaded(text, file)
+    try:
+        return _converted(data)
+    except TaskSetError as error:
+        place = places.of(error.path)
+        raise TaskSetError(error.message, error.path, error.fix or "", place) from None
+
+
+def _converted(data: Any) -> TaskSet:
+    if not isinstance(data, dict):
+        raise TaskSetError("a task set is a mapping", (), "write keys such as `name:`, `machines:` and `roles:`")
+    for name, task in _items(data.get("tasks")):  # msgspec does not say which key of a mapping is wrong
+        _convert(task, LoadTask, data, ("tasks", name))
+    found: TaskSet = _convert(data, TaskSet, data, ())
+    return found
+
+
+def _items(tasks: Any) -> Iterable[tuple[str, Any]]:
+    return tasks.items() if isinstance(tasks, dict) and all(isinstance(key, str) for key in tasks) else ()
+
+
+def _convert(value: Any, kind: Any, data: Any, prefix: Path) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        message, _, where = str(error).partition(" - at `$")
+        path = (*prefix, *_steps(where.removesuffix("`")))
+        raise _explained(message, path, data) from None
+
+
+_STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]|\[\.\.\.\]")
+
+
+def _steps(where: str) -> Path:
+    return tuple(name or int(index) for name, index in _STEP.findall(where) if name or index)
+
+
+def _explained(message: str, path: Path, data: Any) -> TaskSetError:
+    """What msgspec reports, in words of the task set, with a fix."""
+    named = re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", message)
+    if named is None:
+        return _of_value(message, path, data)
+    known = _known(path, data)
+    if named[1].startswith("contains"):
+        return TaskSetError(f"unknown key `{named[2]}`", (*path, named[2]), suggestion(named[2], known))
+    if named[2] == "do":
+        return TaskSetError("a task without `do`", path, f"add `do:` with one of {', '.join(TASKS)}")
+    return TaskSetError(f"the key `{named[2]}` is missing", path, f"add `{named[2]}:`")
+
+
+def _of_value(message: str, path: Path, data: Any) -> TaskSetError:
+    value = _at(data, path)
+    key = next((step for step in reversed(path) if isinstance(step, str)), "the task set")
+    if message.startswith("Invalid"):
+        known = list(TASKS) if key == "do" else _choices(path, data)
+        return TaskSetError(f"unknown `{key}`: {value}", path, suggestion(str(value), known))
+    wanted = re.match(r"Expected `([^`]*)`", message)
+    kinds = _WORDS.get(wanted[1].replace(" | null", ""), "another kind of value") if wanted else "another value"
+    return TaskSetError(f"`{key}` is {_kind(value)}", path, f"write {kinds}")
+
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "array": "a list",
+    "object": "a mapping with `do:`, or with the keys of its place",
+}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return "empty" if value is None else f"{value!r}"
+
+
+def _known(path: Path, data: Any) -> tuple[str, ...]:
+    """The keys of the mapping at a path."""
+    kind = _type(path, data)
+    return ("do", *kind.__struct_fields__) if kind in TASKS.values() else kind.__struct_fields__
+
+
+def _choices(path: Path, data: Any) -> list[str]:
+    """The words that a field may have."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    hint = get_type_hints(_type(path[:-1], data)).get(str(path[-1])) if path else None
+    waiting, found = [hint], list[str]()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, type) and issubclass(each, Enum):
+            found += [str(member.value) for member in each]
+        waiting += get_args(each)
+    return found
+
+
+def _type(path: Path, data: Any) -> type[Struct]:
+    if not path:
+        return TaskSet
+    if len(path) == 2 and path[0] == "roles":
+        return MachineTaskSet
+    task = _at(data, path)
+    return TASKS.get(str(task.get("do")), MachineTaskSet) if isinstance(task, dict) else MachineTaskSet
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        if not (step in data if isinstance(data, dict) else isinstance(data, list) and step in range(len(data))):
+            return None
+        data = data[step]
+    return data
+
+
+class _Places:
+    """Where the values of a YAML text are."""
+
+    def __init__(self, file: str, lines: list[str]) -> None:
+        self._file = file
+        self._lines = lines
+        self._marks: dict[Path, tuple[int, int]] = {}
+
+    def add(self, node: Any, path: Path = ()) -> None:
+        """Remember the places of a node and all in it."""
+        self._marks[path] = node.start_mark.line, node.start_mark.column
+        if isinstance(node.value, list):
+            for number, each in enumerate(node.value):
+                if isinstance(each, tuple):
+                    self.add(each[1], (*path, each[0].value))
+                    if each[1].start_mark.line != each[0].start_mark.line:  # a block below its key
+                        self._marks[*path, each[0].value] = each[0].start_mark.line, each[0].start_mark.column
+                else:
+                    self.add(each, (*path, number))
+
+    def of(self, path: Path) -> Place:
+        """The place of a value, or of the nearest around it that is written."""
+        while path and path not in self._marks:
+            path = path[:-1]
+        return self.at(*self._marks.get(path, (0, 0)))
+
+    def at(self, line: int, column: int) -> Place:
+        """A place, from a line and a column that count from 0."""
+        text = self._lines[line] if line < len(self._lines) else ""
+        return Place(self._file, line + 1, column + 1, text)
+
+
+def _loaded(text: str, file: str) -> tuple[Any, _Places]:
+    """Plain values, and their places; YAML's own problems, and aliases, which hide where a task is, are errors."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.events import AliasEvent
+
+    places = _Places(file, text.splitlines())
+    reader = YAML(typ="safe", pure=True)
+    try:
+        for event in reader.parse(text):
+            if isinstance(event, AliasEvent):
+                raise InputError(
+                    f"the alias `*{event.anchor}`",
+                    place=places.at(event.start_mark.line, event.start_mark.column),
+                    fix="write the task under `tasks:`, and `do: use` where it is used",
+                )
+        data = reader.load(text)
+        node = reader.compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = places.at(mark.line, mark.column) if mark else Place(file)
+        raise InputError(f"not YAML: {_words(error)}", place=place, fix="correct the text there") from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        raise InputError(f"not YAML: {words}", place=Place(file), fix="correct the text") from None
+    if node is not None:
+        places.add(node)
+    return data, places
+
+
+def _words(error: Any) -> str:
+    return str(error.problem or error.context or "").splitlines()[0]

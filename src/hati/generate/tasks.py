@@ -1,0 +1,221 @@
+"""Models of experiments on machines: task sets, after Ginpex (section 3.2), as frozen values.
+
+A task set names machines and has a machine task set for each process. A machine task set has a tree of tasks, with
+sensors on any of them. Tags and fields are the keys of the YAML form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class Sensor(StrEnum):
+    """What is measured of each execution of a task."""
+
+    RESPONSE = "response"
+    """Elapsed time."""
+    CPU = "cpu"
+    """CPU time of the task, its threads included."""
+    GAPS = "gaps"
+    """Each interval longer than ``gap_us`` in which a CPU load did not run."""
+
+
+class Kernel(StrEnum):
+    """What a CPU load does. The first four have units of work, whose time is calibrated."""
+
+    MANDELBROT = "mandelbrot"
+    FIBONACCI = "fibonacci"
+    SORT = "sort"
+    MEMORY = "memory"
+    SPIN = "spin"
+    """Reads the clock until the demand, in elapsed time, is over."""
+    WAIT = "wait"
+    """Sleeps as long as the demand."""
+
+
+CALIBRATED = (Kernel.MANDELBROT, Kernel.FIBONACCI, Kernel.SORT, Kernel.MEMORY)
+TIMED = (Kernel.SPIN, Kernel.WAIT)
+
+
+class SchedulingPolicy(StrEnum):
+    """Linux's policies, as ``sched(7)`` describes them."""
+
+    OTHER = "other"
+    BATCH = "batch"
+    IDLE = "idle"
+    FIFO = "fifo"
+    RR = "rr"
+
+
+REAL_TIME = (SchedulingPolicy.FIFO, SchedulingPolicy.RR)
+
+
+class Until(StrEnum):
+    """When parallel tasks end: once all have ended, or by stopping the others once the first has."""
+
+    ALL = "all"
+    FIRST = "first"
+
+
+class Lifetime(StrEnum):
+    """When a machine task set ends: once its task has ended, or once those of the others have."""
+
+    TASK = "task"
+    OTHERS = "others"
+
+
+class MemoryAccess(StrEnum):
+    """Dependent reads of cache lines in random order, or McCalpin's triad over three arrays."""
+
+    CHASE = "chase"
+    TRIAD = "triad"
+
+
+class DiskOperation(StrEnum):
+    """What is done with each block; ``append_sync`` appends it and waits until the device has it."""
+
+    READ = "read"
+    WRITE = "write"
+    APPEND_SYNC = "append_sync"
+
+
+class BlockOrder(StrEnum):
+    """The order in which blocks of a file are visited."""
+
+    SEQUENTIAL = "sequential"
+    RANDOM = "random"
+
+
+class PageCache(StrEnum):
+    """Whether the operating system's page cache is used, or bypassed (``O_DIRECT``)."""
+
+    CACHED = "cached"
+    DIRECT = "direct"
+
+
+class NetworkProtocol(StrEnum):
+    """The transport."""
+
+    TCP = "tcp"
+    UDP = "udp"
+
+
+class NetworkPattern(StrEnum):
+    """Each message answered before the next, or all messages and then an answer of the receiver that it has them."""
+
+    PING_PONG = "ping_pong"
+    STREAM = "stream"
+
+
+class TaskAttributes(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
+    """What every task may have."""
+
+    name: Annotated[str, Meta(description="Name under which sensors report.")] = ""
+    sensors: Annotated[tuple[Sensor, ...], Meta(description="What is measured of each execution.")] = ()
+    gap_us: Annotated[float, Meta(description="Shortest interval that the gaps sensor records, in µs.")] = 50.0
+    cpus: Annotated[tuple[int, ...], Meta(description="CPUs that the task may use.")] = ()
+    policy: Annotated[SchedulingPolicy | None, Meta(description="Scheduling policy.")] = None
+    priority: Annotated[int, Meta(description="Priority from 1 to 99, for fifo and rr.")] = 0
+    nice: Annotated[int | None, Meta(description="Niceness from -20 to 19, for other and batch.")] = None
+
+
+class Sequence(TaskAttributes, frozen=True, tag="sequence"):
+    """Tasks one after the other."""
+
+    tasks: tuple[LoadTask, ...]
+
+
+class Parallel(TaskAttributes, frozen=True, tag="parallel"):
+    """Tasks at the same time, each in a thread of its own; each task has ``copies`` threads."""
+
+    tasks: tuple[LoadTask, ...]
+    until: Until = Until.ALL
+    copies: int = 1
+
+
+class Loop(TaskAttributes, frozen=True, tag="loop"):
+    """A task again and again: ``count`` times, for ``duration_ms``, or until something else stops it."""
+
+    task: LoadTask
+    count: int | None = None
+    duration_ms: float | None = None
+
+    @property
+    def endless(self) -> bool:
+        """Whether it does not end by itself."""
+        return self.count is None and self.duration_ms is None
+
+
+class CpuLoad(TaskAttributes, frozen=True, tag="cpu"):
+    """Work of a kernel: as much as takes ``demand_ms`` of CPU time by the calibration, or a number of units."""
+
+    kernel: Kernel
+    demand_ms: float | None = None
+    units: int | None = None
+
+
+class MemoryLoad(TaskAttributes, frozen=True, tag="memory"):
+    """``count`` accesses in a buffer of ``bytes``: reads of a line each, or passes of the triad."""
+
+    access: MemoryAccess
+    bytes: int
+    count: int = 1
+
+
+class DiskLoad(TaskAttributes, frozen=True, tag="disk"):
+    """``count`` operations on blocks of ``bytes`` in a file of ``file_bytes``, which is made before and removed after.
+
+    ``directory`` holds the file; it is relative to the experiment's folder.
+    """
+
+    operation: DiskOperation
+    bytes: int
+    file_bytes: int
+    count: int = 1
+    order: BlockOrder = BlockOrder.SEQUENTIAL
+    cache: PageCache = PageCache.CACHED
+    directory: str = "."
+
+
+class NetworkLoad(TaskAttributes, frozen=True, tag="network"):
+    """``count`` messages of ``bytes`` to another machine task set, which answers without a task of its own."""
+
+    peer: str
+    protocol: NetworkProtocol
+    pattern: NetworkPattern
+    bytes: int
+    count: int = 1
+
+
+class UseTask(TaskAttributes, frozen=True, tag="use"):
+    """A task of the task set's ``tasks``, by its name there."""
+
+    task: str
+
+
+LoadTask = Sequence | Parallel | Loop | CpuLoad | MemoryLoad | DiskLoad | NetworkLoad | UseTask
+
+
+class MachineTaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What one process does on one machine; without a task it only answers the network loads of others."""
+
+    name: str
+    machine: str
+    task: LoadTask | None = None
+    until: Lifetime = Lifetime.TASK
+
+
+Path = tuple[str | int, ...]
+"""Where something is in a task set: keys and indices from the top."""
+
+
+def children(task: LoadTask) -> Iterator[tuple[Path, LoadTask]]:
+    """The tasks directly in a task, each with its path from there; a ``UseTask`` has none."""
+    if isinstance(task, Sequence | Parallel):
+        yield from ((("tasks", number), each) for number, each in enumerate(task.tasks))
+    elif isinstance(task, Loop):
+        yield ("task",), task.task

@@ -1,0 +1,192 @@
+"""Experiments of the user's own, and calibrations: read, run on this machine, kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+import msgspec
+import platformdirs
+from msgspec import Struct
+
+from hati.core import InputError, MeasurementError, Place, digest
+from hati.core.wording import listed
+from hati.driver import LoadDriverError, calibrate, compile_and_run, compiler
+from hati.engine.lock import FileLock, default_path
+from hati.generate import (
+    CALIBRATED,
+    Calibration,
+    CpuLoad,
+    Kernel,
+    LoadObservations,
+    TaskSet,
+    parse_task_set,
+    tasks_of,
+)
+from hati.subject import make_own, remedy, this_machine
+
+Announce = Callable[[str], None]
+
+
+class LoadRun(Struct, frozen=True, eq=False):
+    """An experiment that was run; ``problem`` says why it ended early, and is empty where it did not."""
+
+    task_set: TaskSet
+    folder: Path
+    observations: LoadObservations
+    problem: str = ""
+
+
+def read_task_set(file: Path) -> TaskSet:
+    """The task set of a YAML file.
+
+    Raises:
+        InputError: where it cannot be read, with the place.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"cannot read it: {reason}", place=Place(str(file)), fix="name a task set in YAML") from None
+    return parse_task_set(text, str(file))
+
+
+def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | None = None) -> LoadRun:
+    """Run the task set of a file; a copy of it, the programs and the raw observations are kept in a folder.
+
+    Args:
+        file: in YAML; the folder is under ``.hati`` next to it.
+        now: names the folder, in UTC.
+        announce: receives progress for people.
+        given: a calibration file to use [default: this machine's, which is made where there is none].
+
+    Raises:
+        InputError: where the task set or the calibration cannot be used.
+        MeasurementError: where nothing was observed.
+    """
+    task_set = read_task_set(file)
+    folder = _folder(file.parent, f"{now:%Y-%m-%dT%H%M%S}-{quote(file.stem, safe='')}")
+    (folder / "task-set.yaml").write_bytes(file.read_bytes())
+    lock = FileLock(default_path())
+    lock.acquire(f"probe run {file.name}", announce)
+    kernels = _kernels(task_set)
+    calibration = None
+    if given is not None:
+        calibration = read_calibration(given)
+    elif kernels:
+        calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
+    try:
+        return LoadRun(task_set, folder, compile_and_run(task_set, folder, calibration))
+    except LoadDriverError as error:
+        if not isinstance(error.observations, LoadObservations):
+            raise
+        return LoadRun(task_set, folder, error.observations, str(error))
+
+
+def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, ...], folder: Path) -> Calibration:
+    """Calibrate kernels on this machine, and keep that with the machine's identity for later experiments.
+
+    Raises:
+        LoadDriverError: where that cannot be measured.
+    """
+    machine = this_machine(now, announce)
+    announce(f"calibrating {listed(kernels)}")
+    made = calibrate(folder / "calibration", kernels, machine=machine.states[-1].name)
+    for each in made.kernels:
+        if not each.stable:
+            announce(
+                f"warning: the kernel {each.kernel} is unstable here (CV {each.cv:.1%}); calibrate on a quiet machine"
+            )
+    file = _calibration_file(now, announce)
+    kept = _read_kept(file)
+    others = () if kept is None else tuple(each for each in kept.kernels if each.kernel not in kernels)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_calibration(Calibration((*others, *made.kernels), made.machine, made.compiler), file)
+    return made
+
+
+def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = None) -> Calibration:
+    """Calibrate all kernels on this machine, and keep that; ``save`` is a file to write it to as well.
+
+    Raises:
+        LoadDriverError: where that cannot be measured.
+        InputError: where the file cannot be written.
+    """
+    lock = FileLock(default_path())
+    lock.acquire("probe calibrate", announce)
+    with TemporaryDirectory(prefix="hati-") as folder:
+        made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
+    if save is not None:
+        try:
+            write_calibration(made, save)
+        except OSError as error:
+            raise InputError(f"{save} cannot be written: {error.strerror}", fix="name another file") from None
+    return made
+
+
+def known_calibration(now: datetime, announce: Announce, kernels: tuple[Kernel, ...]) -> Calibration | None:
+    """This machine's calibration with its present compiler, where it has these kernels."""
+    kept = _read_kept(_calibration_file(now, announce))
+    if kept is None or not set(kernels) <= {each.kernel for each in kept.kernels}:
+        return None
+    return kept
+
+
+def read_calibration(file: Path) -> Calibration:
+    """The calibration in a file, of this machine or another.
+
+    Raises:
+        InputError: where the file has none.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Calibration)
+    except OSError as error:
+        reason = error.strerror or ""
+    except (msgspec.MsgspecError, InputError) as error:
+        reason = str(error)
+    raise InputError(f"{file} is not a calibration: {reason}", fix="write one by `hati probe calibrate --save FILE`")
+
+
+def write_calibration(made: Calibration, file: Path) -> None:
+    """Write a calibration to a file, for this machine or another."""
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+
+
+def _calibration_file(now: datetime, announce: Announce) -> Path:
+    """Named by the machine's hardware and the compiler: other hardware, or another compiler, has its own."""
+    state = this_machine(now, announce).states[-1]
+    identity = digest(f"{state.hardware} {compiler()}", length=12)
+    folder = platformdirs.user_state_path("hati") / "calibrations"
+    return folder / f"{quote(state.name, safe='')}-{identity}.json"
+
+
+def _read_kept(file: Path) -> Calibration | None:
+    return read_calibration(file) if file.exists() else None
+
+
+def _kernels(task_set: TaskSet) -> tuple[Kernel, ...]:
+    """The kernels that have to be calibrated for the task set."""
+    tasks = [task for role in task_set.roles for _, task in tasks_of(task_set, role)]
+    needed = {task.kernel for task in tasks if isinstance(task, CpuLoad) and task.demand_ms is not None}
+    return tuple(kernel for kernel in CALIBRATED if kernel in needed)
+
+
+def _folder(root: Path, name: str) -> Path:
+    """A new folder under ``.hati/probe``.
+
+    Raises:
+        MeasurementError: where it cannot be made.
+    """
+    try:
+        make_own(root)
+        for number in range(1, 1000):
+            folder = root / ".hati" / "probe" / (name if number == 1 else f"{name}-{number}")
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                return folder
+    except OSError as error:
+        raise MeasurementError(f"cannot write to {root / '.hati'}: {error.strerror}", fix=remedy(error)) from None
+    raise MeasurementError(f"{root / '.hati' / 'probe'} is full of experiments of this second", fix="try again")
