@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from hati.cli import probing
 from hati.cli.output import STDOUT, TableFormat, check_output, say, write, write_pieces
 from hati.cli.parameters import Output, TableFormatOption
 from hati.cli.tables import write_table
 from hati.core import ExitStatus
 
-app = typer.Typer(help="Measure properties of this machine.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=probing.ProbeGroup, help="Measure properties of this machine.", rich_markup_mode=None)
+app.command("measure")(probing.measure)
 
 _File = Annotated[Path, typer.Argument(metavar="TASKSET", help="Task set in YAML.")]
 _Given = Annotated[

@@ -1,0 +1,72 @@
+"""``hati probe``: the library of experiments that detect properties of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from hati.cli.documents import DocumentFormat, format_option, write_document
+from hati.cli.output import STDOUT, check_output, say
+from hati.cli.parameters import Output
+
+if TYPE_CHECKING:
+    from typer._click import Context
+
+_MEASURE = "measure"
+
+
+class ProbeGroup(TyperGroup):
+    """Measures where no other command is named: ``hati probe cpu``."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Put the command in front where the first word names none."""
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else [_MEASURE, *args])
+
+
+_Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]...", help="Domain, such as cpu, or experiment, such as cpu.limit [default: all]."),
+]
+_Given = Annotated[
+    list[str] | None,
+    typer.Option("--given", metavar="NAME=VALUE", help="Input that is known and need not be measured; repeatable."),
+]
+_Quick = Annotated[bool, typer.Option("--quick", help="Measure for a quarter of the time: a minute for all.")]
+_Age = Annotated[str, typer.Option("--max-age", metavar="TIME", help="Reuse results up to this age; 0 reuses none.")]
+_Folder = Annotated[Path, typer.Option("--folder", metavar="PATH", help="Folder in which the disk is measured.")]
+_DocumentFormat = Annotated[str, format_option(DocumentFormat, "Output format.")]
+ProbeStore = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar="HATI_STORE",
+        help="Store of results: a file, or postgresql://USER@HOST/DATABASE [default: one for this user].",
+    ),
+]
+
+
+def measure(
+    names: _Names = None,
+    quick: _Quick = False,
+    given: _Given = None,
+    age: _Age = "24h",
+    folder: _Folder = Path(),
+    store: ProbeStore = None,
+    output: Output = STDOUT,
+    chosen: _DocumentFormat = DocumentFormat.TEXT,
+) -> None:
+    """Detect properties of this machine; `hati probe NAME` is short for it."""
+    from hati.report import ProbeJson, probe_document, publish
+    from hati.wiring.probing import ProbeRequest, measure_probe, parse_age, parse_given
+
+    check_output(output)
+    request = ProbeRequest(
+        names=tuple(names or ()), given=parse_given(given or ()), quick=quick, age=parse_age(age), folder=folder
+    )
+    found = measure_probe(request, store, say)
+    write_document(probe_document(found), lambda: publish(found, ProbeJson), chosen, output)

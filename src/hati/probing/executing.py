@@ -1,0 +1,248 @@
+"""How each experiment of the library is executed: which kernels, on which CPUs, for how long."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, MeasurementError
+from hati.probing.kernel import KernelProgram, NotPermittedError, Series
+from hati.probing.watching import Accounts, Watch
+from hati.studies.probe import DEMAND_MS, Inputs, Neighbour
+
+_MS = 1_000_000
+_SECOND = 1000 * _MS
+_MOST_CPUS = 4
+_MOST_GAPS = 200_000
+_MEBIBYTE = 2**20
+_SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
+"""KiB: regions of a cache of the first level, in which the TLB does not matter."""
+_PAGES = 16 * 1024
+
+
+class Executed(NamedTuple):
+    """Raw observations by their names, and what else ran."""
+
+    raw: dict[str, FloatArray]
+    neighbours: tuple[Neighbour, ...]
+
+
+class Setting(Struct, frozen=True):
+    """How an experiment is executed: ``scale`` is of its durations; files are made in ``folder``."""
+
+    program: KernelProgram
+    folder: Path
+    scale: float = 1.0
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs that this process may use."""
+        return tuple(sorted(os.sched_getaffinity(0)))
+
+    def duration(self, seconds: float) -> int:
+        """In ns."""
+        return int(seconds * self.scale * _SECOND)
+
+    def run(self, *arguments: object) -> Series:
+        """The arrays of a kernel."""
+        return self.program.run(*arguments, timeout=60.0 + 20.0 * self.scale)
+
+
+def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:
+    """Execute the experiment of that name.
+
+    Raises:
+        NotPermittedError: where this machine permits it not.
+        MeasurementError: where it cannot be measured.
+    """
+    raw, accounts = _EXECUTIONS[name](setting, inputs)
+    found = {each.pid: each for account in accounts for each in account.neighbours}
+    return Executed(dict(raw), tuple(sorted(found.values(), key=lambda each: -each.share)))
+
+
+def neighbours_json(neighbours: Sequence[Neighbour]) -> str:
+    """As they are kept with a run."""
+    return msgspec.json.encode(neighbours).decode()
+
+
+def read_neighbours(text: str) -> tuple[Neighbour, ...]:
+    """What ``neighbours_json`` wrote."""
+    return msgspec.json.decode(text, type=tuple[Neighbour, ...]) if text else ()
+
+
+Execution = tuple[Mapping[str, FloatArray], Sequence[Accounts]]
+
+
+def _clock(setting: Setting, _: Inputs) -> Execution:
+    return setting.run("clock", int(200 * setting.scale)), ()
+
+
+def _work(setting: Setting, _: Inputs) -> Execution:
+    units = 200_000
+    found = setting.run("work", setting.duration(0.3), units, "other", setting.cpus[0])
+    return {**found, "units": np.array([float(units)])}, ()
+
+
+def _usable(setting: Setting, inputs: Inputs) -> Execution:
+    raw: Series = {}
+    watched = []
+    for group, processes in (("1", 1), ("n", len(setting.cpus) + 1)):
+        watch = Watch(setting.cpus)
+        found = _spin(setting, inputs, 1.5, cpu=-1, processes=min(64, processes))
+        watched.append(watch.accounts())
+        raw |= _prefixed(found, group)
+    return {**raw, "others": np.array([watched[-1].others])}, watched
+
+
+def _limit(setting: Setting, inputs: Inputs) -> Execution:
+    cpu = setting.cpus[0]
+    watch = Watch([cpu])
+    found = _spin(setting, inputs, 3.0, cpu=cpu, least_ns=200_000)
+    accounts = watch.accounts()
+    return {**found, "unused": np.array([accounts.unused / accounts.wall])}, (accounts,)
+
+
+def _pair(setting: Setting, inputs: Inputs) -> Execution:
+    if len(setting.cpus) < 2:
+        raise NotPermittedError("this process may use one CPU only", fix="permit it two CPUs, as by `taskset`")
+    first, second = setting.cpus[:2]
+    units = int(2.0 * inputs["cpu.rate"])
+    raw: Series = {}
+    for group, cpus in (("a", [first]), ("b", [second]), ("both", [first, second])):
+        raw |= _prefixed(setting.run("work", setting.duration(0.7), units, "other", *cpus), group)
+    return raw, ()
+
+
+def _gaps(setting: Setting, inputs: Inputs) -> Execution:
+    raw: Series = {}
+    watched = []
+    cpus = _spread(setting.cpus)
+    for number, cpu in enumerate(cpus):
+        watch = Watch([cpu])
+        found = _spin(setting, inputs, 2.0, cpu=cpu, least_ns=10_000)
+        watched.append(watch.accounts())
+        raw |= {f"{name}/{number}": values for name, values in found.items()}
+    return {
+        **raw,
+        "cpu": np.array(cpus, dtype=np.float64),
+        "unused": np.array([each.unused / each.wall for each in watched]),
+        "stolen": np.array([each.stolen / each.wall for each in watched]),
+    }, watched
+
+
+def _repetition(setting: Setting, inputs: Inputs) -> Execution:
+    units = int(2.0 * inputs["cpu.rate"])
+    return setting.run("work", setting.duration(4.0), units, "other", setting.cpus[0]), ()
+
+
+def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
+    raw: Series = {}
+    watched = []
+    for processes in (2, 3, 4):
+        watch = Watch([setting.cpus[0]])
+        raw |= _prefixed(_spin(setting, inputs, 1.5, cpu=setting.cpus[0], processes=processes), str(processes))
+        watched.append(watch.accounts())
+    return raw, watched
+
+
+def _round_robin(setting: Setting, inputs: Inputs) -> Execution:
+    watch = Watch([setting.cpus[-1]])
+    found = _spin(setting, inputs, 3.0, cpu=setting.cpus[-1], processes=2, policy="rr")
+    return found, (watch.accounts(),)
+
+
+def _demand(setting: Setting, inputs: Inputs) -> Execution:
+    cpu = setting.cpus[0]
+    units = int(DEMAND_MS * inputs["cpu.rate"])
+    found = setting.run("work", setting.duration(6.0), units, "other", cpu, cpu)
+    return {"response_ns": found["work_wall_ns/0"]}, ()
+
+
+def _levels(setting: Setting, _: Inputs) -> Execution:
+    most = 128 * _MEBIBYTE if setting.scale > 1.0 else 64 * _MEBIBYTE
+    steps = np.arange(np.log2(128 * 1024), np.log2(most) + 0.01, 1 / 3)
+    large = [round(2**step / _PAGES) * _PAGES for step in steps]
+    small = [kibibytes * 1024 for kibibytes in _SMALL]
+    loads, cpu = int(100_000 * setting.scale), setting.cpus[0]
+    parts = [setting.run("chase", loads, 9, 0, cpu, *small), setting.run("chase", loads, 5, _PAGES, cpu, *large)]
+    raw: Series = {}
+    for first, part in zip((0, len(small)), parts, strict=True):
+        for name, values in part.items():
+            kind, number = name.split("/")
+            raw[f"{kind}/{first + int(number)}"] = values
+    return raw, ()
+
+
+def _stream(setting: Setting, inputs: Inputs) -> Execution:
+    size = int(np.clip(4.0 * inputs["mem.caches"], 32 * _MEBIBYTE, 256 * _MEBIBYTE)) // 4096 * 4096
+    cpus = setting.cpus[:64]
+    needed, free = 3 * size * len(cpus), os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > 0.5 * free:
+        cpus = cpus[: max(1, int(0.5 * free / (3 * size)))]
+    return setting.run("triad", size, int(10 * setting.scale), *cpus), ()
+
+
+def _disk(setting: Setting, _: Inputs) -> Execution:
+    file = setting.folder / f".hati-probe-{os.getpid()}"
+    try:
+        return setting.run(
+            "disk", file, int(32 * setting.scale), int(100 * setting.scale), int(200 * setting.scale)
+        ), ()
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _loopback(setting: Setting, _: Inputs) -> Execution:
+    return setting.run("net", "127.0.0.1", "-", 1000, setting.duration(1.0), 50 * _MS), ()
+
+
+_EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {
+    "clock.reading": _clock,
+    "cpu.work": _work,
+    "cpu.usable": _usable,
+    "cpu.limit": _limit,
+    "cpu.pair": _pair,
+    "noise.gaps": _gaps,
+    "noise.repetition": _repetition,
+    "sched.timeslice": _timeslice,
+    "sched.round_robin": _round_robin,
+    "sched.demand": _demand,
+    "mem.levels": _levels,
+    "mem.stream": _stream,
+    "disk.file": _disk,
+    "net.loopback": _loopback,
+}
+
+
+def _spin(
+    setting: Setting,
+    inputs: Inputs,
+    seconds: float,
+    *,
+    cpu: int,
+    processes: int = 1,
+    policy: str = "other",
+    least_ns: int = 50_000,
+) -> Series:
+    """Processes that read the clock, and their gaps; a gap is many readings of the clock long."""
+    least = max(least_ns, int(100 * inputs["clock.cost"]))
+    found = setting.run("spin", setting.duration(seconds), cpu, policy, processes, least, _MOST_GAPS)
+    if "window_ns" not in found and "window_ns/0" not in found:
+        raise MeasurementError("the spinning processes wrote nothing")
+    return found
+
+
+def _prefixed(found: Series, name: str) -> Series:
+    return {f"{name}/{key}": values for key, values in found.items()}
+
+
+def _spread(cpus: Sequence[int]) -> tuple[int, ...]:
+    """At most four CPUs, from the first to the last."""
+    chosen = np.unique(np.linspace(0, len(cpus) - 1, min(len(cpus), _MOST_CPUS)).round().astype(int))
+    return tuple(cpus[index] for index in chosen)

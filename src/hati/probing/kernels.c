@@ -1,0 +1,579 @@
+/* Kernels of the infrastructure experiments. Each writes its raw observations, a line for each: NAME: VALUE ...
+   Inside measured parts there is no allocation, and no system call but the clock. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_PROCESSES = 64, LINE = 64, PAGE = 4096, MEBIBYTE = 1 << 20, HUGE_PAGE = 2 << 20 };
+
+static void fail(const char *what) {
+    fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    exit(4);
+}
+
+static void bad(const char *what) {
+    fprintf(stderr, "%s\n", what);
+    exit(2);
+}
+
+static int64_t now(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t wall(void) { return now(CLOCK_MONOTONIC); }
+
+static int64_t cpu(void) { return now(CLOCK_THREAD_CPUTIME_ID); }
+
+static void sleep_until(int64_t at) {
+    struct timespec t = {at / 1000000000, at % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
+    }
+}
+
+static void pin(int core) {
+    cpu_set_t set;
+    if (core < 0) {
+        return;
+    }
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    if (sched_setaffinity(0, sizeof set, &set)) {
+        fail("sched_setaffinity");
+    }
+}
+
+static void use_policy(const char *name) {
+    struct sched_param parameter = {0};
+    int policy = SCHED_OTHER;
+    if (!strcmp(name, "fifo") || !strcmp(name, "rr")) {
+        policy = name[0] == 'f' ? SCHED_FIFO : SCHED_RR;
+        parameter.sched_priority = 1;
+    } else if (!strcmp(name, "batch")) {
+        policy = SCHED_BATCH;
+    } else if (strcmp(name, "other")) {
+        bad("policies are other, batch, rr and fifo");
+    }
+    if (policy != SCHED_OTHER && sched_setscheduler(0, policy, &parameter)) {
+        fail("sched_setscheduler");
+    }
+}
+
+static void *map(size_t bytes, int flags) {
+    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED) {
+        fail("mmap");
+    }
+    return found;
+}
+
+static void *map_large(size_t bytes) {
+    char *found = map(bytes + HUGE_PAGE, MAP_PRIVATE);
+    found += (HUGE_PAGE - ((uintptr_t)found & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+    madvise(found, bytes, MADV_HUGEPAGE);
+    memset(found, 1, bytes);
+    return found;
+}
+
+static pid_t child(void) {
+    pid_t pid = fork();
+    if (pid < 0) {
+        fail("fork");
+    }
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    }
+    return pid;
+}
+
+static void wait_for(int children) {
+    int status = 0;
+    int worst = 0;
+    while (children-- > 0) {
+        if (wait(&status) < 0) {
+            fail("wait");
+        }
+        if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+            worst = WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+        }
+    }
+    if (worst) {
+        exit(worst);
+    }
+}
+
+static void print_all(const char *name, const int64_t *values, int64_t count) {
+    printf("%s:", name);
+    for (int64_t i = 0; i < count; i++) {
+        printf(" %" PRId64, values[i]);
+    }
+    printf("\n");
+}
+
+/* clock: cost of a reading in batches of 1000, and the steps between readings that differ. */
+static void measure_clock(int batches) {
+    static int64_t cost[10000], thread_cost[10000], steps[10000];
+    int64_t sink = 0;
+    if (batches > 10000) {
+        bad("at most 10000 batches");
+    }
+    for (int b = -1; b < batches; b++) {
+        int64_t from = wall();
+        for (int i = 0; i < 1000; i++) {
+            sink += wall();
+        }
+        int64_t between = wall();
+        for (int i = 0; i < 1000; i++) {
+            sink += cpu();
+        }
+        int64_t to = wall();
+        int64_t before = wall(), after;
+        while ((after = wall()) == before) {
+        }
+        if (b >= 0) {
+            cost[b] = between - from;
+            thread_cost[b] = to - between;
+            steps[b] = after - before;
+        }
+    }
+    print_all("cost_ps", cost, batches);
+    print_all("thread_cost_ps", thread_cost, batches);
+    print_all("step_ns", steps, batches);
+    fprintf(stderr, "%s", sink == 1 ? " " : "");
+}
+
+struct spinner {
+    int64_t started, ended, cpu_time, gaps;
+};
+
+/* spin: processes that read the clock for a time; gaps between readings, beyond a threshold, are interruptions. */
+static void spin(int64_t duration, int core, const char *policy, int processes, int64_t threshold, int64_t most) {
+    if (processes > MOST_PROCESSES) {
+        bad("at most 64 processes");
+    }
+    struct spinner *spinners = map(sizeof *spinners * MOST_PROCESSES, MAP_SHARED);
+    int64_t *starts = map(sizeof *starts * (size_t)(processes * most), MAP_SHARED);
+    int64_t *lengths = map(sizeof *lengths * (size_t)(processes * most), MAP_SHARED);
+    int64_t origin = wall() + 20000000 + processes * 2000000;
+    for (int p = 0; p < processes; p++) {
+        if (child()) {
+            continue;
+        }
+        pin(core);
+        use_policy(policy);
+        int64_t *own_starts = starts + p * most, *own_lengths = lengths + p * most, gaps = 0;
+        memset(own_starts, 0, sizeof *own_starts * (size_t)most);
+        memset(own_lengths, 0, sizeof *own_lengths * (size_t)most);
+        sleep_until(origin);
+        int64_t cpu_before = cpu(), first = wall(), previous = first, end = origin + duration, at;
+        do {
+            at = wall();
+            if (at - previous > threshold && gaps < most) {
+                own_starts[gaps] = previous - origin;
+                own_lengths[gaps++] = at - previous;
+            }
+            previous = at;
+        } while (at < end);
+        spinners[p] = (struct spinner){first - origin, at - origin, cpu() - cpu_before, gaps};
+        _exit(0);
+    }
+    wait_for(processes);
+    for (int p = 0; p < processes; p++) {
+        int64_t summary[] = {spinners[p].started, spinners[p].ended, spinners[p].cpu_time};
+        print_all("window_ns", summary, 3);
+        print_all("gap_start_ns", starts + p * most, spinners[p].gaps);
+        print_all("gap_ns", lengths + p * most, spinners[p].gaps);
+    }
+}
+
+static uint64_t compute(uint64_t state, int64_t units) {
+    for (int64_t i = 0; i < units; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    return state;
+}
+
+/* work: a process for each core repeats a fixed amount of work; wall time and CPU time of each repetition. */
+static void work(int64_t duration, int64_t units, int processes, char **cores, const char *policy) {
+    enum { MOST = 200000 };
+    if (processes > MOST_PROCESSES) {
+        bad("at most 64 processes");
+    }
+    int64_t *walls = map(sizeof *walls * (size_t)processes * MOST, MAP_SHARED);
+    int64_t *cpus = map(sizeof *cpus * (size_t)processes * MOST, MAP_SHARED);
+    int64_t *counts = map(sizeof *counts * MOST_PROCESSES, MAP_SHARED);
+    int64_t origin = wall() + 20000000 + processes * 2000000;
+    for (int p = 0; p < processes; p++) {
+        if (child()) {
+            continue;
+        }
+        pin(atoi(cores[p]));
+        use_policy(policy);
+        uint64_t state = 88172645463325252u;
+        int64_t count = 0, end = origin + duration;
+        sleep_until(origin);
+        state = compute(state, units);
+        int64_t before = wall(), cpu_before = cpu();
+        while (before < end && count < MOST) {
+            state = compute(state, units);
+            int64_t cpu_after = cpu(), after = wall();
+            walls[(int64_t)p * MOST + count] = after - before;
+            cpus[(int64_t)p * MOST + count++] = cpu_after - cpu_before;
+            before = wall();
+            cpu_before = cpu();
+        }
+        counts[p] = state ? count : 0;
+        _exit(0);
+    }
+    wait_for(processes);
+    for (int p = 0; p < processes; p++) {
+        print_all("work_wall_ns", walls + (int64_t)p * MOST, counts[p]);
+        print_all("work_cpu_ns", cpus + (int64_t)p * MOST, counts[p]);
+    }
+}
+
+static void shuffle(uint32_t *order, int64_t count, uint64_t *state) {
+    for (int64_t i = count - 1; i > 0; i--) {
+        *state = compute(*state, 1);
+        int64_t other = (int64_t)(*state % (uint64_t)(i + 1));
+        uint32_t kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+}
+
+/* chase: time of a dependent load in a cycle through all lines of a region, for regions of several sizes.
+   The lines of a block follow each other, in random order, and so do the blocks: a block of a page spares the TLB. */
+static void chase(int64_t loads, int repetitions, int64_t block, int core, int sizes, char **bytes) {
+    int64_t largest = 0;
+    for (int s = 0; s < sizes; s++) {
+        largest = atoll(bytes[s]) > largest ? atoll(bytes[s]) : largest;
+    }
+    pin(core);
+    char *memory = map_large((size_t)largest);
+    uint32_t *lines_of = map(sizeof *lines_of * (size_t)(largest / LINE + 1), MAP_PRIVATE);
+    uint32_t *blocks = map(sizeof *blocks * (size_t)(largest / LINE + 1), MAP_PRIVATE);
+    uint64_t state = 88172645463325252u;
+    for (int s = 0; s < sizes; s++) {
+        int64_t lines = atoll(bytes[s]) / LINE;
+        int64_t own = block && block / LINE < lines ? block / LINE : lines;
+        int64_t many = lines / own;
+        lines = many * own;
+        for (int64_t i = 0; i < many; i++) {
+            blocks[i] = (uint32_t)i;
+        }
+        shuffle(blocks, many, &state);
+        void **last = NULL;
+        for (int64_t b = 0; b < many; b++) {
+            for (int64_t i = 0; i < own; i++) {
+                lines_of[i] = (uint32_t)i;
+            }
+            shuffle(lines_of, own, &state);
+            for (int64_t i = 0; i < own; i++) {
+                void **next = (void **)(memory + (blocks[b] * own + lines_of[i]) * LINE);
+                if (last) {
+                    *last = next;
+                }
+                last = next;
+                if (b == 0 && i == 0) {
+                    *(void **)(memory + largest - LINE + 8) = next;
+                }
+            }
+        }
+        void **at = *(void **)(memory + largest - LINE + 8);
+        *last = at;
+        for (int64_t i = 0; i < lines; i++) {
+            at = *at;
+        }
+        int64_t times[64];
+        for (int r = 0; r < repetitions && r < 64; r++) {
+            int64_t from = wall();
+            for (int64_t i = 0; i < loads; i += 8) {
+                at = *at, at = *at, at = *at, at = *at, at = *at, at = *at, at = *at, at = *at;
+            }
+            times[r] = (wall() - from) * 1000 / loads;
+        }
+        __asm__ volatile("" : : "r"(at));
+        int64_t size = lines * LINE;
+        print_all("size_bytes", &size, 1);
+        print_all("load_ps", times, repetitions < 64 ? repetitions : 64);
+    }
+}
+
+/* triad: a[i] = b[i] + 3 c[i] over regions that caches do not hold, a process for each core. */
+static void triad(int64_t bytes, int repetitions, int processes, char **cores) {
+    int64_t *times = map(sizeof *times * (size_t)(MOST_PROCESSES * repetitions), MAP_SHARED);
+    int64_t origin = wall() + 1000000000;
+    for (int p = 0; p < processes; p++) {
+        if (child()) {
+            continue;
+        }
+        pin(atoi(cores[p]));
+        int64_t count = bytes / (int64_t)sizeof(double);
+        double *a = map_large((size_t)bytes), *b = map_large((size_t)bytes), *c = map_large((size_t)bytes);
+        for (int64_t i = 0; i < count; i++) {
+            a[i] = 0.0, b[i] = (double)i, c[i] = 1.0;
+        }
+        sleep_until(origin);
+        for (int r = 0; r < repetitions; r++) {
+            int64_t from = wall();
+            for (int64_t i = 0; i < count; i++) {
+                a[i] = b[i] + 3.0 * c[i];
+            }
+            __asm__ volatile("" : : "r"(a) : "memory");
+            times[(int64_t)p * repetitions + r] = wall() - from;
+        }
+        _exit(0);
+    }
+    wait_for(processes);
+    int64_t moved = 3 * bytes;
+    print_all("moved_bytes", &moved, 1);
+    for (int p = 0; p < processes; p++) {
+        print_all("triad_ns", times + (int64_t)p * repetitions, repetitions);
+    }
+}
+
+static void write_all(int file, const char *from, size_t bytes) {
+    while (bytes) {
+        ssize_t written = write(file, from, bytes);
+        if (written < 0) {
+            fail("write");
+        }
+        from += written;
+        bytes -= (size_t)written;
+    }
+}
+
+/* disk: writes of 1 MiB that are made durable each; small appends with fdatasync; small reads, cached and direct. */
+static void disk(const char *path, int mebibytes, int syncs, int reads) {
+    enum { MOST = 100000 };
+    static int64_t times[MOST];
+    if (mebibytes > MOST || syncs > MOST || reads > MOST) {
+        bad("at most 100000 operations");
+    }
+    char *block;
+    if (posix_memalign((void **)&block, PAGE, MEBIBYTE)) {
+        fail("posix_memalign");
+    }
+    uint64_t state = 88172645463325252u;
+    for (int i = 0; i < MEBIBYTE / 8; i++) {
+        state = compute(state, 1);
+        memcpy(block + 8 * i, &state, 8);
+    }
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (file < 0) {
+        fail(path);
+    }
+    unlink(path);
+    for (int i = 0; i < mebibytes; i++) {
+        int64_t from = wall();
+        write_all(file, block, MEBIBYTE);
+        if (fdatasync(file)) {
+            fail("fdatasync");
+        }
+        times[i] = wall() - from;
+    }
+    print_all("durable_ns", times, mebibytes);
+    for (int i = 0; i < syncs; i++) {
+        int64_t from = wall();
+        write_all(file, block, PAGE);
+        if (fdatasync(file)) {
+            fail("fdatasync");
+        }
+        times[i] = wall() - from;
+    }
+    print_all("append_ns", times, syncs);
+    int64_t pages = (int64_t)mebibytes * MEBIBYTE / PAGE;
+    for (int direct = 0; direct < 2; direct++) {
+        if (direct) {
+            char own[64];
+            snprintf(own, sizeof own, "/proc/self/fd/%d", file);
+            int other = open(own, O_RDONLY | O_DIRECT);
+            if (other < 0) {
+                continue;
+            }
+            file = other;
+        }
+        for (int i = 0; i < reads; i++) {
+            state = compute(state, 1);
+            off_t at = (off_t)(state % (uint64_t)pages) * PAGE;
+            int64_t from = wall();
+            if (pread(file, block, PAGE, at) != PAGE) {
+                fail("pread");
+            }
+            times[i] = wall() - from;
+        }
+        print_all(direct ? "direct_read_ns" : "cached_read_ns", times, reads);
+    }
+}
+
+static int tcp_socket(void) {
+    int found = socket(AF_INET, SOCK_STREAM, 0);
+    int on = 1;
+    struct timeval limit = {20, 0};
+    if (found < 0) {
+        fail("socket");
+    }
+    setsockopt(found, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(found, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(found, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    return found;
+}
+
+static void exchange(int peer, char *byte) {
+    if (send(peer, byte, 1, MSG_NOSIGNAL) != 1 || recv(peer, byte, 1, 0) != 1) {
+        fail("the peer does not answer");
+    }
+}
+
+static void serve(int listener) {
+    static char buffer[MEBIBYTE];
+    int peer = accept(listener, NULL, NULL);
+    char byte;
+    if (peer < 0) {
+        fail("accept");
+    }
+    int on = 1;
+    setsockopt(peer, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    while (recv(peer, &byte, 1, 0) == 1 && byte == 'p') {
+        if (send(peer, &byte, 1, MSG_NOSIGNAL) != 1) {
+            fail("send");
+        }
+    }
+    while (recv(peer, buffer, sizeof buffer, 0) > 0) {
+    }
+}
+
+static int listen_at(const char *address, struct sockaddr_in *place) {
+    socklen_t size = sizeof *place;
+    int listener = tcp_socket(), on = 1;
+    memset(place, 0, sizeof *place);
+    place->sin_family = AF_INET;
+    if (inet_pton(AF_INET, address, &place->sin_addr) != 1) {
+        bad("the address is not one of IPv4");
+    }
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(listener, (struct sockaddr *)place, size) || listen(listener, 1) ||
+        getsockname(listener, (struct sockaddr *)place, &size)) {
+        fail("bind");
+    }
+    return listener;
+}
+
+/* net: round trips of a byte over TCP, and acknowledged bytes in windows of a stream. `namespace` is that of the server,
+   a path under /run/netns, or - for this one. */
+static void net(const char *address, const char *namespace, int rounds, int64_t duration, int64_t window) {
+    enum { MOST = 100000 };
+    static int64_t times[MOST], lengths[MOST], acknowledged[MOST];
+    static char buffer[MEBIBYTE];
+    int ready[2];
+    struct sockaddr_in place;
+    char byte = 'p';
+    if (rounds > MOST || pipe(ready)) {
+        bad("at most 100000 round trips");
+    }
+    if (!child()) {
+        if (strcmp(namespace, "-")) {
+            int own = open(namespace, O_RDONLY);
+            if (own < 0 || setns(own, CLONE_NEWNET)) {
+                fail(namespace);
+            }
+        }
+        int listener = listen_at(address, &place);
+        write_all(ready[1], (char *)&place, sizeof place);
+        serve(listener);
+        _exit(0);
+    }
+    close(ready[1]);
+    if (read(ready[0], &place, sizeof place) != (ssize_t)sizeof place) {
+        bad("the server does not start");
+    }
+    int peer = tcp_socket();
+    if (connect(peer, (struct sockaddr *)&place, sizeof place)) {
+        fail("connect");
+    }
+    for (int i = 0; i < rounds / 10 + 1; i++) {
+        exchange(peer, &byte);
+    }
+    for (int i = 0; i < rounds; i++) {
+        int64_t from = wall();
+        exchange(peer, &byte);
+        times[i] = wall() - from;
+    }
+    print_all("round_trip_ns", times, rounds);
+    byte = 's';
+    if (send(peer, &byte, 1, MSG_NOSIGNAL) != 1) {
+        fail("send");
+    }
+    int64_t windows = 0, from = wall(), end = from + duration, at = from;
+    uint64_t before = 0;
+    while (at < end && windows < MOST) {
+        if (send(peer, buffer, 16384, MSG_NOSIGNAL) < 0) {
+            fail("the peer takes no bytes");
+        }
+        at = wall();
+        if (at - from >= window) {
+            struct tcp_info info;
+            socklen_t size = sizeof info;
+            if (getsockopt(peer, IPPROTO_TCP, TCP_INFO, &info, &size)) {
+                fail("TCP_INFO");
+            }
+            at = wall();
+            acknowledged[windows] = (int64_t)(info.tcpi_bytes_acked - before);
+            lengths[windows++] = at - from;
+            before = info.tcpi_bytes_acked;
+            from = at;
+        }
+    }
+    print_all("window_ns", lengths, windows);
+    print_all("acknowledged_bytes", acknowledged, windows);
+    fflush(stdout);
+    struct linger none = {1, 0};
+    setsockopt(peer, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    close(peer);
+    _exit(0);
+}
+
+int main(int count, char **given) {
+    const char *kernel = count > 1 ? given[1] : "";
+    if (!strcmp(kernel, "clock") && count == 3) {
+        measure_clock(atoi(given[2]));
+    } else if (!strcmp(kernel, "spin") && count == 8) {
+        spin(atoll(given[2]), atoi(given[3]), given[4], atoi(given[5]), atoll(given[6]), atoll(given[7]));
+    } else if (!strcmp(kernel, "work") && count >= 6) {
+        work(atoll(given[2]), atoll(given[3]), count - 5, given + 5, given[4]);
+    } else if (!strcmp(kernel, "chase") && count >= 7) {
+        chase(atoll(given[2]), atoi(given[3]), atoll(given[4]), atoi(given[5]), count - 6, given + 6);
+    } else if (!strcmp(kernel, "triad") && count >= 5) {
+        triad(atoll(given[2]), atoi(given[3]), count - 4, given + 4);
+    } else if (!strcmp(kernel, "disk") && count == 6) {
+        disk(given[2], atoi(given[3]), atoi(given[4]), atoi(given[5]));
+    } else if (!strcmp(kernel, "net") && count == 7) {
+        net(given[2], given[3], atoi(given[4]), atoll(given[5]), atoll(given[6]));
+    } else {
+        bad("kernels: clock, spin, work, chase, triad, disk, net");
+    }
+    return 0;
+}

@@ -1,0 +1,229 @@
+"""The library of experiments: what each needs and yields, and the order in which they are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from hati.core import InputError
+from hati.core.wording import listed, suggestion
+from hati.studies.probe import clock, cpu, devices, memory, noise, sched
+from hati.studies.probe.finding import Property, Raw
+
+Inputs = Mapping[str, float]
+"""Properties that an experiment needs, by their names, each in the unit that its experiment yields."""
+
+
+class Experiment(Struct, frozen=True):
+    """An experiment of the library.
+
+    ``outputs`` and ``inputs`` are names of properties, each with its unit; ``method`` changes whenever raw data or
+    their meaning do, so that results of different methods are not confused. ``named_only`` ones run where
+    they are named.
+    """
+
+    name: str
+    title: str
+    method: str
+    outputs: Mapping[str, str]
+    detect: Callable[[Raw, Inputs], tuple[Property, ...]]
+    inputs: tuple[str, ...] = ()
+    needs: str = ""
+    named_only: bool = False
+
+    @property
+    def domain(self) -> str:
+        """What it is about, such as ``cpu``."""
+        return self.name.partition(".")[0]
+
+
+DEMAND_MS = 20.0
+"""That of section 4.1 of the Ginpex paper."""
+
+_LEVELS = {f"mem.level{i}_{what}": unit for i in range(1, 5) for what, unit in (("size", "B"), ("latency", "ns"))}
+
+LIBRARY = (
+    Experiment(
+        "clock.reading",
+        "cost and resolution of the clock",
+        clock.METHOD,
+        {"clock.cost": "ns", "clock.thread_cost": "ns", "clock.resolution": "ns"},
+        lambda raw, _: clock.clock(raw),
+    ),
+    Experiment(
+        "cpu.work",
+        "work in a ms of CPU time",
+        cpu.RATE_METHOD,
+        {"cpu.rate": "1/ms"},
+        lambda raw, _: cpu.work_rate(raw),
+    ),
+    Experiment(
+        "cpu.usable",
+        "usable cores",
+        cpu.CORES_METHOD,
+        {"cpu.cores": "1"},
+        lambda raw, _: cpu.usable_cores(raw),
+        ("clock.cost",),
+    ),
+    Experiment(
+        "cpu.limit",
+        "quota on CPU time and its period",
+        cpu.QUOTA_METHOD,
+        {"cpu.quota": "ms", "cpu.quota_period": "ms"},
+        lambda raw, _: cpu.quota(raw),
+        ("clock.cost",),
+    ),
+    Experiment(
+        "cpu.pair",
+        "slow-down of two CPUs at once",
+        cpu.PAIR_METHOD,
+        {"cpu.pair_slowdown": "1"},
+        lambda raw, _: cpu.pair_slowdown(raw),
+        ("cpu.rate",),
+        "two CPUs",
+    ),
+    Experiment(
+        "noise.gaps",
+        "interruptions by their size",
+        noise.INTERRUPTIONS_METHOD,
+        {
+            "noise.interrupted": "1",
+            "noise.longest": "ms",
+            **{f"noise.rate_{size}": "1/s" for size, _, _ in noise.SIZES},
+        },
+        lambda raw, _: noise.interruptions(raw),
+        ("clock.cost",),
+    ),
+    Experiment(
+        "noise.repetition",
+        "drift, and the smallest visible change",
+        noise.REPEATABILITY_METHOD,
+        {"noise.detectable": "1", "noise.spread": "1", "noise.drift": "1", "noise.cpu_time_cv": "1"},
+        lambda raw, _: noise.repeatability(raw),
+        ("cpu.rate",),
+    ),
+    Experiment(
+        "sched.timeslice",
+        "effective timeslice",
+        sched.SLICE_METHOD,
+        {"sched.slice": "ms"},
+        lambda raw, _: sched.timeslice(raw),
+        ("clock.cost",),
+    ),
+    Experiment(
+        "sched.round_robin",
+        "slice of SCHED_RR",
+        sched.ROUND_ROBIN_METHOD,
+        {"sched.round_robin_slice": "ms"},
+        lambda raw, _: sched.round_robin_slice(raw),
+        ("clock.cost",),
+        "real-time priority",
+    ),
+    Experiment(
+        "sched.demand",
+        "timeslice by response times of 20 ms (Ginpex)",
+        sched.DEMAND_METHOD,
+        {"sched.demand_slice": "ms"},
+        lambda raw, inputs: sched.demand_slice(raw, DEMAND_MS, inputs["sched.slice"]),
+        ("cpu.rate", "sched.slice"),
+        named_only=True,
+    ),
+    Experiment(
+        "mem.levels",
+        "sizes and latencies of caches and memory",
+        memory.LEVELS_METHOD,
+        {**_LEVELS, "mem.last_latency": "ns", "mem.caches": "B"},
+        lambda raw, _: memory.memory_levels(raw),
+    ),
+    Experiment(
+        "mem.stream",
+        "bandwidth of memory",
+        memory.BANDWIDTH_METHOD,
+        {"mem.bandwidth": "B/s"},
+        lambda raw, _: memory.bandwidth(raw),
+        ("mem.caches",),
+    ),
+    Experiment(
+        "disk.file",
+        "durable writes, appends, effect of the cache",
+        devices.DISK_METHOD,
+        {
+            "disk.durable": "B/s",
+            "disk.append": "us",
+            "disk.cached_read": "us",
+            "disk.direct_read": "us",
+            "disk.cache_effect": "1",
+        },
+        lambda raw, _: devices.disk(raw),
+    ),
+    Experiment(
+        "net.loopback",
+        "round trip and bandwidth of the loopback",
+        devices.NETWORK_METHOD,
+        {"net.loopback_round_trip": "us", "net.loopback_bandwidth": "B/s"},
+        lambda raw, _: devices.network(raw),
+    ),
+)
+
+
+def chosen_experiments(
+    names: Sequence[str], given: Iterable[str] = (), library: Sequence[Experiment] = LIBRARY
+) -> tuple[Experiment, ...]:
+    """The experiments of these names or domains, after those that yield what they need and the user does not give.
+
+    Without names it is the whole library.
+
+    Raises:
+        InputError: for an unknown name, an input that no experiment yields, or inputs in a circle.
+    """
+    wanted: list[Experiment] = []
+    for name in names or sorted({each.domain for each in library}):
+        found = [each for each in library if name == each.name or (name == each.domain and not each.named_only)]
+        if not found:
+            known = [*dict.fromkeys(each.domain for each in library), *(each.name for each in library)]
+            raise InputError(f"there is no experiment or domain {name!r}", fix=suggestion(name, known))
+        wanted += found
+    own = {each.name for each in wanted}
+    ordered = [each for each in library if each.name in own]
+    return _with_inputs(ordered, frozenset(given), library)
+
+
+def _with_inputs(
+    wanted: Sequence[Experiment], given: frozenset[str], library: Sequence[Experiment]
+) -> tuple[Experiment, ...]:
+    """Depth first: what an experiment needs stands before it."""
+    sources = {output: each for each in library for output in each.outputs}
+    done: dict[str, Experiment] = {}
+
+    def visit(one: Experiment, path: tuple[str, ...]) -> None:
+        if one.name in path:
+            circle = " needs ".join([*path[path.index(one.name) :], one.name])
+            raise InputError(f"experiments need each other: {circle}", fix="give one of their inputs")
+        if one.name in done:
+            return
+        for name in one.inputs:
+            if name in given:
+                continue
+            if name not in sources:
+                raise InputError(f"no experiment yields {name}, which {one.name} needs", fix=f"give {name}=VALUE")
+            visit(sources[name], (*path, one.name))
+        done[one.name] = one
+
+    for one in wanted:
+        visit(one, ())
+    return tuple(done.values())
+
+
+def see_given(given: Mapping[str, float], library: Sequence[Experiment] = LIBRARY) -> None:
+    """See that what the user gives is an input of an experiment, and positive.
+
+    Raises:
+        InputError: where it is not.
+    """
+    known = sorted({name for each in library for name in each.inputs})
+    for name, value in given.items():
+        if name not in known:
+            raise InputError(f"{name} is not an input of an experiment", fix=f"the inputs are {listed(known)}")
+        if not 0.0 < value < float("inf"):
+            raise InputError(f"{name}={value:g} is not a positive number", fix="give a value in the property's unit")

@@ -1,0 +1,96 @@
+"""Noise: what interrupts a process, how far its times drift, and the smallest change that can be seen above that."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats import noncentrality_of_t, t_margin
+from hati.studies.probe.finding import CONFIDENCE, Property, Raw, inconclusive, mean_property, pooled
+from hati.studies.probe.gaps import Gaps, gaps_of
+
+INTERRUPTIONS_METHOD = "gap-sizes-1"
+REPEATABILITY_METHOD = "successive-differences-1"
+
+SIZES = (("10us", 0.01, 0.1), ("100us", 0.1, 1.0), ("1ms", 1.0, 10.0), ("10ms", 10.0, math.inf))
+"""Classes of interruptions by their length in ms."""
+_PARTS = 20
+_BLOCK_MS = 50.0
+_FEWEST_BLOCKS = 20
+ALPHA = 0.01
+POWER = 0.8
+
+
+def interruptions(raw: Raw) -> tuple[Property, ...]:
+    """The fraction of time in gaps beyond 10 µs on each CPU, how often each size comes, and the longest, in ms.
+
+    Each process is on a CPU of its own, one after the other; intervals are of the mean over parts of the windows.
+    """
+    group = gaps_of(raw)
+    parts = np.concatenate([_parts(gaps) for gaps in group])
+    seconds = sum(gaps.wall for gaps in group) / 1000.0
+    lengths = np.concatenate([gaps.lengths for gaps in group])
+    rates = [
+        Property(f"noise.rate_{size}", float(np.sum((lengths >= low) & (lengths < high))) / seconds, "1/s")
+        for size, low, high in SIZES
+    ]
+    longest = Property("noise.longest", float(lengths.max()) if lengths.size else 0.0, "ms")
+    return (mean_property("noise.interrupted", parts, "1"), longest, *rates)
+
+
+def _parts(gaps: Gaps) -> FloatArray:
+    """The fraction of time in gaps in each part of the window, shape (20,)."""
+    bins = np.minimum((gaps.starts / gaps.wall * _PARTS).astype(int), _PARTS - 1)
+    return np.bincount(bins, weights=gaps.lengths, minlength=_PARTS) * _PARTS / gaps.wall
+
+
+def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
+    """What repetitions of the same work say of comparisons here: drift, spread, smallest visible change; as fractions.
+
+    Repetitions of ``work_wall_ns`` are pooled into blocks of 50 ms, as runs. Differences of successive blocks are those
+    of interleaved runs of one program; a paired t-test at 1 % with a power of 80 % finds the smallest change in
+    ``runs`` pairs. Drift is the standard deviation between blocks beyond that of successive ones.
+    """
+    blocks = np.log(_blocks(pooled(raw, "work_wall_ns") / 1e6))
+    if blocks.size < _FEWEST_BLOCKS:
+        return (inconclusive("noise.detectable", "1", f"only {blocks.size} blocks of 50 ms; measure longer"),)
+    differences = np.diff(blocks)
+    spread = float(np.std(differences, ddof=1))
+    drift = math.sqrt(max(0.0, float(np.var(blocks, ddof=1)) - spread**2 / 2.0))
+    low, high = _deviation_interval(differences)
+    factor = detectable(1.0, runs)
+    cpu = pooled(raw, "work_cpu_ns")
+    return (
+        Property("noise.detectable", factor * spread, "1", (factor * low, factor * high)),
+        Property("noise.spread", spread / math.sqrt(2.0), "1", (low / math.sqrt(2.0), high / math.sqrt(2.0))),
+        Property("noise.drift", drift, "1"),
+        Property("noise.cpu_time_cv", float(np.std(cpu) / np.mean(cpu)), "1"),
+    )
+
+
+def detectable(deviation: float, runs: int) -> float:
+    """The smallest relative change that a paired t-test finds, from the standard deviation of the pairs' differences.
+
+    Two-sided at 1 %, with a power of 80 %, in ``runs`` >= 2 pairs.
+    """
+    noncentral = noncentrality_of_t(t_margin(1.0 - ALPHA, runs - 1), runs - 1, POWER)
+    return noncentral * deviation / math.sqrt(runs)
+
+
+def _blocks(times: FloatArray) -> FloatArray:
+    """Mean times of blocks of 50 ms of repetitions, shape (b,)."""
+    size = max(1, round(_BLOCK_MS / float(np.median(times))))
+    count = times.size // size
+    return np.asarray(times[: count * size].reshape(count, size).mean(axis=1))
+
+
+def _deviation_interval(differences: FloatArray) -> tuple[float, float]:
+    """Of the standard deviation, by a jackknife on its logarithm: heavy tails widen it."""
+    squares = (differences - differences.mean()) ** 2
+    n, total = squares.size, float(squares.sum())
+    logs = 0.5 * np.log((total - squares) / (n - 2))
+    error = math.sqrt((n - 1) / n * float(((logs - logs.mean()) ** 2).sum()))
+    center, margin = 0.5 * math.log(total / (n - 1)), t_margin(CONFIDENCE, n - 1) * error
+    return math.exp(center - margin), math.exp(center + margin)

@@ -1,0 +1,264 @@
+"""Detectors of infrastructure experiments on simulated raw data whose truth is known."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_gaps import raw_of, round_robin, throttled
+
+from hati.core import InputError
+from hati.studies.probe import ProbeVerdict, Property, gaps_of, mode_of, rhythm_of
+from hati.studies.probe.clock import clock
+from hati.studies.probe.cpu import pair_slowdown, quota, usable_cores, work_rate
+from hati.studies.probe.devices import disk, network
+from hati.studies.probe.memory import bandwidth, memory_levels
+from hati.studies.probe.noise import detectable, interruptions, repeatability
+from hati.studies.probe.sched import demand_slice, round_robin_slice, timeslice
+
+
+def by_name(found):
+    return {each.name: each for each in found}
+
+
+def slices(rng, slice_ms, **options):
+    raw = {}
+    for processes in (2, 3, 4):
+        raw |= round_robin(rng, slice_ms, processes, prefix=f"{processes}/", **options)
+    return raw
+
+
+@settings(max_examples=12)
+@given(st.floats(1.0, 40.0), st.integers(0, 99))
+def test_the_timeslice_is_the_slope_of_the_gaps(slice_ms: float, seed: int) -> None:
+    (found,) = timeslice(slices(np.random.default_rng(seed), slice_ms))
+    assert found.verdict is ProbeVerdict.MEASURED
+    assert found.value == pytest.approx(slice_ms, rel=0.03)
+
+
+def test_a_competing_load_makes_the_timeslice_contaminated() -> None:
+    raw = slices(np.random.default_rng(1), 4.0)
+    for name in [name for name in raw if "window" in name]:
+        raw[name] = raw[name] * [1.0, 1.0, 0.8]
+    (found,) = timeslice(raw)
+    assert found.verdict is ProbeVerdict.CONTAMINATED
+    assert "20%" in found.reason
+
+
+def test_gaps_out_of_proportion_are_inconclusive() -> None:
+    raw = slices(np.random.default_rng(1), 4.0) | round_robin(np.random.default_rng(2), 6.0, 4, prefix="4/")
+    (found,) = timeslice(raw)
+    assert found.verdict is ProbeVerdict.INCONCLUSIVE
+    assert "proportion" in found.reason
+
+
+@pytest.mark.parametrize("truth", [8.0, 20.0, 40.0, 100.0])
+def test_slices_of_round_robin_are_found_within_one_percent(truth: float) -> None:
+    (found,) = round_robin_slice(round_robin(np.random.default_rng(3), truth, 2, wall_ms=3000.0))
+    assert found.verdict is ProbeVerdict.MEASURED
+    assert found.value == pytest.approx(truth, rel=0.01)
+
+
+def test_few_turns_are_inconclusive() -> None:
+    (found,) = round_robin_slice(round_robin(np.random.default_rng(3), 900.0, 2, ticks=False))
+    assert found.verdict is ProbeVerdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("truth", [31.0, 50.0, 100.0])
+def test_clusters_of_response_times_find_a_long_slice(truth: float) -> None:
+    rng = np.random.default_rng(4)
+    waits = rng.random(300) < 20.0 / truth
+    times = 20.0 + rng.normal(0, 0.2, 300) + waits * truth
+    (found,) = demand_slice({"response_ns": times * 1e6}, 20.0)
+    assert found.verdict is ProbeVerdict.MEASURED
+    assert found.value == pytest.approx(truth, rel=0.02)
+
+
+def test_the_method_of_clusters_says_where_it_is_not_valid() -> None:
+    times = 40.0 + np.random.default_rng(5).normal(0, 0.3, 200)
+    (found,) = demand_slice({"response_ns": times * 1e6}, 20.0, effective=4.0)
+    assert found.verdict is ProbeVerdict.INCONCLUSIVE
+    assert "not valid here" in found.reason
+    assert "EEVDF" in found.reason
+
+
+QUOTAS = [(50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200)]
+
+
+@pytest.mark.parametrize(("truth", "period"), QUOTAS)
+def test_quotas_are_found_within_five_percent(truth: float, period: float) -> None:
+    for seed in range(20):
+        found = by_name(quota(throttled(np.random.default_rng(seed), truth, period)))
+        assert found["cpu.quota"].verdict is ProbeVerdict.MEASURED
+        assert found["cpu.quota"].value == pytest.approx(truth, rel=0.05)
+        assert found["cpu.quota_period"].value == pytest.approx(period, rel=0.05)
+
+
+def test_no_quota_is_none() -> None:
+    found = quota(raw_of([100.0, 900.0], [0.1, 2.0]) | {"unused": np.zeros(1)})
+    assert [(each.value, each.verdict) for each in found] == [(None, ProbeVerdict.MEASURED)] * 2
+
+
+def test_a_neighbour_is_not_a_quota() -> None:
+    starts = np.arange(0.0, 2000.0, 8.0)
+    found = quota(raw_of(starts, np.full(starts.size, 4.0)) | {"unused": np.zeros(1)})
+    assert {each.verdict for each in found} == {ProbeVerdict.CONTAMINATED}
+    assert all(each.value is None for each in found)
+
+
+def test_usable_cores_are_a_real_number_and_others_contaminate_it() -> None:
+    raw: dict[str, np.ndarray] = {"others": np.zeros(1)} | raw_of([], [], 1500.0, "1/", cpu=750.0)
+    for number, cpu in enumerate((250.0, 260.0, 240.0)):
+        raw |= raw_of([], [], 1500.0, "n/", number, cpu)
+    (found,) = usable_cores(raw)
+    assert found.value == pytest.approx(0.5, rel=0.02)
+    assert found.verdict is ProbeVerdict.MEASURED
+    (disturbed,) = usable_cores(raw | {"others": np.array([0.6])})
+    assert disturbed.verdict is ProbeVerdict.CONTAMINATED
+
+
+def test_work_rate_and_the_slow_down_of_a_pair() -> None:
+    rng = np.random.default_rng(6)
+    (rate,) = work_rate({"units": np.array([1e6]), "work_cpu_ns": rng.normal(2e6, 1e4, 99)})
+    assert rate.value == pytest.approx(5e5, rel=0.01)
+    times = {"a/work_cpu_ns": rng.normal(2e6, 1e4, 99), "b/work_cpu_ns": rng.normal(2.1e6, 1e4, 99)}
+    both = {"both/work_cpu_ns/0": rng.normal(3e6, 1e4, 99), "both/work_cpu_ns/1": rng.normal(3.15e6, 1e4, 99)}
+    (slow,) = pair_slowdown(times | both)
+    assert slow.value == pytest.approx(1.5, rel=0.01)
+
+
+def levels_raw(rng: np.random.Generator, sizes: list[float], latencies: list[float]) -> dict[str, np.ndarray]:
+    regions = 2.0 ** np.arange(12, 26.01, 1 / 3)
+    raw = {}
+    for number, region in enumerate(regions):
+        hit = [1.0 / (1.0 + (region / size) ** 12) for size in sizes]
+        latency = latencies[0]
+        for missed, (low, high) in zip(hit, itertools.pairwise(latencies), strict=True):
+            latency += (1.0 - missed) * (high - low)
+        raw[f"size_bytes/{number}"] = np.array([region])
+        raw[f"load_ps/{number}"] = 1000.0 * latency * (1.0 + np.abs(rng.normal(0, 0.03, 5)))
+    return raw
+
+
+def test_levels_of_memory_are_found() -> None:
+    sizes, latencies = [48 * 1024.0, 2 * 2**20, 16 * 2.0**20], [1.2, 4.5, 20.0, 120.0]
+    for seed in range(10):
+        found = by_name(memory_levels(levels_raw(np.random.default_rng(seed), sizes, latencies)))
+        for number, (size, latency) in enumerate(zip(sizes, latencies, strict=False), start=1):
+            assert 1 / 1.5 < found[f"mem.level{number}_size"].value / size < 1.5
+            assert found[f"mem.level{number}_latency"].value == pytest.approx(latency, rel=0.2)
+        assert found["mem.last_latency"].value == pytest.approx(120.0, rel=0.2)
+        assert found["mem.caches"].value == found["mem.level3_size"].value
+
+
+def test_memory_without_levels_is_inconclusive() -> None:
+    (found,) = memory_levels(levels_raw(np.random.default_rng(1), [2.0**30], [5.0, 5.0]))
+    assert found.verdict is ProbeVerdict.INCONCLUSIVE
+
+
+def test_bandwidth_is_that_of_all_processes() -> None:
+    raw = {"moved_bytes": np.array([1e8])} | {f"triad_ns/{i}": np.full(9, 1e7) for i in range(2)}
+    assert bandwidth(raw)[0].value == pytest.approx(2e10)
+
+
+def test_interruptions_by_size() -> None:
+    one = raw_of(np.arange(0, 2000, 4.0), np.full(500, 0.04), number=0)
+    two = raw_of([500.0, 1500.0], [20.0, 5.0], number=1)
+    found = by_name(interruptions(one | two))
+    assert found["noise.interrupted"].value == pytest.approx((0.01 + 0.0125) / 2)
+    assert found["noise.rate_10us"].value == pytest.approx(125.0)
+    assert found["noise.rate_10ms"].value == pytest.approx(0.25)
+    assert found["noise.longest"].value == 20.0
+
+
+def test_the_smallest_visible_change_is_seen_in_four_of_five_comparisons() -> None:
+    rng, runs, deviation = np.random.default_rng(7), 10, 0.01
+    change = detectable(deviation, runs)
+    pairs = rng.normal(change, deviation, (4000, runs))
+    statistic = pairs.mean(axis=1) / (pairs.std(axis=1, ddof=1) / np.sqrt(runs))
+    assert np.mean(np.abs(statistic) > 3.2498355) == pytest.approx(0.8, abs=0.02)  # t at 0.995 with 9 degrees
+
+
+def test_repeatability_covers_the_true_spread_and_shows_drift() -> None:
+    rng, covered = np.random.default_rng(8), 0
+    for _ in range(100):
+        times = np.repeat(np.exp(rng.normal(0, 0.02, 80)), 25) * 2e6
+        found = by_name(repeatability({"work_wall_ns": times, "work_cpu_ns": times}))
+        low, high = found["noise.spread"].interval
+        covered += low < 0.02 < high
+    assert covered >= 88
+    drifting = times * np.linspace(1.0, 1.5, times.size)
+    assert by_name(repeatability({"work_wall_ns": drifting, "work_cpu_ns": times}))["noise.drift"].value > 0.08
+    (short,) = repeatability({"work_wall_ns": times[:100], "work_cpu_ns": times[:100]})
+    assert short.verdict is ProbeVerdict.INCONCLUSIVE
+
+
+def test_the_clock() -> None:
+    rng = np.random.default_rng(9)
+    raw = {"cost_ps": rng.normal(22600, 50, 99), "thread_cost_ps": rng.normal(245e3, 50, 99)}
+    found = by_name(clock(raw | {"step_ns": rng.integers(22, 30, 99).astype(float)}))
+    assert found["clock.cost"].value == pytest.approx(22.6, rel=0.01)
+    assert found["clock.resolution"].interval == (0.0, 22.0)
+    coarse = by_name(clock(raw | {"step_ns": np.full(99, 4e6)}))
+    assert coarse["clock.resolution"].interval == (4e6, 4e6)
+    noisy = by_name(clock(raw | {"cost_ps": rng.uniform(2e4, 9e4, 99), "step_ns": np.full(99, 30.0)}))
+    assert noisy["clock.cost"].verdict is ProbeVerdict.CONTAMINATED
+
+
+def test_rates_of_a_bursty_disk_are_those_of_all_its_time() -> None:
+    durable = np.where(np.arange(32) % 8 == 7, 4e8, 1e5)
+    reads = {"cached_read_ns": np.full(50, 2e3), "direct_read_ns": np.full(50, 6e4)}
+    found = by_name(disk({"durable_ns": durable, "append_ns": np.full(50, 3e5)} | reads))
+    assert found["disk.durable"].value == pytest.approx(2**20 * 32 / durable.sum() * 1e9)
+    assert found["disk.cache_effect"].value == pytest.approx(30.0)
+
+
+def test_the_network_counts_what_arrived() -> None:
+    windows = {"window_ns": np.full(10, 5e7), "acknowledged_bytes": np.array([9e6] + [5e5] * 9)}
+    found = by_name(network({"round_trip_ns": np.full(99, 2e4)} | windows))
+    assert found["net.loopback_bandwidth"].value == pytest.approx(1e7)
+    assert found["net.loopback_round_trip"].value == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("period", [50.0, 100.0, 250.0])
+def test_a_rhythm_is_found_among_other_gaps(period: float) -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        own = np.arange(rng.uniform(0, period), 4000.0, period) + rng.normal(0, 0.5, int(4000 / period) + 1)[:1]
+        starts = np.concatenate([own, rng.uniform(0, 4000, 10)])
+        lengths = np.concatenate([np.full(own.size, 5.0), np.full(10, 1.0)])
+        order = np.argsort(starts)
+        (gaps,) = gaps_of(raw_of(starts[order], lengths[order], 4000.0))
+        found = rhythm_of(gaps)
+        assert found is not None
+        assert found.period == pytest.approx(period, rel=0.02)
+
+
+def test_random_gaps_and_a_neighbours_turns_have_no_rhythm() -> None:
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        starts = np.sort(rng.uniform(0, 4000, 40))
+        (gaps,) = gaps_of(raw_of(starts, np.full(40, 2.0), 4000.0))
+        assert rhythm_of(gaps) is None
+    turns = np.arange(0, 4000, 8.0)
+    (gaps,) = gaps_of(raw_of(turns, np.full(turns.size, 4.0), 4000.0))
+    assert rhythm_of(gaps) is None
+
+
+def test_the_mode_is_weighted_by_time() -> None:
+    lengths = np.concatenate([np.full(500, 0.06), np.full(20, 4.0), [9.0, 17.0]])
+    found = mode_of(lengths)
+    assert found is not None
+    assert found.length == 4.0
+    assert found.count == 20
+    assert mode_of(np.full(4, 1.0)) is None
+
+
+def test_a_verdict_needs_a_reason() -> None:
+    with pytest.raises(InputError, match="without a reason"):
+        Property("cpu.quota", 1.0, "ms", None, ProbeVerdict.CONTAMINATED)
+    with pytest.raises(InputError, match="finite"):
+        Property("cpu.quota", float("nan"), "ms")
