@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from time import sleep
 
+import numpy as np
+import psutil
 import pytest
 
 from hati.driver import LoadDriverError, compile_and_run
@@ -12,12 +18,16 @@ from hati.generate import (
     DiskLoad,
     DiskOperation,
     Kernel,
+    Lifetime,
     LoadObservations,
     LoadTask,
     Loop,
     MachineTaskSet,
     MemoryAccess,
     MemoryLoad,
+    NetworkLoad,
+    NetworkPattern,
+    NetworkProtocol,
     Parallel,
     Sensor,
     Sequence,
@@ -71,3 +81,102 @@ def test_what_was_observed_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert isinstance(caught.value.observations, LoadObservations)
     assert len(caught.value.observations.values("first", Sensor.RESPONSE)) == 5
     assert "series 0 5 0" in (tmp_path / "role-0" / "observations.txt").read_text()
+
+
+def test_a_peer_answers_and_all_begin_together(tmp_path: Path) -> None:
+    def exchange(protocol: NetworkProtocol, pattern: NetworkPattern, size: int) -> Loop:
+        name = f"{protocol} {pattern}"
+        return Loop(NetworkLoad("server", protocol, pattern, size, 3, name=name, sensors=(Sensor.RESPONSE,)), count=20)
+
+    tcp, udp = NetworkProtocol.TCP, NetworkProtocol.UDP
+    ping, stream = NetworkPattern.PING_PONG, NetworkPattern.STREAM
+    client = Sequence((exchange(tcp, ping, 64), exchange(udp, ping, 64), exchange(tcp, stream, 100_000)))
+    spin = CpuLoad(Kernel.SPIN, demand_ms=0.2, name="spin", sensors=(Sensor.RESPONSE,))
+    roles = (
+        MachineTaskSet("client", "one", client),
+        MachineTaskSet("server", "two"),
+        MachineTaskSet("background", "one", Loop(spin), until=Lifetime.OTHERS),
+    )
+    observed = compile_and_run(TaskSet("test", ("one", "two"), roles), tmp_path)
+    for name in ("tcp ping_pong", "udp ping_pong", "tcp stream"):
+        assert len(observed.values(name, Sensor.RESPONSE)) == 20
+    assert len(observed.values("spin", Sensor.RESPONSE)) > 0
+    assert all((series.starts >= 0).all() for series in observed.series)
+    assert observed.messages_lost == 0
+    assert set(observed.clocks) == {"client", "server", "background"}
+
+
+def test_without_a_compiler_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LoadDriverError, match=r"there is no C compiler 'cc' on this machine; install one"):
+        compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\necho load.c:1: error: no headers >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(LoadDriverError, match=r"cc cannot compile .*: load.c:1: error: no headers; install"):
+        compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
+
+
+def test_a_load_that_dies_leaves_what_it_observed(tmp_path: Path) -> None:
+    first = CpuLoad(Kernel.MANDELBROT, units=10, name="first", sensors=(Sensor.RESPONSE,))
+    killing = Thread(target=_kill_load, args=(str(tmp_path),))
+    killing.start()
+    with pytest.raises(LoadDriverError, match="'only' failed: it was killed by signal 9") as caught:
+        compile_and_run(one(Loop(Sequence((first, CpuLoad(Kernel.WAIT, demand_ms=1))), duration_ms=60_000)), tmp_path)
+    killing.join()
+    assert isinstance(caught.value.observations, LoadObservations)
+    assert len(caught.value.observations.values("first", Sensor.RESPONSE)) > 0
+
+
+def _kill_load(folder: str) -> None:
+    """Kill the loading process of the program in a folder once it runs."""
+    for _ in range(600):
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                inner = process.parent()
+                if process.exe().startswith(folder) and inner is not None and inner.exe() == process.exe():
+                    sleep(0.3)
+                    process.kill()
+                    return
+        sleep(0.05)
+
+
+def test_a_full_disk_leaves_what_was_observed(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    try:
+        first = CpuLoad(Kernel.MANDELBROT, units=10, name="first", sensors=(Sensor.RESPONSE,))
+        append = DiskLoad(DiskOperation.APPEND_SYNC, 4096, 1 << 20, directory=str(small))
+        with pytest.raises(LoadDriverError, match="cannot write the file: No space left on device; free") as caught:
+            compile_and_run(one(Loop(Sequence((first, append)), count=200)), tmp_path / "x")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert isinstance(caught.value.observations, LoadObservations)
+    assert len(caught.value.observations.values("first", Sensor.RESPONSE)) == 256 // 4 + 1
+
+
+def test_what_is_not_permitted_is_refused_before_the_start(tmp_path: Path) -> None:
+    task = CpuLoad(Kernel.SORT, units=1, name="far", sensors=(Sensor.CPU,), cpus=(1000,))
+    with pytest.raises(LoadDriverError, match="cannot set the CPU set: Invalid argument") as caught:
+        compile_and_run(one(task), tmp_path)
+    assert "this machine has CPUs" in str(caught.value.fix)
+
+
+@pytest.mark.acceptance
+def test_the_driver_adds_less_than_a_microsecond_to_a_task(tmp_path: Path) -> None:
+    nothing = CpuLoad(Kernel.MANDELBROT, units=0)
+    tasks = 1000
+    measured = Loop(nothing, count=tasks, name="loop", sensors=(Sensor.CPU,))
+    sensed = CpuLoad(Kernel.MANDELBROT, units=0, name="nothing", sensors=(Sensor.RESPONSE,))
+    inner = Loop(sensed, count=tasks, name="sensed", sensors=(Sensor.CPU,))
+    observed = compile_and_run(one(Loop(Sequence((measured, inner)), count=30)), tmp_path)
+    assert np.median(observed.values("loop", Sensor.CPU)) / tasks < 1000
+    assert np.median(observed.values("sensed", Sensor.CPU)) / tasks < 1000
+    assert np.median(observed.values("nothing", Sensor.RESPONSE)) < 1000

@@ -7,6 +7,7 @@ is ready, all are given one start on the monotonic clock, and they end when the 
 from __future__ import annotations
 
 import os
+import secrets
 import selectors
 import subprocess
 import time
@@ -32,10 +33,16 @@ _UNTIL_READY = 120.0
 _UNTIL_REPORTED = 60.0
 _HEAD_START_NS = 2_000_000
 _CHUNK = 1 << 20
+_HERE = "127.0.0.1"
 
 
 def compile_and_run(
-    task_set: TaskSet, folder: Path, calibration: Calibration | None = None, *, timeout: float = 600.0
+    task_set: TaskSet,
+    folder: Path,
+    calibration: Calibration | None = None,
+    *,
+    timeout: float = 600.0,
+    flags: tuple[str, ...] = (),
 ) -> LoadObservations:
     """Run an experiment on this machine; sources, programs and raw observations stay in the folder.
 
@@ -44,6 +51,7 @@ def compile_and_run(
         folder: made where it is not there; has a folder for each role.
         calibration: for demands in milliseconds.
         timeout: seconds until the tasks have to have ended.
+        flags: further ones of the compiler, such as those of sanitizers.
 
     Raises:
         InputError: where a demand needs a calibration that there is not.
@@ -51,12 +59,12 @@ def compile_and_run(
     """
     programs = [load_program(task_set, role, calibration) for role in task_set.roles]
     folders = [folder / f"role-{number}" for number in range(len(programs))]
-    files = [compile_program(source(program), place) for program, place in zip(programs, folders, strict=True)]
+    files = [compile_program(source(program), place, flags) for program, place in zip(programs, folders, strict=True)]
     running: list[_Running] = []
     try:
         for role, file in zip(task_set.roles, files, strict=True):
             running.append(_Running(role, file))
-        problem = _conduct(running, timeout)
+        problem = _conduct(running, programs, timeout)
         _collect(running)
     finally:
         for each in running:
@@ -91,6 +99,11 @@ class _Running:
         head = bytes(self.output[:_CHUNK])
         return head.startswith(f"{word} ".encode()) or f"\n{word} ".encode() in head
 
+    def words(self, word: str) -> list[str]:
+        """What follows the word on the first line that begins with it; nothing where there is none yet."""
+        lines = [line.split() for line in bytes(self.output[:_CHUNK]).decode(errors="replace").splitlines()]
+        return next((line[1:] for line in lines if line[:1] == [word]), [])
+
     @property
     def ended(self) -> bool:
         """Whether it does nothing more."""
@@ -118,11 +131,13 @@ class _Running:
                     pipe.close()
 
 
-def _conduct(running: Sequence[_Running], timeout: float) -> str:
+def _conduct(running: Sequence[_Running], programs: Sequence[LoadProgram], timeout: float) -> str:
     """Start the programs together, and stop them when the tasks are done; what went wrong (empty: nothing)."""
     problem = ""
     if not _await(running, lambda each: each.has("ready"), _UNTIL_READY):
         problem = f"it was not ready within {_UNTIL_READY:g} s"
+    elif not _connect(running, programs):
+        problem = f"its machine task sets were not connected within {_UNTIL_READY:g} s"
     elif not any(each.ended for each in running):
         start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + _HEAD_START_NS
         for each in running:
@@ -133,6 +148,21 @@ def _conduct(running: Sequence[_Running], timeout: float) -> str:
     for each in running:
         each.tell("stop")
     return problem
+
+
+def _connect(running: Sequence[_Running], programs: Sequence[LoadProgram]) -> bool:
+    """Introduce the programs to their peers; whether all were connected, or one has ended, within the time."""
+    token = secrets.token_hex(16)
+    ports = {program.role: each.words("ready") for program, each in zip(programs, running, strict=True)}
+    for each in running:
+        each.tell(f"token {token}")
+    connecting = [each for program, each in zip(programs, running, strict=True) if program.peers]
+    for program, each in zip(programs, running, strict=True):
+        for number, peer in enumerate(program.peers):
+            each.tell(f"peer {number} {_HERE} {' '.join(ports[peer])}")
+        if program.peers:
+            each.tell("connect")
+    return _await(running, lambda each: each not in connecting or each.has("connected"), _UNTIL_READY)
 
 
 def _await(running: Sequence[_Running], reached: Callable[[_Running], bool], timeout: float) -> bool:
@@ -195,6 +225,8 @@ def _observations(
 def _remedy(problem: str) -> str:
     if "No space left" in problem:
         return "free some space, or use a smaller file"
+    if "CPU set" in problem:
+        return f"this machine has CPUs {', '.join(map(str, sorted(os.sched_getaffinity(0))))}"
     if "not permitted" in problem:
         return "run it as root, or leave out the policy, priority or niceness"
     return "what was observed before is kept"

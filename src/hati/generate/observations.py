@@ -44,10 +44,14 @@ class ClockCosts(Struct, frozen=True):
 
 
 class LoadObservations(Struct, frozen=True, eq=False):
-    """The series of an experiment, and the cost of the clocks, of each role by its name."""
+    """The series of an experiment, and the cost of the clocks, of each role by its name.
+
+    ``messages_lost`` is the number of UDP messages that were not answered within a second.
+    """
 
     series: tuple[SensorSeries, ...]
     clocks: dict[str, ClockCosts] = {}
+    messages_lost: int = 0
 
     def named(self, task: str, sensor: Sensor) -> tuple[SensorSeries, ...]:
         """The series of a task's sensor, of each role and thread."""
@@ -70,7 +74,7 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
     """The report in a program's output; a series that is cut off keeps what there is of it."""
     lines = iter(text.splitlines())
     clocks, series = ClockCosts(), list[SensorSeries]()
-    problem, end = "", ""
+    problem, end, messages_lost = "", "", 0
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "clocks":
@@ -78,11 +82,14 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
         elif word == "series":
             number, count, lost = map(int, rest.split())
             series.append(_series(program, number, _pairs(islice(lines, count)), lost, clocks))
+        elif word == "lost":
+            messages_lost = int(rest)
         elif word == "error":
             problem = rest
         elif word == "end":
             end = rest
-    return RoleReport(LoadObservations(tuple(series), {program.role: clocks}), problem or _ending(end))
+    observations = LoadObservations(tuple(series), {program.role: clocks}, messages_lost)
+    return RoleReport(observations, problem or _ending(end))
 
 
 def _pairs(lines: Iterable[str]) -> Nanoseconds:
@@ -114,4 +121,5 @@ def _ending(end: str) -> str:
 def joined(found: Sequence[LoadObservations]) -> LoadObservations:
     """The observations of several roles."""
     clocks = {role: costs for each in found for role, costs in each.clocks.items()}
-    return LoadObservations(tuple(series for each in found for series in each.series), clocks)
+    series = tuple(series for each in found for series in each.series)
+    return LoadObservations(series, clocks, sum(each.messages_lost for each in found))

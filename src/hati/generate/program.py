@@ -22,6 +22,7 @@ from hati.generate.tasks import (
     MachineTaskSet,
     MemoryAccess,
     MemoryLoad,
+    NetworkLoad,
     Parallel,
     Sensor,
     Until,
@@ -118,6 +119,22 @@ class LoadProgram(Struct, frozen=True):
     def disks(self) -> tuple[TaskNode, ...]:
         """The nodes that load a disk."""
         return tuple(node for node in self.nodes if isinstance(node.task, DiskLoad))
+
+    @property
+    def networks(self) -> tuple[TaskNode, ...]:
+        """The nodes that load the network."""
+        return tuple(node for node in self.nodes if isinstance(node.task, NetworkLoad))
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The machine task sets that they send to, in the order of their numbers."""
+        return tuple(dict.fromkeys(node.task.peer for node in self.nodes if isinstance(node.task, NetworkLoad)))
+
+    @property
+    def exchanges(self) -> frozenset[str]:
+        """The ways in which they exchange messages, such as ``tcp_stream``."""
+        loads = [node.task for node in self.nodes if isinstance(node.task, NetworkLoad)]
+        return frozenset(f"{load.protocol}_{load.pattern}" for load in loads)
 
     @property
     def scheduled(self) -> bool:
@@ -267,7 +284,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["c_string"] = c_string
+    environment.filters |= {"c_string": c_string, "comment": comment}
     return environment
 
 
@@ -278,6 +295,11 @@ def c_string(text: str) -> str:
     "a\\042b\\077"
     """
     return '"' + "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+def comment(text: str) -> str:
+    """The text with a question mark for each character that is not plain, so that it cannot end a comment."""
+    return "".join(each if each in f"{ascii_letters}{digits} .-_" else "?" for each in text)
 
 
 _PLAIN = frozenset(f"{ascii_letters}{digits} ./_-".encode())

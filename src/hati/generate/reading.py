@@ -56,6 +56,8 @@ def _convert(value: Any, kind: Any, data: Any, prefix: Path) -> Any:
         raise _explained(message, path, data) from None
 
 
+_KEY = -1
+"""After a path: the key that leads there instead of its value."""
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]|\[\.\.\.\]")
 
 
@@ -70,7 +72,7 @@ def _explained(message: str, path: Path, data: Any) -> TaskSetError:
         return _of_value(message, path, data)
     known = _known(path, data)
     if named[1].startswith("contains"):
-        return TaskSetError(f"unknown key `{named[2]}`", (*path, named[2]), suggestion(named[2], known))
+        return TaskSetError(f"unknown key `{named[2]}`", (*path, named[2], _KEY), suggestion(named[2], known))
     if named[2] == "do":
         return TaskSetError("a task without `do`", path, f"add `do:` with one of {', '.join(TASKS)}")
     return TaskSetError(f"the key `{named[2]}` is missing", path, f"add `{named[2]}:`")
@@ -156,6 +158,7 @@ class _Places:
             for number, each in enumerate(node.value):
                 if isinstance(each, tuple):
                     self.add(each[1], (*path, each[0].value))
+                    self._marks[*path, each[0].value, _KEY] = each[0].start_mark.line, each[0].start_mark.column
                     if each[1].start_mark.line != each[0].start_mark.line:  # a block below its key
                         self._marks[*path, each[0].value] = each[0].start_mark.line, each[0].start_mark.column
                 else:

@@ -43,7 +43,8 @@ MOST_TASKS = 10_000
 MOST_THREADS = 1_024
 _BLOCK = 512
 _MOST_BYTES = 1 << 40
-_DATAGRAM = (8, 65_507)
+_DATAGRAM = (16, 65_507)
+"""Token and number of a message, and the most that UDP over IPv4 takes."""
 
 
 class TaskSetError(InputError):
@@ -90,6 +91,13 @@ def _errors(task_set: TaskSet) -> Iterator[TaskSetError]:
             yield from _peers(task_set, role, path)
             yield from _endless(task_set, role, path)
             yield from _labels(task_set, role, path)
+    for number, role in enumerate(task_set.roles):
+        if role.task is None and not receives(task_set, role.name):
+            yield TaskSetError(
+                f"{role.name!r} has no task, and nobody sends to it",
+                ("roles", number),
+                "add a task, or a network load with it as peer",
+            )
 
 
 def _naming(task_set: TaskSet) -> Iterator[TaskSetError]:
@@ -108,12 +116,6 @@ def _naming(task_set: TaskSet) -> Iterator[TaskSetError]:
                 ("roles", number, "machine"),
                 suggestion(role.machine, task_set.machines),
             )
-        if role.task is None and not _receives(task_set, role.name):
-            yield TaskSetError(
-                f"{role.name!r} has no task, and nobody sends to it",
-                ("roles", number),
-                "add a task, or a network load with it as peer",
-            )
     if task_set.roles and all(role.until is Lifetime.OTHERS or role.task is None for role in task_set.roles):
         yield TaskSetError(
             "every machine task set waits for the others", ("roles",), "leave `until: others` out of one with a task"
@@ -128,15 +130,6 @@ def _twice(names: Any, what: str, path: Callable[[int], Path]) -> Iterator[TaskS
             yield TaskSetError(f"a {what} has an empty name", path(number), "give it a name")
         if seen[name] == 2:
             yield TaskSetError(f"two {what}s have the name {name!r}", path(number), "give each a name of its own")
-
-
-def _receives(task_set: TaskSet, name: str) -> bool:
-    tasks = [role.task for role in task_set.roles if role.task is not None]
-    return any(
-        isinstance(each, NetworkLoad) and each.peer == name
-        for task in (*tasks, *task_set.tasks.values())
-        for _, each in walk(task)
-    )
 
 
 def receives(task_set: TaskSet, name: str) -> bool:

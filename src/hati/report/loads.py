@@ -50,13 +50,16 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
     folder: str
     clocks: dict[str, ClockCostsJson]
     sensors: list[SensorSummaryJson]
+    messages_lost: int
     problem: str
 
 
 def load_run_json(name: str, folder: str, found: LoadObservations, problem: str) -> LoadRunJson:
     """What is published of an experiment; ``problem`` says why it ended early, and is empty where it did not."""
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
-    return LoadRunJson(name, folder, clocks, [_summary(each) for each in _by_sensor(found)], problem)
+    return LoadRunJson(
+        name, folder, clocks, [_summary(each) for each in _by_sensor(found)], found.messages_lost, problem
+    )
 
 
 def _by_sensor(found: LoadObservations) -> list[list[SensorSeries]]:
@@ -113,6 +116,8 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
         if sensor.lost:
             lost = f"{counted(sensor.lost, 'observation')} of {_TITLES[sensor.sensor]}"
             yield f"{sensor.task}: {lost} lost for lack of room."
+    if run.messages_lost:
+        yield f"UDP: {counted(run.messages_lost, 'message')} without an answer within a second."
     yield f"Programs and raw observations: {run.folder}"
 
 
