@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from hati.core.counters import CounterSource
 from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
 from hati.core.study import digest
@@ -171,7 +172,8 @@ class Benchmark:
     warm-up, or ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work
     folder, that the command writes and that is read; None: its standard output is. ``programs`` are the files
     on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so what
-    they are has to be told otherwise. ``metric_places`` says where each metric is defined, for messages;
+    they are has to be told otherwise. ``counters`` counts the command's events; None: what the machine permits, where a
+    metric needs it. ``metric_places`` says where each metric is defined, for messages;
     ``warmup_place`` where the warm-up is stated, None where it is not.
     """
 
@@ -195,6 +197,7 @@ class Benchmark:
     env: tuple[tuple[str, str], ...] = ()
     user: str | None = None
     reset: Reset | None = None
+    counters: CounterSource | None = None
     metric_places: tuple[tuple[str, Place], ...] = field(default=(), compare=False)
     warmup_place: Place | None = field(default=None, compare=False)
 
@@ -250,6 +253,7 @@ class Benchmark:
                 **({"env": self.env} if self.env else {}),
                 **({"user": self.user} if self.user else {}),
                 **({"reset": [self.reset.before, self.reset.commands]} if self.reset else {}),
+                **({"counters": self.counters} if self.counters else {}),
             }
         )
 

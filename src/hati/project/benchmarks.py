@@ -25,6 +25,7 @@ from hati.core import (
     Warmup,
     Workload,
 )
+from hati.core.counters import CounterSource
 from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command, read_commands, read_files
 from hati.project.document import TomlTable, Value
@@ -95,9 +96,21 @@ def _benchmark(table: TomlTable, name: str, around: Surroundings) -> Benchmark:
         env=_env(table, known),
         user=table.read("user", Value.line, None),
         reset=_reset(table, workload),
+        counters=_counters(table, reader),
         metric_places=metric_places(table, reader),
         warmup_place=table.read("warmup", lambda value: value.place, None),
     )
+
+
+def _counters(table: TomlTable, reader: Reader) -> CounterSource | None:
+    value, known = table.get("counters"), [each.value for each in CounterSource]
+    if value is None:
+        return None
+    if reader.kind != ReaderKind.PROCESS:
+        raise table.error("counters is for reader 'process'", key="counters", fix="remove this line")
+    if value.text() not in known:
+        raise value.error(f"counters: {value.text()!r} is not one of {', '.join(known)}")
+    return CounterSource(value.text())
 
 
 def _reset(table: TomlTable, workload: Workload) -> Reset | None:

@@ -19,6 +19,7 @@ from hati.core import (
     is_tool,
     parse_duration,
 )
+from hati.core.counters import COUNT, COUNTERS
 from hati.core.wording import suggestion
 from hati.packages import added
 from hati.project.document import TomlTable, Value
@@ -92,7 +93,8 @@ def share(value: Value) -> float:
     return found
 
 
-_PROCESS = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
+_USED = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
+_PROCESS = {**_USED, **dict.fromkeys(sorted(COUNTERS), COUNT)}
 _PATH = re.compile(r"""(?:(?:^|\.)[^.\[\]"]+|\[-?\d{1,9}\]|\[\*\]|\["[^"]*"\])+""")
 _WHERE: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
 _FOR: dict[str, tuple[str, Callable[[str], bool]]] = {
@@ -116,7 +118,7 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
     kind = benchmark.read("reader", _kind, ReaderKind.HATI)
     tables = benchmark.read("metric", Value.tables, [])
     if not tables and kind == ReaderKind.PROCESS:
-        return Reader(kind), tuple(Metric(name, unit) for name, unit in _PROCESS.items())
+        return Reader(kind), tuple(Metric(name, unit) for name, unit in _USED.items())
     if not tables:
         raise benchmark.error(
             "the benchmark has no metric", fix="add a [[benchmark.metric]] with name, unit and better"

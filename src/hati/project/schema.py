@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hati.core import AUTO, Better, ReaderKind, ResetBefore, SampleFormat
+from hati.core.counters import CounterSource
 
 SCHEMA_FILE: Final = "hati.schema.json"
 
@@ -33,6 +34,9 @@ _BUDGET: Fragment = {"anyOf": [_NATURAL, _LINE]}
 
 def _one_of(*words: str) -> Fragment:
     return {"enum": list(words)}
+
+
+_COUNTERS: Fragment = _one_of(*(each.value for each in CounterSource))
 
 
 _READER: Fragment = {"anyOf": [_one_of(*dict.fromkeys(map(str, [*ReaderKind, *SampleFormat]))), _LINE]}
@@ -83,6 +87,7 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
             "timeout": (_TEXT, "Limit of the command, such as 30s. Default: 60s."),
             "warmup": ({"anyOf": [_NATURAL, {"const": AUTO}]}, "Leading observations that do not count, or auto."),
             "cpus": (_CPUS, "The processors that the command may use."),
+            "counters": (_COUNTERS, "What counts instructions and the like. Default: what the machine permits."),
             "server": (_table("server"), "A server that is started before the command and stopped after it."),
             "metric": (_tables("metric"), "The measured quantities."),
             "file": (_tables("file"), "Configuration files, rendered by Jinja2 for every run."),

@@ -10,6 +10,7 @@ from hati.subject.files.sources import Sources, list_sources
 from hati.subject.machine import duet_cores, machine, pinned_cores
 from hati.subject.machine_identity import GIVEN_NAME, this_machine
 from hati.subject.revisions import InPlace, Revisions, Trees
+from hati.subject.running.counting import describe_counting, with_counter_source
 from hati.subject.running.local import LocalExecutor, LocalSubject
 from hati.subject.running.programs import ProcessResult, Program, Supervisor
 
@@ -24,6 +25,7 @@ __all__ = [
     "Sources",
     "Supervisor",
     "Trees",
+    "describe_counting",
     "duet_cores",
     "list_sources",
     "machine",
@@ -33,4 +35,5 @@ __all__ = [
     "remember_output",
     "remember_redirected",
     "this_machine",
+    "with_counter_source",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.campaign import Dispatcher, JobMaker
-from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task
+from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task, replace
 from hati.core.wording import listed
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
@@ -23,10 +23,12 @@ from hati.subject import (
     Revisions,
     Sources,
     Trees,
+    describe_counting,
     make_own,
     remedy,
     remember_redirected,
     this_machine,
+    with_counter_source,
 )
 
 if TYPE_CHECKING:
@@ -101,6 +103,8 @@ class Workplace(Struct, frozen=True):
             yield engine.TableEngine(self.table, self.machine)
             return
         project, files = self.project, trees or self.folder or Trees(self.project.root)
+        for told in filter(None, map(describe_counting, benchmarks)):
+            announce(told)
         setup = engine.EngineSetup(project.root, benchmarks, self.machine, files, project.secrets, announce)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
@@ -200,7 +204,9 @@ def _pool(project: Project, here: Machine) -> tuple[str, ...]:
 
 def _opened(path: Path, place: str | None) -> tuple[Project, SqlStore]:
     _refuse_table(path)
-    return _stored(read_project(path), place)
+    project = read_project(path)
+    counting = tuple(map(with_counter_source, project.benchmarks))
+    return _stored(replace(project, benchmarks=counting), place)
 
 
 def _stored(project: Project, place: str | None) -> tuple[Project, SqlStore]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -44,6 +45,7 @@ from hati.subject.readers.patterns import (
 )
 
 _HEAD = 1 << 16
+_NOTHING: Mapping[str, float] = MappingProxyType({})
 _LEFT_OUT = "is left out"
 _AS_JSON: dict[str, str] = {
     SampleFormat.GOOGLE_BENCHMARK: "add --benchmark_format=json to the command, which prints nothing else",
@@ -156,11 +158,17 @@ def _named(samples: Sequence[Sample]) -> str:
 
 
 def read(
-    benchmark: Benchmark, output: bytes, resources: Resources, source: str = OUTPUT, folder: Path | None = None
+    benchmark: Benchmark,
+    output: bytes,
+    resources: Resources,
+    source: str = OUTPUT,
+    folder: Path | None = None,
+    counts: Mapping[str, float] = _NOTHING,
 ) -> tuple[Observations, ...]:
     """The observations of every metric of the benchmark, in its unit, from what a run printed or wrote, and used.
 
-    ``source`` is the name of what the output is from, ``folder`` that of the file where it is one.
+    ``source`` is the name of what the output is from, ``folder`` that of the file where it is one; ``counts`` are the
+    numbers of the command's events.
 
     Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as
     warm-up, or more where the benchmark marked more; one figure for the whole run has none. Where it is found in each
@@ -171,7 +179,10 @@ def read(
             dimension than its unit, or has nothing left after warm-up.
     """
     try:
-        readings = _readings(benchmark, output, resources, source, folder)
+        if benchmark.reader.kind == ReaderKind.PROCESS:
+            readings = read_process(resources, counts)
+        else:
+            readings = _readings(benchmark, output, source, folder)
         return tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
     except MissingMetricError as error:
         raise InputError(error.message, place=error.place, fix=_correction(benchmark, error)) from None
@@ -203,12 +214,8 @@ def check_reader(benchmark: Benchmark) -> None:
             (parse_path if reader.kind == ReaderKind.JSON else parse_expression)(patterns[metric.name])
 
 
-def _readings(
-    benchmark: Benchmark, output: bytes, resources: Resources, source: str, folder: Path | None
-) -> list[Reading]:
+def _readings(benchmark: Benchmark, output: bytes, source: str, folder: Path | None) -> list[Reading]:
     reader = benchmark.reader
-    if reader.kind == ReaderKind.PROCESS:
-        return read_process(resources)
     if reader.kind == ReaderKind.HATI:
         return read_lines(output, source)
     names = [metric.name for metric in benchmark.metrics]

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, InputError, Place, Resources, replace
+from hati.core.counters import COUNT, COUNTERS
 
 OUTPUT = "standard output"
 
@@ -294,14 +295,16 @@ def _number(text: str | None, metric: str, place: Place) -> float:
     return float(text)
 
 
-UNITS = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
+_USED = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
+UNITS = {**_USED, **dict.fromkeys(sorted(COUNTERS), COUNT)}
 """The metrics that there are, and the units in which they are known."""
 
 
-def read_process(resources: Resources) -> list[Reading]:
-    """One reading, one figure for the whole run, of each metric that the system tells."""
+def read_process(resources: Resources, counts: Mapping[str, float]) -> list[Reading]:
+    """One reading, one figure for the whole run, of each metric that the system reports, and of what was counted."""
     place = Place("the process")
+    found = {**{metric: float(getattr(resources, metric)) for metric in _USED}, **counts}
     return [
-        Reading(metric, np.array([getattr(resources, metric)], dtype=np.float64), place, unit, per_run=True)
-        for metric, unit in UNITS.items()
+        Reading(metric, np.array([value], dtype=np.float64), place, UNITS[metric], per_run=True)
+        for metric, value in found.items()
     ]

@@ -14,6 +14,7 @@ from hati.core import Benchmark, Command, Configuration, InputError, Observation
 from hati.core.run import REMARKS_APART
 from hati.subject.files.folders import remove
 from hati.subject.readers import OUTPUT, read, unsettled
+from hati.subject.running.counting import HASH_SEED, UNFIXED, counted_program, counter_source, counts_of
 from hati.subject.running.programs import Masking, ProcessResult, Program, RunFailure, Supervisor, failure, give, home
 from hati.subject.running.recipe import Recipe, read_written
 from hati.subject.running.servers import ServerLog, start_server
@@ -32,8 +33,9 @@ class Deployment:
     """What one run, or several that share a server, are made in.
 
     ``work`` is their empty folder, None where they need none; ``port`` a free port. ``environment`` is that in which
-    Hati runs, ``logs`` the folder of the servers' logs; ``user`` is who the programs run as, None: who runs Hati.
-    ``served`` are the configurations that the running server was measured in.
+    Hati runs, ``logs`` the folder of the servers' logs, ``counts`` the one of what is counted of the command; ``user``
+    is who the programs run as, None: who runs Hati. ``served`` are the configurations that the running server was
+    measured in.
     """
 
     supervisor: Supervisor
@@ -41,6 +43,7 @@ class Deployment:
     work: Path | None
     port: int | None
     logs: Path
+    counts: Path
     user: struct_passwd | None = None
     masking: Masking = field(default_factory=Masking)
     served: set[Configuration] = field(default_factory=set)
@@ -57,7 +60,7 @@ class Deployment:
             InputError: at the first that cannot be tried.
             OSError: where its files cannot be written.
         """
-        command = self._program(recipe, recipe.command(), recipe.benchmark.cpus)
+        command = self._measured_program(recipe)
         first = self._recipe is None
         self._write_files(recipe, first=first)
         self._recipe = recipe
@@ -105,6 +108,7 @@ class Deployment:
         """Remove the folder; what the server logged is kept, without secrets."""
         if self._log is not None:
             self._log.keep()
+        remove(self.counts)
         if self.work is not None:
             remove(self.work)
 
@@ -157,15 +161,25 @@ class Deployment:
         written = recipe.output
         if written is not None:  # that of an earlier run is no result of this one
             written.unlink(missing_ok=True)
+        if counter_source(recipe.benchmark):
+            self._empty_counts()
         ending = self.supervisor.run(command)
         if why := failure("the command", command, ending):
             raise RunFailure(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
         benchmark = replace(recipe.benchmark, reader=recipe.reader)
         observations = self._read(benchmark, ending, written)
-        return AttemptResult(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))
+        remarks = [*unsettled(benchmark, observations), *([UNFIXED] if command.layout and not ending.laid else [])]
+        return AttemptResult(ending, observations, REMARKS_APART.join(remarks))
+
+    def _empty_counts(self) -> None:
+        remove(self.counts)
+        self.counts.mkdir()
+        if self.user is not None:
+            give(self.user, self.counts, self.counts)
 
     def _read(self, benchmark: Benchmark, ending: ProcessResult, written: Path | None) -> tuple[Observations, ...]:
         """What the output says; where it cannot be read, the message quotes no part of a secret."""
+        counts = counts_of(ending, benchmark, self.counts)
         used, source = resources(ending, 0.0), OUTPUT if written is None else written.name
         folder = None if written is None else written.parent
         try:
@@ -173,11 +187,11 @@ class Deployment:
         except InputError as error:
             raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
         try:
-            return read(benchmark, output, used, source, folder)
+            return read(benchmark, output, used, source, folder, counts)
         except InputError as error:
             why = str(error)
         try:
-            read(benchmark, self.masking.mask_bytes(output), used, source, folder)
+            read(benchmark, self.masking.mask_bytes(output), used, source, folder, counts)
         except InputError as error:
             why = str(error)
         raise RunFailure(Outcome.UNREADABLE, why, ending)
@@ -190,9 +204,14 @@ class Deployment:
             if why := failure(what, program, ending):
                 raise RunFailure(Outcome.NOT_STARTED, why, ending)
 
+    def _measured_program(self, recipe: Recipe) -> Program:
+        program = self._program(recipe, recipe.command(), recipe.benchmark.cpus)
+        return counted_program(program, recipe.benchmark, self.counts)
+
     def _program(self, recipe: Recipe, argv: Command, cpus: tuple[int, ...]) -> Program:
         user = {} if self.user is None else home(self.user)
-        environment = recipe.environment({**self.environment, **user})
+        fixed = dict([HASH_SEED]) if counter_source(recipe.benchmark) else {}
+        environment = recipe.environment({**self.environment, **user, **fixed})
         name = "" if self.user is None else self.user.pw_name
         return Program(argv, recipe.tree, environment, recipe.benchmark.timeout, cpus, name)
 

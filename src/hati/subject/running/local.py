@@ -247,8 +247,10 @@ class LocalSubject:
         user = switched_user(benchmark.user)
         needs = self._checked[benchmark.name]
         port = free_port() if needs.port else None
-        work = self._work_folder(user) / task.id[:16] if needs.work else None
-        return Deployment(supervisor, self._environment, work, port, log_root(self._root), user, self.masking)
+        folder = self._work_folder(user) / task.id[:16]
+        work, counts = folder if needs.work else None, folder.with_suffix(".counts")
+        logs = log_root(self._root)
+        return Deployment(supervisor, self._environment, work, port, logs, counts, user, self.masking)
 
     def _work_folder(self, user: struct_passwd | None) -> Path:
         """Where work folders are; elsewhere for a user who may not enter the project's."""

@@ -166,7 +166,8 @@ _START = "import sys; sys.path.append({folder!r}); from supervisor.service impor
 class Program(Struct, frozen=True):
     """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs.
 
-    ``user`` is who it runs as; empty: who runs Hati.
+    ``user`` is who it runs as; empty: who runs Hati. The kernel counts the events ``count``; with ``layout`` its memory
+    has the same layout each time, where that is permitted.
     """
 
     argv: tuple[str, ...]
@@ -175,13 +176,17 @@ class Program(Struct, frozen=True):
     timeout: float
     cpus: tuple[int, ...] = ()
     user: str = ""
+    count: tuple[str, ...] = ()
+    layout: bool = False
 
 
 class ProcessResult(Struct, frozen=True):
     """How a program ended, or how it stands: times in seconds, memory in bytes, all of its whole tree.
 
     ``exit`` is negative for a signal and None while it runs; ``problem`` says why it was killed
-    (``timeout`` or ``output``); ``output`` is the end of what it printed.
+    (``timeout`` or ``output``); ``output`` is the end of what it printed. ``faults`` are page faults; ``counts`` are of
+    the program's events, None where the processor's counters did not suffice; ``laid`` says whether its memory had the
+    same layout as each time.
     """
 
     exit: int | None
@@ -197,6 +202,9 @@ class ProcessResult(Struct, frozen=True):
     line_seen: bool = False
     pressure: float | None = None
     steal: float | None = None
+    faults: int = 0
+    counts: Mapping[str, int | None] = {}
+    laid: bool = False
 
 
 class Supervisor:
@@ -322,14 +330,16 @@ class Supervisor:
             stdout,
             *(reply[name] for name in ("wall", "user", "system", "peak", "voluntary", "involuntary", "line_seen")),
             *(reply.get(name) for name in ("pressure", "steal")),
+            *(reply[name] for name in ("faults", "counts", "laid")),
         )
 
     def _start(self, do: str, program: Program, request: dict[str, Any]) -> dict[str, Any]:
-        path, argv = _find(program), program.argv
+        path, argv = located(program), program.argv
         if program.user:  # the kernel's own way for a program to be another's is setpriv
             path, argv = _switched(program, path)
-        about = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
-        reply = self._ask({"do": do, **about, "cpus": program.cpus, **request}, program.timeout)
+        about: dict[str, Any] = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
+        about |= {"cpus": program.cpus, "count": program.count, "layout": program.layout}
+        reply = self._ask({"do": do, **about, **request}, program.timeout)
         if "error" in reply:
             raise InputError(
                 f"cannot start {program.argv[0]!r}: {os.strerror(reply['error'])}", fix=_FIXES.get(reply["error"])
@@ -395,7 +405,7 @@ def _switched(program: Program, path: str) -> tuple[str, tuple[str, ...]]:
     return switch, (switch, *words, path, *program.argv[1:])
 
 
-def _find(program: Program) -> str:
+def located(program: Program) -> str:
     """The path of a program, as a shell would find it.
 
     Raises:

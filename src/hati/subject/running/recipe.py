@@ -28,6 +28,7 @@ from hati.core import (
 )
 from hati.core.placeholders import fill, fill_known, names
 from hati.subject.readers import check_reader
+from hati.subject.running.counting import check_counters
 from hati.subject.running.programs import LARGEST_OUTPUT, switched_user
 
 
@@ -38,6 +39,7 @@ def check_benchmark(benchmark: Benchmark) -> None:
         InputError: naming what is not, and the fix.
     """
     check_reader(benchmark)
+    check_counters(benchmark)
     for file in benchmark.files:
         template_names(file)
         if ".." in PurePath(file.path).parts:

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+from .counters import Counters, Counts, fixed_layout, restore_layout
+
 Message = dict[str, Any]
 """What hati asks and what it is told."""
 
@@ -32,6 +34,8 @@ class StartedProgram:
 
     Its standard output goes to ``spool`` (a file's descriptor) up to the request's ``limit``; of both
     outputs the end is kept, and the beginning in the request's file ``log``. ``status`` is None until it ended.
+    With the request's ``layout`` its memory has the same layout each time, ``laid`` says whether that was permitted;
+    the events that are listed in ``count`` are counted.
     Times in nanoseconds of perf_counter (``began``, ``wall``) and in seconds of processor time (``user``,
     ``system``); memory in bytes.
 
@@ -45,16 +49,18 @@ class StartedProgram:
         self.status: int | None = None
         self.wall = 0
         self.user = self.system = 0.0
-        self.peak = self.voluntary = self.involuntary = 0
+        self.peak = self.voluntary = self.involuntary = self.faults = 0
         self._spool = spool
         self._awaited: bytes | None = request["line"].encode() if request.get("line") else None
         self._tails = {"stdout": b"", "stderr": b""}
         self._log = _opened(request["log"]) if request.get("log") else None
         self._logged = 0
+        self._counters = Counters(request.get("count") or [])
+        self._counts: Counts = {}
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         self.pipes = {out: "stdout", err: "stderr"}
         try:
-            self.pid, self.began = _spawn(request, out_end, err_end)
+            self.pid, self.began, self.laid = _spawn(request, out_end, err_end)
         except BaseException:
             self.close()
             raise
@@ -78,13 +84,15 @@ class StartedProgram:
         return False
 
     def close(self) -> None:
-        """Take the rest of the output, and close the pipes."""
+        """Take the rest of the output, and close the pipes and the counters."""
         for fd in list(self.pipes):
             while self.status is not None and self.printed <= self.limit and self.drain(fd):
                 pass
             if fd in self.pipes:
                 os.close(fd)
         self.pipes.clear()
+        self._counts = self._counts or self._counters.read()
+        self._counters.close()
         if self._log is not None:
             os.close(self._log)
             self._log = None
@@ -96,6 +104,7 @@ class StartedProgram:
         self.peak = max(self.peak, usage.ru_maxrss * 1024)
         self.voluntary += usage.ru_nvcsw
         self.involuntary += usage.ru_nivcsw
+        self.faults += usage.ru_minflt + usage.ru_majflt
 
     def report(self) -> Message:
         """All this for hati; times in seconds."""
@@ -109,6 +118,9 @@ class StartedProgram:
             "peak": self.peak,
             "voluntary": self.voluntary,
             "involuntary": self.involuntary,
+            "faults": self.faults,
+            "counts": self._counts,
+            "laid": self.laid,
             **{stream: tail.decode("utf-8", "replace") for stream, tail in self._tails.items()},
         }
 
@@ -132,8 +144,8 @@ def _opened(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
 
-def _spawn(request: Message, out: int, err: int) -> tuple[int, int]:
-    """Start a program in a process group of its own, on its CPUs, in its folder; its pid and when that was.
+def _spawn(request: Message, out: int, err: int) -> tuple[int, int, bool]:
+    """Start a program in a process group of its own, on its CPUs, in its folder; its pid, when that was, its layout.
 
     Not in a session of its own: Linux schedules every session as one group (sched_autogroup), and on a busy
     machine a new one waits for its first turn, which doubled the mean time of `true`.
@@ -145,6 +157,7 @@ def _spawn(request: Message, out: int, err: int) -> tuple[int, int]:
     ]
     program, argv, env, cpus = (request[name] for name in ("program", "argv", "env", "cpus"))
     allowed = os.sched_getaffinity(0) if cpus else None
+    layout = fixed_layout() if request.get("layout") else None
     os.chdir(request["cwd"])
     try:
         if cpus:
@@ -154,5 +167,7 @@ def _spawn(request: Message, out: int, err: int) -> tuple[int, int]:
     finally:
         if allowed is not None:
             os.sched_setaffinity(0, allowed)
+        if layout is not None:
+            restore_layout(layout)
         os.chdir("/")
-    return pid, began
+    return pid, began, layout is not None

@@ -1,0 +1,202 @@
+"""What counts the events of a benchmark's command: chosen, checked, started with it, and read."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from hati.core import Benchmark, InputError, Outcome, ReaderKind, replace
+from hati.core.counters import HARDWARE, INSTRUCTIONS, PAGE_FAULTS, SIMULATED, CounterSource, counted
+from hati.subject.running.programs import ProcessResult, Program, RunFailure, located
+from hati.subject.running.supervisor.counters import refused
+
+HASH_SEED: Final = ("PYTHONHASHSEED", "0")
+"""The variable that lets Python order its sets alike in all counted runs."""
+UNFIXED = (
+    "the layout of memory is random, which this container does not let Hati change; counts repeat less well: "
+    "start it with --security-opt seccomp=unconfined"
+)
+_PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+_FILE = "counts"
+_MODEL = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
+"""The caches of all simulated runs: size, associativity and line in bytes, so that no machine has its own."""
+_PARTS = {
+    INSTRUCTIONS: ("Ir",),
+    "simulated_cache_misses": ("ILmr", "DLmr", "DLmw"),
+    "simulated_branch_misses": ("Bcm", "Bim"),
+}
+"""Callgrind's events: instruction reads; misses of the last level; mispredicted conditional and indirect branches."""
+
+
+def with_counter_source(benchmark: Benchmark) -> Benchmark:
+    """The benchmark with what counts its events on this machine as part of its definition.
+
+    The same benchmark where none is counted, or where it names what counts them.
+    """
+    source = counter_source(benchmark)
+    return benchmark if source is benchmark.counters else replace(benchmark, counters=source)
+
+
+def counter_source(benchmark: Benchmark) -> CounterSource | None:
+    """What counts the events of the benchmark's command on this machine; None where no metric needs it."""
+    names = _counted(benchmark)
+    if not names or benchmark.counters is not None:
+        return benchmark.counters if names else None
+    if SIMULATED.intersection(names):
+        return CounterSource.VALGRIND
+    if HARDWARE.intersection(names) or not refused(names):
+        return CounterSource.PERF
+    return CounterSource.USAGE if names == (PAGE_FAULTS,) else CounterSource.VALGRIND
+
+
+def describe_counting(benchmark: Benchmark) -> str:
+    """A sentence on what counts the events of the benchmark, and what is fixed for it; empty where none is counted."""
+    source, names = counter_source(benchmark), _counted(benchmark)
+    if source is None:
+        return ""
+    how = {
+        CounterSource.PERF: "the kernel (perf_event_open), in user mode",
+        CounterSource.USAGE: "the kernel (resource usage)",
+        CounterSource.VALGRIND: "Valgrind",
+    }[source]
+    model = SIMULATED.intersection(names)
+    simulated = ", with a simulated cache or branch predictor" if model else ""
+    verb = "is" if len(names) == 1 else "are"
+    return (
+        f"{benchmark.name}: {', '.join(names)} {verb} counted by {how}{simulated}, in all processes of the command; "
+        f"address-space randomisation is off, {'='.join(HASH_SEED)}"
+    )
+
+
+def check_counters(benchmark: Benchmark) -> None:
+    """See that what the benchmark counts can be counted on this machine.
+
+    Raises:
+        InputError: with the place of the metric, what hinders it, and the command that helps.
+    """
+    source, names = counter_source(benchmark), _counted(benchmark)
+    if source is None:
+        return
+    places = dict(benchmark.metric_places)
+    for metric in (each.name for each in benchmark.metrics):
+        if metric in names and not source.counts(metric):
+            message, fix = _not_by(source, metric)
+            raise InputError(f"benchmark {benchmark.name!r}: {message}", place=places.get(metric), fix=fix)
+        if metric not in names and source is CounterSource.VALGRIND:
+            raise InputError(
+                f"benchmark {benchmark.name!r}: Valgrind counts {names[0]!r}, and under it {metric!r} has no meaning",
+                place=places.get(metric),
+                fix=f"move {metric!r} to a [[benchmark]] of its own",
+            )
+    if source is CounterSource.PERF and (error := refused(names)):
+        raise InputError(
+            f"benchmark {benchmark.name!r}: {', '.join(names)}: {_why_refused(error)}",
+            place=places.get(names[0]),
+            fix=_remedy(error, names),
+        )
+    if source is CounterSource.VALGRIND and shutil.which("valgrind") is None:
+        raise InputError(
+            f"benchmark {benchmark.name!r}: {names[0]!r} needs Valgrind, and there is no program 'valgrind' on PATH",
+            place=places.get(names[0]),
+            fix="sudo apt-get install valgrind",
+        )
+
+
+def _counted(benchmark: Benchmark) -> tuple[str, ...]:
+    if benchmark.reader.kind != ReaderKind.PROCESS:
+        return ()
+    return counted([metric.name for metric in benchmark.metrics])
+
+
+def _not_by(source: CounterSource, metric: str) -> tuple[str, str]:
+    if metric == PAGE_FAULTS:
+        return (
+            "Valgrind counts the instructions, and under it 'page_faults' has no meaning",
+            "move 'page_faults' to a [[benchmark]] of its own",
+        )
+    if metric in SIMULATED:
+        return f"{metric!r} is counted by Valgrind, not by {source.value}", 'write counters = "valgrind", or remove it'
+    simulated = f"simulated_{metric}"
+    fix = f'write "{simulated}"' if simulated in SIMULATED else f'measure "{INSTRUCTIONS}"'
+    return f"{metric!r} is counted by the processor, not by {source.value}", f"{fix}, or move it to another benchmark"
+
+
+def _why_refused(error: int) -> str:
+    if error in {errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV}:
+        return "this machine has no hardware counters for them; virtual machines rarely have"
+    if error in {errno.EACCES, errno.EPERM}:
+        level = _PARANOID.read_text().strip() if _PARANOID.exists() else "unknown"
+        return f"the kernel or a container does not permit perf_event_open (kernel.perf_event_paranoid is {level})"
+    return "the kernel has no perf_event_open"
+
+
+def _remedy(error: int, names: Iterable[str]) -> str:
+    if error in {errno.EACCES, errno.EPERM}:
+        return "sudo sysctl kernel.perf_event_paranoid=2; in a container also: --cap-add PERFMON"
+    known = [f"simulated_{name}" for name in names if f"simulated_{name}" in SIMULATED]
+    return (
+        f'measure {" and ".join(f""""{name}" """.strip() for name in (known or [INSTRUCTIONS]))}, which Valgrind counts'
+    )
+
+
+def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Program:
+    """The program as it is started so that its events are counted; Valgrind writes into the folder.
+
+    Raises:
+        InputError: where there is no such program.
+    """
+    source, names = counter_source(benchmark), _counted(benchmark)
+    if source is None:
+        return program
+    if source is not CounterSource.VALGRIND:
+        return replace(program, layout=True, count=names if source is CounterSource.PERF else ())
+    simulated = [
+        *(["--cache-sim=yes", *_MODEL] if "simulated_cache_misses" in names else []),
+        *(["--branch-sim=yes"] if "simulated_branch_misses" in names else []),
+    ]
+    argv = (
+        *("valgrind", "--quiet", "--vgdb=no", "--tool=callgrind", "--trace-children=yes"),
+        "--dump-before=fork",  # else what is counted before would also be counted as the child's
+        f"--callgrind-out-file={str(folder / _FILE).replace('%', '%%')}.%p",
+        *simulated,
+        *(located(program), *program.argv[1:]),
+    )
+    return replace(program, argv=argv, layout=True)
+
+
+def counts_of(ending: ProcessResult, benchmark: Benchmark, folder: Path) -> Mapping[str, float]:
+    """What was counted of the program, by the names of the metrics; of the benchmark's that are counted.
+
+    Raises:
+        RunFailure: where something is not known.
+    """
+    source, names = counter_source(benchmark), _counted(benchmark)
+    if source is CounterSource.USAGE:
+        return {PAGE_FAULTS: float(ending.faults)}
+    if source is CounterSource.PERF:
+        lost = [name for name in names if ending.counts[name] is None]
+        if lost:
+            why = f"the processor has too few counters for {', '.join(names)} at once; measure fewer of them"
+            raise RunFailure(Outcome.UNREADABLE, why, ending)
+        return {name: float(ending.counts[name] or 0) for name in names}
+    if source is None:
+        return {}
+    totals = [found for path in sorted(folder.glob(f"{_FILE}.*")) if (found := _totals(path))]
+    if not totals:
+        raise RunFailure(Outcome.UNREADABLE, "Valgrind wrote no counts: was the command killed?", ending)
+    return {name: float(sum(found.get(event, 0) for found in totals for event in _PARTS[name])) for name in names}
+
+
+def _totals(path: Path) -> dict[str, int]:
+    """The counts of one process, by Callgrind's names; none where the process was killed before it wrote them."""
+    events: list[str] = []
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("events:"):
+                events = line.split()[1:]
+            elif line.startswith("totals:"):
+                return dict(zip(events, map(int, line.split()[1:]), strict=False))
+    return {}
