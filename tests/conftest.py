@@ -38,6 +38,7 @@ INSTALL = {
     "subversion": "apt-get install subversion",
     "nginx and wrk": "apt-get install nginx-light wrk",
     "google-benchmark": "apt-get install g++ libbenchmark-dev",
+    "valgrind": "apt-get install valgrind",
     "Go": "apt-get install golang-go",
     "actionlint": "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
 }
@@ -146,6 +147,13 @@ def google_benchmark() -> None:
 def _preprocesses(source: str) -> bool:
     command = ["g++", "-std=c++17", "-E", "-x", "c++", "-"]
     return subprocess.run(command, input=source.encode(), capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def valgrind() -> None:
+    """Valgrind is there."""
+    if not shutil.which("valgrind"):
+        absent("valgrind")
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,10 @@ def test_broken_templates(tmp_path: Path, template: str, expected: str) -> None:
     assert message(folder).startswith(expected)
 
 
-PROCESS_METRICS = "wall_time, user_time, system_time, cpu_time, peak_memory"
+PROCESS_METRICS = (
+    "wall_time, user_time, system_time, cpu_time, peak_memory, branch_misses, cache_misses, cycles, instructions, "
+    "page_faults, simulated_branch_misses, simulated_cache_misses"
+)
 
 
 @pytest.mark.parametrize(
@@ -204,3 +207,19 @@ def test_any_value_anywhere_is_a_project_or_an_error(folder: Path, number: int, 
     key, equals, _ = lines[number].partition("=")
     lines[number] = f"{key}= {value}" if equals else lines[number]
     accepted_or_told("\n".join(lines), folder)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ('reader = "process"\ncounters = "papi"', "counters: 'papi' is not one of perf, valgrind, usage"),
+        ('counters = "perf"', "counters is for reader 'process'"),
+    ],
+)
+def test_broken_counters(tmp_path: Path, lines: str, expected: str) -> None:
+    metric = '[[benchmark.metric]]\nname = "instructions"\nunit = "count"\n'
+    (tmp_path / "hati.toml").write_text(f'[[benchmark]]\nname = "b"\ncommand = ["true"]\n{lines}\n{metric}')
+    with pytest.raises(InputError) as raised:
+        read_project(tmp_path)
+    assert raised.value.message == expected
+    assert raised.value.place is not None
