@@ -31,7 +31,11 @@ LONG = {
 }
 SERVED = {"share-a-store.md"}
 """Those that need a server of PostgreSQL, with an empty database."""
-NEEDED = {"any-language.md": ("google_benchmark", "go"), "measure-a-server.md": ("postgresql",), "read-output.md": ("valgrind",)}
+NEEDED = {
+    "any-language.md": ("google_benchmark", "go"),
+    "measure-a-server.md": ("postgresql",),
+    "read-output.md": ("valgrind",),
+}
 """The components, as fixtures, that those take."""
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
