@@ -18,6 +18,7 @@ from hati.cli import (
     harness,
     importing,
     init,
+    predict,
     probe,
     report,
     runs,
@@ -83,7 +84,7 @@ def _study(kind: str) -> Callable[..., int]:
 
 
 _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
-    "Model": {"init": init.init, "space": space.app, "design": design.design},
+    "Model": {"init": init.init, "space": space.app, "design": design.design, "predict": predict.predict},
     "Measure": {
         "run": _study("measurement"),
         "screen": _study("screening"),

@@ -15,11 +15,14 @@ from hati.project.pipelines import (
     installed_hati,
     write_pipeline,
 )
+from hati.project.prediction_models import parse_model, parse_rate, parse_time, read_model
+from hati.project.prediction_schema import MODEL_SCHEMA_FILE, model_json_schema
 from hati.project.project import FILE, Project, parse_project, read_project
 from hati.project.schema import SCHEMA_FILE, json_schema
 
 __all__ = [
     "FILE",
+    "MODEL_SCHEMA_FILE",
     "SCHEMA_FILE",
     "CheckedProject",
     "InstalledHati",
@@ -30,8 +33,13 @@ __all__ = [
     "PythonTable",
     "installed_hati",
     "json_schema",
+    "model_json_schema",
+    "parse_model",
     "parse_project",
+    "parse_rate",
+    "parse_time",
     "read_feature_model",
+    "read_model",
     "read_project",
     "skeleton",
     "write_pipeline",

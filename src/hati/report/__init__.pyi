@@ -89,6 +89,8 @@ from .paired import variant_names as variant_names
 from .portability import PortabilityFigure as PortabilityFigure
 from .portability import PortabilityJson as PortabilityJson
 from .portability import portability_document as portability_document
+from .prediction import PredictionJson as PredictionJson
+from .prediction import prediction_document as prediction_document
 from .probe import ProbeJson as ProbeJson
 from .probe import probe_document as probe_document
 from .probe import property_text as property_text

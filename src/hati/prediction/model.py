@@ -1,0 +1,257 @@
+"""Models: resources that serve, components that demand, workloads that ask; valid when constructed. Times in s."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from hati.core import InputError
+from hati.core.wording import suggestion
+
+_ROUNDING = 1e-6
+_MOST_CORES = 100_000
+_MOST_USERS = 1_000_000
+
+
+class ModelError(InputError):
+    """A model that cannot be; ``path`` holds the keys to the wrong part, from the root of the model's document."""
+
+    def __init__(self, message: str, *path: str, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.path = path
+
+
+class Scheduling(StrEnum):
+    """How a resource shares itself among the requests at it."""
+
+    PS = "ps"
+    FCFS = "fcfs"
+    DELAY = "delay"
+
+
+class LawKind(StrEnum):
+    """The distribution of a time."""
+
+    EXPONENTIAL = "exponential"
+    CONSTANT = "constant"
+    GAMMA = "gamma"
+    LOGNORMAL = "lognormal"
+
+
+class Law(Struct, frozen=True):
+    """A distribution, whatever its mean: its kind and coefficient of variation."""
+
+    kind: LawKind = LawKind.EXPONENTIAL
+    cv: float = 1.0
+
+
+EXPONENTIAL = Law()
+CONSTANT = Law(LawKind.CONSTANT, 0.0)
+
+
+class Resource(Struct, frozen=True):
+    """A resource: so many cores, each this much faster than the one that demands are stated for.
+
+    ``overhead`` is the part by which virtualisation lengthens each demand. A delay has no limit of cores.
+
+    Raises:
+        ModelError: for numbers out of range.
+    """
+
+    name: str
+    policy: Scheduling = Scheduling.PS
+    cores: int = 1
+    speed: float = 1.0
+    overhead: float = 0.0
+
+    def __post_init__(self) -> None:
+        at = ("resources", self.name)
+        if not 1 <= self.cores <= _MOST_CORES:
+            raise ModelError(f"resource {self.name!r} has {self.cores} cores", *at, "cores", fix="give 1 to 100,000")
+        _positive(self.speed, f"the speed of resource {self.name!r}", *at, "speed")
+        _not_negative(self.overhead, f"the overhead of resource {self.name!r}", *at, "overhead")
+
+    def service(self, demand: float) -> float:
+        """The time that a demand takes here when alone."""
+        return demand * (1.0 + self.overhead) / self.speed
+
+
+class Demand(Struct, frozen=True):
+    """The mean time that one visit of a component needs at a resource, and its law."""
+
+    resource: str
+    mean: float
+    law: Law = EXPONENTIAL
+
+
+class Component(Struct, frozen=True):
+    """A component: its demands, in order, and the probabilities of what follows; the rest of the requests leaves.
+
+    Raises:
+        ModelError: for negative demands, and probabilities that are not.
+    """
+
+    name: str
+    demands: tuple[Demand, ...]
+    following: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        at = ("components", self.name)
+        if not self.demands:
+            raise ModelError(
+                f"component {self.name!r} has no demands", *at, fix='give some, as in demands = { cpu = "20ms" }'
+            )
+        for demand in self.demands:
+            where = (*at, "demands", demand.resource)
+            what = f"the demand of component {self.name!r} at {demand.resource!r}"
+            _not_negative(demand.mean, what, *where)
+            _not_negative(demand.law.cv, f"the coefficient of variation of {what}", *where)
+        _check_fractions(self.following, *at, "next")
+        if sum(part for _, part in self.following) > 1.0 + _ROUNDING:
+            raise ModelError(
+                f"the probabilities of what follows component {self.name!r} add up to more than 1", *at, "next"
+            )
+
+
+class OpenWorkload(Struct, frozen=True):
+    """Requests from outside at a rate, in 1/s, whatever their response times; ``mix``: the parts of the components.
+
+    Raises:
+        ModelError: for a rate that is not positive, and a mix that does not add up to 1.
+    """
+
+    name: str
+    rate: float
+    mix: tuple[tuple[str, float], ...]
+    arrivals: Law = EXPONENTIAL
+
+    def __post_init__(self) -> None:
+        _positive(self.rate, f"the rate of workload {self.name!r}", "workloads", self.name, "rate")
+        _check_mix(self.name, self.mix)
+
+
+class ClosedWorkload(Struct, frozen=True):
+    """A number of users who each think, ask, and wait for the response; ``think`` is the mean, in s.
+
+    Raises:
+        ModelError: for a population or think time out of range, and a mix that does not add up to 1.
+    """
+
+    name: str
+    population: int
+    think: float
+    mix: tuple[tuple[str, float], ...]
+
+    def __post_init__(self) -> None:
+        at = ("workloads", self.name)
+        if not 1 <= self.population <= _MOST_USERS:
+            raise ModelError(f"workload {self.name!r} has {self.population} users", *at, "population", fix="give 1 on")
+        _not_negative(self.think, f"the think time of workload {self.name!r}", *at, "think")
+        _check_mix(self.name, self.mix)
+
+
+Workload = OpenWorkload | ClosedWorkload
+
+
+class ServiceModel(Struct, frozen=True):
+    """What is asked of a service, and the machine that it runs on.
+
+    Raises:
+        ModelError: for references to what the model does not have, names given twice, and requests that never end.
+    """
+
+    resources: tuple[Resource, ...]
+    components: tuple[Component, ...]
+    workloads: tuple[Workload, ...]
+
+    def __post_init__(self) -> None:
+        resources = _names("resources", self.resources)
+        components = _names("components", self.components)
+        _names("workloads", self.workloads)
+        for component in self.components:
+            at = ("components", component.name)
+            for demand in component.demands:
+                _check_known(demand.resource, resources, "resource", *at, "demands", demand.resource)
+            for name, _ in component.following:
+                _check_known(name, components, "component", *at, "next", name)
+        for workload in self.workloads:
+            for name, _ in workload.mix:
+                _check_known(name, components, "component", "workloads", workload.name, "mix", name)
+        self._check_endings()
+        self._check_work()
+
+    def resource(self, name: str) -> Resource:
+        """The resource of a name that the model has."""
+        return next(each for each in self.resources if each.name == name)
+
+    def _check_endings(self) -> None:
+        """A request ends if what leaves can be reached from each component."""
+        ending = {each.name for each in self.components if sum(part for _, part in each.following) < 1.0 - _ROUNDING}
+        reached = -1
+        while len(ending) != reached:
+            reached = len(ending)
+            ending |= {c.name for c in self.components if any(part > 0 and n in ending for n, part in c.following)}
+        for component in self.components:
+            if component.name not in ending:
+                raise ModelError(
+                    f"a request that comes to component {component.name!r} never ends",
+                    "components",
+                    component.name,
+                    "next",
+                    fix="have the probabilities add up to less than 1 somewhere",
+                )
+
+    def _check_work(self) -> None:
+        """Users who neither think nor wait would ask without end."""
+        parts = {component.name: sum(demand.mean for demand in component.demands) for component in self.components}
+        for workload in self.workloads:
+            work = sum(parts[name] * part for name, part in workload.mix)
+            if isinstance(workload, ClosedWorkload) and workload.think == 0.0 and work == 0.0:
+                raise ModelError(
+                    f"users of workload {workload.name!r} neither think nor wait",
+                    "workloads",
+                    workload.name,
+                    fix="give a think time or demands",
+                )
+
+
+def _names(table: str, parts: Sequence[Resource] | Sequence[Component] | Sequence[Workload]) -> Mapping[str, None]:
+    if not parts:
+        raise ModelError(f"the model has no {table}", fix=f"add a table [{table}.NAME]")
+    names = dict.fromkeys(part.name for part in parts)
+    for name in names:
+        if sum(part.name == name for part in parts) > 1:
+            raise ModelError(f"{name!r} is there twice", table, name)
+    return names
+
+
+def _check_known(name: str, known: Collection[str], kind: str, *path: str) -> None:
+    if name not in known:
+        raise ModelError(f"there is no {kind} {name!r}", *path, fix=suggestion(name, list(known)))
+
+
+def _check_mix(workload: str, mix: Sequence[tuple[str, float]]) -> None:
+    at = ("workloads", workload, "mix")
+    _check_fractions(mix, *at)
+    whole = sum(part for _, part in mix)
+    if abs(whole - 1.0) > _ROUNDING:
+        raise ModelError(f"the mix of workload {workload!r} adds up to {whole:.6g}", *at, fix="have it add up to 1")
+
+
+def _check_fractions(parts: Sequence[tuple[str, float]], *path: str) -> None:
+    for name, part in parts:
+        if not 0.0 <= part <= 1.0:
+            raise ModelError(f"{part:g} is not a fraction", *path, name, fix="give a number from 0 to 1")
+
+
+def _positive(value: float, what: str, *path: str) -> None:
+    if not (math.isfinite(value) and value > 0.0):
+        raise ModelError(f"{what} is {value:g}", *path, fix="give a number above 0")
+
+
+def _not_negative(value: float, what: str, *path: str) -> None:
+    if not (math.isfinite(value) and value >= 0.0):
+        raise ModelError(f"{what} is {value:g}", *path, fix="give a number from 0 on")

@@ -1,0 +1,37 @@
+"""The choice of a method for a model, and its answer."""
+
+from __future__ import annotations
+
+from hati.core import InputError
+from hati.prediction.closed_form import from_solution, obstacles, open_solution
+from hati.prediction.flows import Flows
+from hati.prediction.model import ClosedWorkload, ServiceModel
+from hati.prediction.prediction import Overload, PredictionMethod, ServicePrediction
+
+
+def predict(model: ServiceModel) -> ServicePrediction:
+    """What a model says: by a closed form where an exact one exists; an overload is stated and not answered.
+
+    Raises:
+        InputError: where no method is available.
+    """
+    flows = Flows(model)
+    overloads = overloaded(flows)
+    if overloads:
+        reason = "open workloads ask for more than resources have: response times grow without limit"
+        return ServicePrediction(model, PredictionMethod.NONE, reason, overloads=overloads)
+    hindering = obstacles(model)
+    if any(isinstance(workload, ClosedWorkload) for workload in model.workloads):
+        hindering.append("it has closed workloads")
+    if hindering:
+        raise InputError(f"the model has no closed form: {hindering[0]}", fix="use exponential demands of one mean")
+    return from_solution(flows, open_solution(flows), "the model is an open network of product form")
+
+
+def overloaded(flows: Flows) -> tuple[Overload, ...]:
+    """The resources that open workloads ask all their cores of, or more."""
+    return tuple(
+        Overload(resource.name, float(busy), resource.cores)
+        for resource, busy, cores in zip(flows.model.resources, flows.open_loads, flows.cores, strict=True)
+        if busy >= cores
+    )
