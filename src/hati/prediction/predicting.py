@@ -24,7 +24,10 @@ def predict(model: ServiceModel) -> ServicePrediction:
     if any(isinstance(workload, ClosedWorkload) for workload in model.workloads):
         hindering.append("it has closed workloads")
     if hindering:
-        raise InputError(f"the model has no closed form: {hindering[0]}", fix="use exponential demands of one mean")
+        raise InputError(
+            f"the model has no closed form: {hindering[0]}",
+            fix="Hati answers open workloads of Poisson arrivals, with processor sharing or exponential demands of one mean",
+        )
     return from_solution(flows, open_solution(flows), "the model is an open network of product form")
 
 
