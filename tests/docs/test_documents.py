@@ -26,6 +26,7 @@ LONG = {
     "pytest.md",
     "recalibrate.md",
     "recommend.md",
+    "run-an-experiment.md",
     "share-a-store.md",
     "study-a-table.md",
 }

@@ -7,6 +7,7 @@ machine whose speed wanders (as shared ones do) does not look as if work were no
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -72,10 +73,16 @@ _Times = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def _measured(folder: Path, works: dict[str, tuple[Kernel, int]], times: int) -> dict[str, _Times]:
-    """The CPU times in ns of each work, one after the other, again and again."""
-    tasks: tuple[LoadTask, ...] = tuple(
-        CpuLoad(kernel, units=units, name=name, sensors=(Sensor.CPU,)) for name, (kernel, units) in works.items()
-    )
+    """The CPU times in ns of each work, one after the other, again and again.
+
+    An execution that is not measured comes before those of each kernel: the caches are then those of its own work.
+    """
+    tasks: tuple[LoadTask, ...] = ()
+    for kernel, group in groupby(works.items(), key=lambda work: work[1][0]):
+        named = list(group)
+        warming = CpuLoad(kernel, units=named[0][1][1])
+        measured = (CpuLoad(kernel, units=units, name=name, sensors=(Sensor.CPU,)) for name, (_, units) in named)
+        tasks = (*tasks, warming, *measured)
     role = MachineTaskSet("calibration", "here", Loop(Sequence(tasks), count=times))
     observed = compile_and_run(TaskSet("calibration", ("here",), (role,)), folder)
     found = {name: observed.values(name, Sensor.CPU) for name in works}

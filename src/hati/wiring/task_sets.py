@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,20 +71,30 @@ def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | No
     task_set = read_task_set(file)
     folder = _folder(file.parent, f"{now:%Y-%m-%dT%H%M%S}-{quote(file.stem, safe='')}")
     (folder / "task-set.yaml").write_bytes(file.read_bytes())
-    lock = FileLock(default_path())
-    lock.acquire(f"probe run {file.name}", announce)
     kernels = _kernels(task_set)
-    calibration = None
-    if given is not None:
-        calibration = read_calibration(given)
-    elif kernels:
-        calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
+    with measuring_alone(f"probe run {file.name}", announce):
+        calibration = None
+        if given is not None:
+            calibration = read_calibration(given)
+        elif kernels:
+            calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
+        try:
+            return LoadRun(task_set, folder, compile_and_run(task_set, folder, calibration))
+        except LoadDriverError as error:
+            if not isinstance(error.observations, LoadObservations):
+                raise
+            return LoadRun(task_set, folder, error.observations, str(error))
+
+
+@contextmanager
+def measuring_alone(what: str, announce: Announce) -> Iterator[None]:
+    """While it lasts no other hati measures on this machine; ``what`` is measured."""
+    lock = FileLock(default_path())
     try:
-        return LoadRun(task_set, folder, compile_and_run(task_set, folder, calibration))
-    except LoadDriverError as error:
-        if not isinstance(error.observations, LoadObservations):
-            raise
-        return LoadRun(task_set, folder, error.observations, str(error))
+        lock.acquire(what, announce)
+        yield
+    finally:
+        lock.release()
 
 
 def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, ...], folder: Path) -> Calibration:
@@ -115,9 +126,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         LoadDriverError: where that cannot be measured.
         InputError: where the file cannot be written.
     """
-    lock = FileLock(default_path())
-    lock.acquire("probe calibrate", announce)
-    with TemporaryDirectory(prefix="hati-") as folder:
+    with measuring_alone("probe calibrate", announce), TemporaryDirectory(prefix="hati-") as folder:
         made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
     if save is not None:
         try:

@@ -115,6 +115,13 @@ static __attribute__((unused)) void *memory(size_t bytes)
     return found;
 }
 
+/* A unit of work is the same code in every program: neither specialised for its callers nor placed by them. */
+#ifdef __clang__
+#define KERNEL __attribute__((noinline, aligned(64)))
+#else
+#define KERNEL __attribute__((noipa, aligned(64)))
+#endif
+
 static void prepare_kernels(void)
 {
     for (int i = 0; i < THREADS; i++) {

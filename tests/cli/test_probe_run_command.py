@@ -1,0 +1,58 @@
+"""``hati probe run`` from outside: what it shows, writes and keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hati.generate import Calibration, Kernel, KernelCalibration
+from hati.wiring.task_sets import write_calibration
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+MODEL = """\
+name: Work  # a comment stays
+machines: [here]
+roles:
+  - name: only
+    machine: here
+    task:
+      do: loop
+      count: 5
+      task: {do: cpu, kernel: sort, demand_ms: 0.1, name: work, sensors: [cpu, response]}
+"""
+
+
+def test_an_experiment_is_shown_written_and_kept(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    write_calibration(Calibration((KernelCalibration(Kernel.SORT, 2000.0),)), tmp_path / "given.json")
+    words = ("probe", "run", "work.yaml", "--calibration", "given.json", "--observations", "all.csv")
+    done = hati_here(*words, "--format", "json", folder=tmp_path)
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert sorted((each["task"], each["sensor"], each["observations"]) for each in found["sensors"]) == [
+        ("work", "cpu", 5),
+        ("work", "response", 5),
+    ]
+    assert (tmp_path / "all.csv").read_text().count("\n") == 11
+    kept = tmp_path / found["folder"]
+    assert (kept / "task-set.yaml").read_text() == MODEL
+    assert "work_sort(self, 50u);" in (kept / "role-0" / "load.c").read_text()
+    assert "series 1 5 0" in (kept / "role-0" / "observations.txt").read_text()
+
+
+def test_a_broken_one_is_refused_with_its_place(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL.replace("0.1", "-1"))
+    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert "work.yaml:9:48: -1 ms is not a demand; give a positive number of milliseconds" in done.err
+    assert not (tmp_path / ".hati").exists()
+
+
+def test_what_cannot_be_measured_is_an_error_of_its_own(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL.replace("demand_ms: 0.1", "units: 5, cpus: [1000]"))
+    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
+    assert done.status == 4
+    assert "cannot set the CPU set: Invalid argument; this machine has CPUs 0" in done.err
