@@ -386,6 +386,22 @@ def test_sides_of_different_machines_are_named(hati: Hati, tmp_path: Path) -> No
     assert "different machines" not in hati("compare", "a.json", "a.json", "--fail-on", "none").out
 
 
+def test_revisions_of_different_machines_are_not_decided(hati: Hati, tmp_path: Path) -> None:
+    measured_on(tmp_path / "a.json", fast=1.0)
+    measured_on(tmp_path / "b.json", slow=1.3)
+    compared = hati("compare", "a.json", "b.json", "--format", "json")
+    assert compared.status == 3
+    assert [row["verdict"] for row in json.loads(compared.out)["comparisons"]] == ["inconclusive"]
+    assert "hati check AFTER --reference BEFORE" in compared.err
+    for file in ("a.json", "b.json"):
+        document = json.loads((tmp_path / file).read_text())
+        document["samples"][0]["revision"] = "r1"
+        (tmp_path / file).write_text(json.dumps(document))
+    machines = hati("compare", "a.json", "b.json", "--format", "json")
+    assert machines.status == 1
+    assert [row["verdict"] for row in json.loads(machines.out)["comparisons"]] == ["slower"]
+
+
 def test_what_one_machine_alone_measured_is_named(hati: Hati, tmp_path: Path) -> None:
     measured_on(tmp_path / "a.json", fast=1.0, slow=1.3)
     measured_on(tmp_path / "b.json", slow=1.3)

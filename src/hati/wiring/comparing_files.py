@@ -132,6 +132,7 @@ def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Se
         compared = comparison.with_verdicts_within_process(compared)
     if request.interval == "bootstrap":
         compared = comparison.with_bootstrap_intervals(compared, found, question, request.seed)
+    compared = comparison.undecided_across_machines(compared, found)
     return comparison.with_median_tests(compared, found) if request.tests else compared
 
 

@@ -49,6 +49,7 @@ from hati.studies.comparison.samples import (
     machine_warnings,
     session_warnings,
     steady_pair,
+    undecided_across_machines,
     with_warm_up,
     without_warm_up,
 )
@@ -126,6 +127,7 @@ __all__ = [
     "sides_of",
     "spread_of",
     "steady_pair",
+    "undecided_across_machines",
     "variance_ratios",
     "with_bootstrap_intervals",
     "with_estimates_within_process",

@@ -12,7 +12,7 @@ from hati.core import Sample, SampledRun, replace
 from hati.core.run import WARM_UP
 from hati.core.wording import listed
 from hati.harness import State, disturbances, steadiness
-from hati.studies.comparison.conclusion import Comparisons, Side, WarmUp
+from hati.studies.comparison.conclusion import ChangeVerdict, Comparisons, Side, WarmUp
 from hati.studies.comparison.matching import SamplePair
 
 _NAMED = 3
@@ -134,15 +134,35 @@ def session_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
 
 def machine_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
     """A sentence where the machines of both sides are known and are not the same: for how many pairs, and which."""
-    machines = [(pair.before.machine, pair.after.machine) for pair in found]
-    apart = [(first, second) for first, second in machines if first and second and first != second]
+    apart = [(pair.before.machine, pair.after.machine) for pair in found if on_other_machines(pair)]
     if not apart:
         return ()
     of = "the comparison" if len(found) == 1 else f"{len(apart):,} of {len(found):,} comparisons"
     return (
         f"in {of} the sides were measured on different machines ({apart[0][0]} before, {apart[0][1]} after): what the"
-        " machines differ by counts as a change; measure both on one machine to compare revisions",
+        " machines differ by cannot be distinguished from a change, and revisions are not decided; to compare"
+        " revisions, measure both on one machine, as by `hati check AFTER --reference BEFORE`",
     )
+
+
+def on_other_machines(pair: SamplePair) -> bool:
+    """Whether the machines of both sides are known and are not the same."""
+    first, second = pair.before.machine, pair.after.machine
+    return bool(first and second) and first != second
+
+
+def undecided_across_machines(told: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
+    """The comparisons of those pairs, without a verdict where machine and revision differ together.
+
+    Where one revision was measured on both machines, these are what is compared. The estimates stay.
+    """
+    rows = tuple(
+        replace(row, change=replace(row.change, verdict=ChangeVerdict.INCONCLUSIVE, runs_needed=None), clusters=())
+        if on_other_machines(pair) and not (pair.before.revision and pair.before.revision == pair.after.revision)
+        else row
+        for row, pair in zip(told.rows, found, strict=True)
+    )
+    return replace(told, rows=rows)
 
 
 def _gap(pair: SamplePair) -> timedelta | None:
