@@ -59,3 +59,20 @@ def test_a_broken_model_is_refused_with_its_place(model: Path, hati_here: Hati) 
 
 def test_the_model_is_not_overwritten(model: Path, hati_here: Hati) -> None:
     assert hati_here("predict", "model.toml", "--output", "model.toml").status == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('rate = "500/min"', "population = 5\nthink = '1s'", "closed workloads are not answered yet"),
+        ("mix =", 'arrivals = "constant"\nmix =', "the arrivals of workload 'users' are not Poisson"),
+        ("cores = 4", 'cores = 4\npolicy = "fcfs"', "resource 'server' serves first come, first served"),
+    ],
+)
+def test_a_model_without_an_exact_answer_is_refused(
+    model: Path, hati_here: Hati, old: str, new: str, reason: str
+) -> None:
+    model.write_text(MODEL.replace(old, new))
+    done = hati_here("predict", "model.toml")
+    assert done.status == 2
+    assert f"the model cannot be answered exactly: {reason}" in done.err

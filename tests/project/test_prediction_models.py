@@ -1,13 +1,15 @@
 """Models are read as written, and what is wrong has its place."""
 
+import json
 import tomllib
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
 
 from hati.core import InputError
 from hati.prediction import ClosedWorkload, Law, LawKind, OpenWorkload, Resource, Scheduling
-from hati.project import model_json_schema, parse_model, parse_rate
+from hati.project import MODEL_SCHEMA_FILE, model_json_schema, parse_model, parse_rate
 
 GOOD = """\
 [resources.server]
@@ -44,6 +46,11 @@ def test_a_model_is_read() -> None:
         OpenWorkload("users", 500 / 60.0, (("web", 0.9), ("report", 0.1))),
         ClosedWorkload("clerks", 20, 5.0, (("report", 1.0),)),
     )
+
+
+def test_the_published_schema_is_that_of_the_reader() -> None:
+    published = Path(__file__).resolve().parents[2] / "docs" / "reference" / MODEL_SCHEMA_FILE
+    assert json.loads(published.read_text()) == model_json_schema()
 
 
 def test_the_schema_accepts_it() -> None:

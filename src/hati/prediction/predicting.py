@@ -22,11 +22,11 @@ def predict(model: ServiceModel) -> ServicePrediction:
         return ServicePrediction(model, PredictionMethod.NONE, reason, overloads=overloads)
     hindering = obstacles(model)
     if any(isinstance(workload, ClosedWorkload) for workload in model.workloads):
-        hindering.append("it has closed workloads")
+        hindering.append("closed workloads are not answered yet")
     if hindering:
         raise InputError(
-            f"the model has no closed form: {hindering[0]}",
-            fix="Hati answers open workloads of Poisson arrivals, with processor sharing or exponential demands of one mean",
+            f"the model cannot be answered exactly: {hindering[0]}",
+            fix="use Poisson arrivals, processor sharing, or exponential demands of one mean",
         )
     return from_solution(flows, open_solution(flows), "the model is an open network of product form")
 
