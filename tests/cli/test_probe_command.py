@@ -9,7 +9,9 @@ import pytest
 
 from hati.cli import main
 from hati.core import MeasurementError
-from hati.wiring import probing
+from hati.probing import NotPermittedError
+from hati.studies.probe import Property, not_injected, recovered
+from hati.wiring import probe_selftest, probing
 
 Capture = pytest.CaptureFixture[str]
 
@@ -87,3 +89,49 @@ def test_what_is_asked_wrongly_is_refused(capfd: Capture, words: list[str], mess
 def test_without_a_compiler_nothing_is_measured(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     assert "there is no C compiler `no-such-compiler`" in said(capfd, "probe", "clock", status=4)[1]
+
+
+def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, tmp_path: Path) -> None:
+    said(capfd, "probe", "clock", "--quick", "--format", "json", "--output", "a.json")
+    found = json.loads((tmp_path / "a.json").read_text())
+    cost = found["experiments"][0]["properties"][0]
+    cost |= {"value": 3.0 * cost["value"], "interval": [3.0 * end for end in cost["interval"]]}
+    cost |= {"verdict": "measured", "reason": ""}
+    (tmp_path / "b.json").write_text(json.dumps(found))
+    out, _ = said(capfd, "probe", "diff", "a.json", "b.json", "--format", "json")
+    (changed, *_) = json.loads(out)["properties"]
+    assert changed["name"] == "clock.cost"
+    assert changed["ratio"] == pytest.approx(3.0)
+    day = found["experiments"][0]["measured_at"][:10]
+    assert "0 of 3 properties differ." in said(capfd, "probe", "diff", day, found["machine"])[0]
+    assert "no results of" in said(capfd, "probe", "diff", "2020-01-01", day, status=2)[1]
+    assert "neither a file nor a date" in said(capfd, "probe", "diff", "nowhere", day, status=2)[1]
+    (tmp_path / "c.json").write_text("{}")
+    assert "is not a result of hati probe" in said(capfd, "probe", "diff", "c.json", day, status=2)[1]
+
+
+def test_the_self_test_reports_every_outcome_and_fails_where_a_truth_is_missed(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = recovered("quota 50/100 ms", 50.0, 0.05, Property("cpu.quota", 50.2, "ms"))
+    refused = not_injected("one-way delay 5 ms", 1e4, "us", 0.05, "the kernel has no netem")
+    monkeypatch.setattr(probe_selftest, "selftest", lambda announce: (right, refused))
+    out, _ = said(capfd, "probe", "--selftest")
+    assert "one-way delay 5 ms: the kernel has no netem" in out
+    assert "Of 2 truths: 1 recovered, 0 disturbed, 0 missed, 1 refused." in out
+    wrong = recovered("quota 25/100 ms", 25.0, 0.05, Property("cpu.quota", 50.2, "ms"))
+    monkeypatch.setattr(probe_selftest, "selftest", lambda announce: (right, wrong))
+    assert "1 missed" in said(capfd, "probe", "selftest", status=4)[0]
+
+
+def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*_: object) -> None:
+        raise NotPermittedError("the kernel lets this process make no control group", fix="run it as root")
+
+    for name in ("group_with", "round_robin_slice_of", "link_with"):
+        monkeypatch.setattr(probe_selftest, name, refusing)
+    monkeypatch.setattr(probe_selftest, "restore_settings", lambda: None)
+    found = probe_selftest.selftest(lambda _: None)
+    assert {each.outcome for each in found} == {"refused"}
+    assert {each.reason for each in found} == {"the kernel lets this process make no control group; run it as root"}
+    assert len(found) >= 16

@@ -21,6 +21,7 @@ TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LONG = {
     "any-language.md",
+    "benchmark-here.md",
     "first-screening.md",
     "measure-a-server.md",
     "pytest.md",

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from hati.cli.documents import DocumentFormat, format_option, write_document
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import Output
+from hati.core import ExitStatus
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -19,10 +20,14 @@ _MEASURE = "measure"
 
 
 class ProbeGroup(TyperGroup):
-    """Measures where no other command is named: ``hati probe cpu``."""
+    """Measures where no other command is named: ``hati probe cpu``; ``--fit`` and ``--selftest`` are commands too."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put the command in front where the first word names none."""
+        for flag in ("--fit", "--selftest"):
+            if flag in args:
+                rest = [word for word in args if word != flag]
+                return super().parse_args(ctx, [flag.removeprefix("--"), *rest])
         named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if named else [_MEASURE, *args])
 
@@ -70,3 +75,57 @@ def measure(
     )
     found = measure_probe(request, store, say)
     write_document(probe_document(found), lambda: publish(found, ProbeJson), chosen, output)
+
+
+def fit(
+    store: ProbeStore = None,
+    output: Output = STDOUT,
+    chosen: _DocumentFormat = DocumentFormat.TEXT,
+) -> None:
+    """Say whether benchmarks can be measured here now, and what disturbs; `--fit` is short for it."""
+    from hati.report import FitnessJson, fitness_document, publish
+    from hati.wiring.probing import machine_fitness
+
+    check_output(output)
+    found = machine_fitness(store, say)
+    write_document(fitness_document(found), lambda: publish(found, FitnessJson), chosen, output)
+
+
+def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> int:
+    """Inject known truth, as root, and see that it is detected; everything is restored."""
+    from hati.report import Joined, SelftestJson, publish, selftest_document
+    from hati.studies.probe import RecoveryOutcome
+    from hati.wiring.probe_selftest import selftest as run_selftest
+
+    check_output(output)
+    found = run_selftest(say)
+    write_document(
+        selftest_document(found), lambda: publish(Joined(recoveries=list(found)), SelftestJson), chosen, output
+    )
+    missed = any(each.outcome is RecoveryOutcome.MISSED for each in found)
+    return ExitStatus.NOT_MEASURED if missed else ExitStatus.OK
+
+
+_Before = Annotated[
+    str, typer.Argument(metavar="BEFORE", help="JSON of `hati probe`, date (of this machine), or machine in the store.")
+]
+_After = Annotated[str, typer.Argument(metavar="AFTER", help="The same, to compare with.")]
+
+
+def diff(
+    before: _Before,
+    after: _After,
+    store: ProbeStore = None,
+    output: Output = STDOUT,
+    chosen: _DocumentFormat = DocumentFormat.TEXT,
+) -> None:
+    """Compare the properties of two machines, or of two dates."""
+    from hati.report import Joined, ProbeDiffJson, probe_diff_document, publish
+    from hati.studies.probe import differences
+    from hati.wiring.probing import side_of
+
+    check_output(output)
+    (first, old), (second, new) = side_of(before, store), side_of(after, store)
+    found = differences(old.properties, new.properties)
+    values = Joined(before=first, after=second, differences=list(found))
+    write_document(probe_diff_document(first, second, found), lambda: publish(values, ProbeDiffJson), chosen, output)

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, MeasurementError
+from hati.probing.groups import own_group, throttled_seconds
 from hati.probing.kernel import KernelProgram, NotPermittedError, Series
 from hati.probing.watching import Accounts, Watch
 from hati.studies.probe import DEMAND_MS, Inputs, Neighbour
@@ -34,11 +35,16 @@ class Executed(NamedTuple):
 
 
 class Setting(Struct, frozen=True):
-    """How an experiment is executed: ``scale`` is of its durations; files are made in ``folder``."""
+    """How an experiment is executed: ``scale`` is of its durations; files are made in ``folder``.
+
+    ``prefix`` is a command that starts the kernels; ``group`` the control group that they run in [default: this one's].
+    """
 
     program: KernelProgram
     folder: Path
     scale: float = 1.0
+    prefix: tuple[str, ...] = ()
+    group: Path | None = None
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -51,7 +57,7 @@ class Setting(Struct, frozen=True):
 
     def run(self, *arguments: object) -> Series:
         """The arrays of a kernel."""
-        return self.program.run(*arguments, timeout=60.0 + 20.0 * self.scale)
+        return self.program.run(*arguments, timeout=60.0 + 20.0 * self.scale, prefix=self.prefix)
 
 
 def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:
@@ -62,7 +68,8 @@ def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:
         MeasurementError: where it cannot be measured.
     """
     raw, accounts = _EXECUTIONS[name](setting, inputs)
-    found = {each.pid: each for account in accounts for each in account.neighbours}
+    seen = sorted((each for account in accounts for each in account.neighbours), key=lambda each: each.share)
+    found = {each.pid: each for each in seen}
     return Executed(dict(raw), tuple(sorted(found.values(), key=lambda each: -each.share)))
 
 
@@ -102,10 +109,12 @@ def _usable(setting: Setting, inputs: Inputs) -> Execution:
 
 def _limit(setting: Setting, inputs: Inputs) -> Execution:
     cpu = setting.cpus[0]
-    watch = Watch([cpu])
+    group = setting.group or own_group()
+    watch, before = Watch([cpu]), throttled_seconds(group)
     found = _spin(setting, inputs, 3.0, cpu=cpu, least_ns=200_000)
-    accounts = watch.accounts()
-    return {**found, "unused": np.array([accounts.unused / accounts.wall])}, (accounts,)
+    accounts, after = watch.accounts(), throttled_seconds(group)
+    throttled = {} if before is None or after is None else {"throttled": np.array([(after - before) / accounts.wall])}
+    return {**found, **throttled, "unused": np.array([accounts.unused / accounts.wall])}, (accounts,)
 
 
 def _pair(setting: Setting, inputs: Inputs) -> Execution:
@@ -170,13 +179,15 @@ def _levels(setting: Setting, _: Inputs) -> Execution:
     large = [round(2**step / _PAGES) * _PAGES for step in steps]
     small = [kibibytes * 1024 for kibibytes in _SMALL]
     loads, cpu = int(100_000 * setting.scale), setting.cpus[0]
+    watch = Watch(setting.cpus)
     parts = [setting.run("chase", loads, 9, 0, cpu, *small), setting.run("chase", loads, 5, _PAGES, cpu, *large)]
     raw: Series = {}
     for first, part in zip((0, len(small)), parts, strict=True):
         for name, values in part.items():
             kind, number = name.split("/")
             raw[f"{kind}/{first + int(number)}"] = values
-    return raw, ()
+    accounts = watch.accounts()
+    return {**raw, "others": np.array([accounts.others])}, (accounts,)
 
 
 def _stream(setting: Setting, inputs: Inputs) -> Execution:
@@ -196,6 +207,11 @@ def _disk(setting: Setting, _: Inputs) -> Execution:
         ), ()
     finally:
         file.unlink(missing_ok=True)
+
+
+def execute_link(setting: Setting, address: str, namespace: str, rounds: int = 500) -> Series:
+    """Round trips and a stream to an address of a network namespace; raw observations as of ``net.loopback``."""
+    return setting.run("net", address, namespace, rounds, setting.duration(6.0), 200 * _MS)
 
 
 def _loopback(setting: Setting, _: Inputs) -> Execution:

@@ -13,7 +13,16 @@ from hati.report.table import Align, Column, Shown, Table
 from hati.studies.probe import ProbeConclusion, Probed, ProbeVerdict, Property
 
 _KIBIBYTE = 1024.0
-_FRACTIONS = {"noise.interrupted", "noise.detectable", "noise.spread", "noise.drift", "noise.cpu_time_cv"}
+_FRACTIONS = {
+    "noise.interrupted",
+    "noise.detectable",
+    "noise.spread",
+    "noise.drift",
+    "noise.cpu_time_cv",
+    "noise.stolen",
+    "noise.burst",
+    "noise.taken",
+}
 
 
 class PropertyJson(Struct, frozen=True):
@@ -104,12 +113,17 @@ def _row(one: Property) -> tuple[str, Shown, str, str]:
 
 
 def _amount(one: Property, value: float) -> str:
-    if one.name in _FRACTIONS:
+    return amount_text(one.name, value, one.unit)
+
+
+def amount_text(name: str, value: float, unit: str) -> str:
+    """A value of the property of that name, in that unit, as people read it."""
+    if name in _FRACTIONS:
         return percent(value)
-    if one.unit == "B":
+    if unit == "B":
         kibibytes = value / _KIBIBYTE
         return f"{general(kibibytes)} KiB" if kibibytes < _KIBIBYTE else f"{general(kibibytes / _KIBIBYTE)} MiB"
-    return quantity(value, "µs" if one.unit == "us" else one.unit)
+    return quantity(value, "µs" if unit == "us" else unit)
 
 
 def _age(found: ProbeConclusion) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
+import msgspec
 import platformdirs
 from msgspec import Struct
 
@@ -24,10 +25,23 @@ from hati.core import (
     Workload,
     parse_duration,
 )
-from hati.probing import KernelProgram, NotPermittedError, Setting, execute, neighbours_json, read_neighbours
-from hati.store import Selection, SqlStore, open_store
-from hati.studies.probe import Experiment, ProbeConclusion, Probed, chosen_experiments, see_given
+from hati.probing import KernelProgram, Setting, execute, neighbours_json, read_neighbours
+from hati.probing.conditions import read_conditions
+from hati.store import Selection, SqlStore, open_store, read_store
+from hati.studies.probe import (
+    EXPERIMENTS,
+    LIBRARY,
+    Experiment,
+    Fitness,
+    ProbeConclusion,
+    Probed,
+    Property,
+    chosen_experiments,
+    fitness,
+    see_given,
+)
 from hati.subject import this_machine
+from hati.wiring.workplace import mute
 
 KIND = "probe"
 """The kind of study in the store."""
@@ -102,6 +116,115 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
     return ProbeConclusion(machine.name, machine.fingerprint, probed)
 
 
+def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitness:
+    """Whether benchmarks can be measured on this machine as it is now: nothing is reused."""
+    found = measure_probe(ProbeRequest(names=EXPERIMENTS, quick=True, age=0.0), place, announce)
+    return fitness(found, read_conditions())
+
+
+def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
+    """One side of a difference, with its name: a file of ``hati-probe-1``, a date of this machine, or a machine.
+
+    Of a machine in the store the newest results count, of a date the newest up to its end.
+
+    Raises:
+        InputError: where it is none of them, or nothing was measured.
+    """
+    if Path(text).is_file():
+        return text, _read_file(Path(text))
+    store = read_store(place or default_store())
+    try:
+        until, machine = _named_side(text, store)
+        found = _Stored(store, machine, until).conclusion()
+    finally:
+        store.close()
+    return text, found
+
+
+def _read_file(file: Path) -> ProbeConclusion:
+    from hati.report import ProbeJson
+
+    try:
+        read = msgspec.json.decode(file.read_bytes(), type=ProbeJson)
+        probed = tuple(
+            Probed(
+                each.experiment,
+                "",
+                each.method,
+                properties=tuple(msgspec.convert(msgspec.to_builtins(one), Property) for one in each.properties),
+            )
+            for each in read.experiments
+            if each.properties
+        )
+    except (msgspec.MsgspecError, InputError) as error:
+        raise InputError(f"{file} is not a result of hati probe: {error}", fix="write it by --format json") from error
+    return ProbeConclusion(read.machine, read.fingerprint, probed)
+
+
+def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
+    """The time up to which results count, and the machine."""
+    try:
+        day = datetime.fromisoformat(text)
+    except ValueError:
+        found = [each for each in store.machines() if text in {each.name, each.fingerprint}]
+        if len(found) == 1:
+            return datetime.max.replace(tzinfo=UTC), found[0]
+        known = ", ".join(sorted({each.name for each in store.machines()}))
+        raise InputError(
+            f"{text!r} is neither a file nor a date nor one machine of the store {store.name}",
+            fix=f"its machines are {known}" if known else "measure some by `hati probe`",
+        ) from None
+    until = day.replace(tzinfo=UTC) if day.tzinfo is None else day
+    return until if ":" in text else until + timedelta(days=1), this_machine(datetime.now(UTC), mute)
+
+
+class _Stored:
+    """Concludes from what a store holds of a machine up to a time."""
+
+    def __init__(self, store: SqlStore, machine: Machine, until: datetime) -> None:
+        self._store, self._machine, self._until = store, machine, until
+
+    def conclusion(self) -> ProbeConclusion:
+        """The newest results of each experiment.
+
+        Raises:
+            InputError: where there are none.
+        """
+        known: dict[str, float] = {}
+        probed = []
+        for each in chosen_experiments(tuple(one.name for one in LIBRARY)):
+            run = self._newest(each)
+            if run is None or not all(name in known for name in each.inputs):
+                continue
+            found = _probed(each, run, known, reused=True)
+            known |= {one.name: one.value for one in found.properties if one.value is not None}
+            probed.append(found)
+        if not probed:
+            raise InputError(
+                f"{self._store.name} has no results of {self._machine.name} up to then", fix="measure by `hati probe`"
+            )
+        return ProbeConclusion(self._machine.name, self._machine.fingerprint, tuple(probed))
+
+    def _newest(self, experiment: Experiment) -> Run | None:
+        runs = self._store.runs(Selection(benchmark=experiment.name, machine=self._machine.fingerprints))
+        own = [run for run in runs if run.task.revision == experiment.method and run.task.stage == KIND]
+        return max((run for run in own if run.started < self._until), key=lambda run: run.started, default=None)
+
+
+def _probed(experiment: Experiment, run: Run, known: Mapping[str, float], *, reused: bool) -> Probed:
+    inputs = {name: known[name] for name in experiment.inputs}
+    raw = {each.metric: each.values for each in run.observations}
+    return Probed(
+        experiment.name,
+        experiment.title,
+        experiment.method,
+        run.started,
+        reused,
+        experiment.detect(raw, inputs),
+        read_neighbours(run.output),
+    )
+
+
 class _Library:
     """Measures experiments in their order, each with what those before it yield."""
 
@@ -136,17 +259,7 @@ class _Library:
                 run = self._measured(experiment, len(runs))
             except MeasurementError as error:
                 return _refused(experiment, str(error))
-        inputs = {name: self._known[name] for name in experiment.inputs}
-        raw = {each.metric: each.values for each in run.observations}
-        return Probed(
-            experiment.name,
-            experiment.title,
-            experiment.method,
-            run.started,
-            reused,
-            experiment.detect(raw, inputs),
-            read_neighbours(run.output),
-        )
+        return _probed(experiment, run, self._known, reused=reused)
 
     def _runs(self, experiment: Experiment) -> tuple[Run, ...]:
         runs = self._store.runs(Selection(study=self._study.key, benchmark=experiment.name))
@@ -174,7 +287,6 @@ class _Library:
         """Execute an experiment, and commit its run.
 
         Raises:
-            NotPermittedError: where the machine does not permit it.
             MeasurementError: where it cannot be measured or kept.
         """
         if self._program is None:
@@ -207,6 +319,3 @@ def _unit(name: str) -> str:
 
 def _refused(experiment: Experiment, reason: str) -> Probed:
     return Probed(experiment.name, experiment.title, experiment.method, refused=reason)
-
-
-__all__ = ["FRESH_SECONDS", "KIND", "NotPermittedError", "ProbeRequest", "measure_probe", "parse_age", "parse_given"]

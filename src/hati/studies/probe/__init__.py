@@ -4,6 +4,8 @@ Each detector answers with value, unit, interval and verdict. After Hauck, Kuper
 """
 
 from hati.studies.probe.conclusion import ProbeConclusion, Probed
+from hati.studies.probe.devices import link_properties
+from hati.studies.probe.difference import PropertyChange, PropertyDifference, differences
 from hati.studies.probe.finding import (
     Neighbour,
     ProbeVerdict,
@@ -11,6 +13,15 @@ from hati.studies.probe.finding import (
     Raw,
     contaminated,
     inconclusive,
+)
+from hati.studies.probe.fitness import (
+    EXPERIMENTS,
+    Conditions,
+    Disturbance,
+    DisturbanceKind,
+    Fitness,
+    VisibleChange,
+    fitness,
 )
 from hati.studies.probe.gaps import GapMode, Gaps, Rhythm, gaps_of, mode_of, rhythm_of
 from hati.studies.probe.library import (
@@ -22,11 +33,17 @@ from hati.studies.probe.library import (
     see_given,
 )
 from hati.studies.probe.noise import detectable
+from hati.studies.probe.recovery import Recovery, RecoveryOutcome, not_injected, recovered
 
 __all__ = [
     "DEMAND_MS",
+    "EXPERIMENTS",
     "LIBRARY",
+    "Conditions",
+    "Disturbance",
+    "DisturbanceKind",
     "Experiment",
+    "Fitness",
     "GapMode",
     "Gaps",
     "Inputs",
@@ -35,14 +52,24 @@ __all__ = [
     "ProbeVerdict",
     "Probed",
     "Property",
+    "PropertyChange",
+    "PropertyDifference",
     "Raw",
+    "Recovery",
+    "RecoveryOutcome",
     "Rhythm",
+    "VisibleChange",
     "chosen_experiments",
     "contaminated",
     "detectable",
+    "differences",
+    "fitness",
     "gaps_of",
     "inconclusive",
+    "link_properties",
     "mode_of",
+    "not_injected",
+    "recovered",
     "rhythm_of",
     "see_given",
 ]

@@ -17,7 +17,7 @@ from hati.studies.probe.gaps import gaps_of
 
 RATE_METHOD = "cpu-time-1"
 CORES_METHOD = "cpu-share-1"
-QUOTA_METHOD = "gap-refill-1"
+QUOTA_METHOD = "gap-refill-2"
 PAIR_METHOD = "rate-ratio-1"
 
 _OTHERS = 0.03
@@ -54,7 +54,8 @@ def quota(raw: Raw) -> tuple[Property, ...]:
 
     A process that never waits is stopped once in each period, and runs again when the quota is refilled. The period is
     the median of the times between refills; the quota is what is left of it without the gaps. ``unused`` is the
-    fraction of the window in which the CPUs that the process may use had nothing to do: a competitor would leave none.
+    fraction of the window in which the CPU had nothing to do, which a competitor would not leave; ``throttled`` is the
+    fraction that the kernel's account of the control group gives, where it is known.
     """
     gaps = gaps_of(raw)[0]
     long = gaps.longer(_THROTTLED_MS)
@@ -66,8 +67,8 @@ def quota(raw: Raw) -> tuple[Property, ...]:
             return tuple(Property(name, None, "ms", None, reason=reason) for name in names)
         reason = f"{gaps.lost:.0%} of the time is lost, in {refills.size} long gaps; measure longer"
         return tuple(inconclusive(name, "ms", reason) for name in names)
-    unused = float(raw["unused"][0])
-    if unused < _UNUSED * long.lengths.sum() / gaps.wall:
+    stopped = max(float(raw["unused"][0]), float(raw.get("throttled", np.zeros(1))[0]))
+    if stopped < _UNUSED * long.lengths.sum() / gaps.wall:
         if gaps.lost < 0.05:
             reason = "none: where the process is stopped, others run"
             return tuple(Property(name, None, "ms", None, reason=reason) for name in names)

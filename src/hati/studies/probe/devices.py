@@ -34,6 +34,11 @@ def disk(raw: Raw) -> tuple[Property, ...]:
     return (*found, direct, Property("disk.cache_effect", effect, "1"))
 
 
+def link_properties(raw: Raw) -> dict[str, Property]:
+    """Round trip and bandwidth of a link, by their names."""
+    return {each.name: each for each in network(raw, "net.link")}
+
+
 def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     """Round trip of a byte in µs, and acknowledged bytes a second of a stream.
 

@@ -89,7 +89,11 @@ LIBRARY = (
         noise.INTERRUPTIONS_METHOD,
         {
             "noise.interrupted": "1",
+            "noise.taken": "1",
             "noise.longest": "ms",
+            "noise.stolen": "1",
+            "noise.burst_period": "ms",
+            "noise.burst": "1",
             **{f"noise.rate_{size}": "1/s" for size, _, _ in noise.SIZES},
         },
         lambda raw, _: noise.interruptions(raw),

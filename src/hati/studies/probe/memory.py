@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from hati.core import FloatArray
-from hati.studies.probe.finding import Property, Raw, each, inconclusive, median_interval
+from hati.studies.probe.finding import Property, Raw, contaminated, each, inconclusive, median_interval
 
-LEVELS_METHOD = "chase-segments-1"
+LEVELS_METHOD = "chase-segments-2"
 BANDWIDTH_METHOD = "triad-1"
 _LEAST_STEP = 0.35
 """Of the logarithm of latencies between levels: a factor of 1.4."""
 _PENALTY = 0.25
 _MOST_LEVELS = 5
+_OTHERS = 0.1
 
 
 def memory_levels(raw: Raw) -> tuple[Property, ...]:
@@ -20,7 +21,7 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
 
     ``size_bytes/i`` has a region's size, ``load_ps/i`` times of a load in it, in ps. Pieces are those of least squares
     with a penalty for each; a level ends where the latency crosses the geometric mean of its own and the next one's.
-    The last level is the memory itself, or what the largest region shows.
+    The last level is the memory itself, or what the largest region shows. ``others`` are the cores that others had.
     """
     order = np.argsort([float(size[0]) for size in each(raw, "size_bytes")])
     sizes = np.array([float(each(raw, "size_bytes")[i][0]) for i in order])
@@ -37,7 +38,12 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
             size, interval = _crossing(sizes, latencies, end, float(np.sqrt(latency * levels[number])))
             found.append(Property(f"{name}_size", size, "B", interval))
     largest = found[2 * len(pieces) - 3]
-    return (*found, Property("mem.caches", largest.value, "B", largest.interval))
+    found.append(Property("mem.caches", largest.value, "B", largest.interval))
+    others = float(raw.get("others", np.zeros(1))[0])
+    if others > _OTHERS:
+        reason = f"other processes had {others:.2f} cores meanwhile, and caches with them"
+        return tuple(contaminated(one, reason) for one in found)
+    return tuple(found)
 
 
 def bandwidth(raw: Raw) -> tuple[Property, ...]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from hati.core import FloatArray
 from hati.stats import noncentrality_of_t, t_margin
 from hati.studies.probe.finding import CONFIDENCE, Property, Raw, inconclusive, mean_property, pooled
-from hati.studies.probe.gaps import Gaps, gaps_of
+from hati.studies.probe.gaps import Gaps, gaps_of, rhythm_of
 
-INTERRUPTIONS_METHOD = "gap-sizes-1"
+INTERRUPTIONS_METHOD = "gap-sizes-3"
 REPEATABILITY_METHOD = "successive-differences-1"
 
 SIZES = (("10us", 0.01, 0.1), ("100us", 0.1, 1.0), ("1ms", 1.0, 10.0), ("10ms", 10.0, math.inf))
 """Classes of interruptions by their length in ms."""
 _PARTS = 20
 _BLOCK_MS = 50.0
+_LEAST_BURST_MS = 0.2
+_UNUSED = 0.5
 _FEWEST_BLOCKS = 20
 ALPHA = 0.01
 POWER = 0.8
@@ -27,6 +30,7 @@ def interruptions(raw: Raw) -> tuple[Property, ...]:
     """The fraction of time in gaps beyond 10 µs on each CPU, how often each size comes, and the longest, in ms.
 
     Each process is on a CPU of its own, one after the other; intervals are of the mean over parts of the windows.
+    ``noise.taken`` is the fraction of CPU time that others have of the CPU where they have most.
     """
     group = gaps_of(raw)
     parts = np.concatenate([_parts(gaps) for gaps in group])
@@ -37,7 +41,30 @@ def interruptions(raw: Raw) -> tuple[Property, ...]:
         for size, low, high in SIZES
     ]
     longest = Property("noise.longest", float(lengths.max()) if lengths.size else 0.0, "ms")
-    return (mean_property("noise.interrupted", parts, "1"), longest, *rates)
+    stolen = Property("noise.stolen", float(np.max(raw.get("stolen", np.zeros(1)))), "1")
+    unused = raw.get("unused", np.zeros(len(group)))
+    taken = max(max(0.0, gaps.lost - idle) for gaps, idle in zip(group, unused, strict=True))
+    others = Property("noise.taken", taken, "1")
+    return (mean_property("noise.interrupted", parts, "1"), others, longest, *rates, stolen, *_burst(raw, group))
+
+
+def _burst(raw: Raw, group: Sequence[Gaps]) -> tuple[Property, Property]:
+    """The period of interruptions that recur, in ms, and their fraction of the time: of the CPU where it is largest.
+
+    Where a CPU has nothing to do in the gaps, the process is stopped by a quota, which is no burst.
+    """
+    found = []
+    for gaps, unused in zip(group, raw.get("unused", np.zeros(len(group))), strict=True):
+        long = gaps.longer(_LEAST_BURST_MS)
+        rhythm = rhythm_of(long)
+        share = float(long.lengths.sum()) / gaps.wall
+        if rhythm is not None and unused < _UNUSED * share:
+            found.append((rhythm.share * share, rhythm.period))
+    if not found:
+        reason = "none: long interruptions do not recur in a period"
+        return Property("noise.burst_period", None, "ms", None, reason=reason), Property("noise.burst", 0.0, "1")
+    share, period = max(found)
+    return Property("noise.burst_period", period, "ms"), Property("noise.burst", share, "1")
 
 
 def _parts(gaps: Gaps) -> FloatArray:

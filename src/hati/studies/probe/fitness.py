@@ -1,0 +1,212 @@
+"""Whether benchmarks can be measured here: the smallest visible change, and what disturbs, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from hati.studies.probe.conclusion import ProbeConclusion
+from hati.studies.probe.finding import Neighbour, ProbeVerdict, Property
+from hati.studies.probe.noise import detectable
+
+EXPERIMENTS = ("noise.gaps", "noise.repetition", "cpu.limit")
+"""Those that the fitness follows from."""
+RUNS = (5, 10, 30)
+_BUSY = 0.05
+_BURST = 0.01
+_STOLEN = 0.01
+_MOST_OTHERS = 0.25
+"""Of a CPU: a process that wakes up now and then has less."""
+
+
+class DisturbanceKind(StrEnum):
+    """What disturbs."""
+
+    QUOTA = "CPU quota"
+    NEIGHBOUR = "busy neighbour"
+    BURST = "timer burst"
+    STOLEN = "stolen time"
+    GOVERNOR = "frequency governor"
+    TURBO = "turbo"
+    SMT = "SMT"
+    ASLR = "ASLR"
+    CLOCK = "slow clock"
+
+
+class Conditions(Struct, frozen=True):
+    """Settings of the machine; ``governor`` has the names of those in use, empty where the kernel shows none.
+
+    ``turbo_file`` is where it is set, below ``/sys/devices/system/cpu``; ``quota_file`` holds this process's quota.
+    """
+
+    governor: str = ""
+    turbo: bool = False
+    turbo_file: str = "cpufreq/boost"
+    smt: bool = False
+    randomised: bool = False
+    clocksource: str = ""
+    quota_file: str = ""
+
+
+class Disturbance(Struct, frozen=True):
+    """One thing that disturbs: ``share`` is the fraction of a CPU's time that it takes, None where it is a setting.
+
+    ``remedy`` says what to do, ``command`` how.
+    """
+
+    kind: DisturbanceKind
+    share: float | None
+    evidence: str
+    remedy: str
+    command: str
+
+
+class VisibleChange(Struct, frozen=True):
+    """The smallest relative change that a number of runs a side shows: 1 % level, 80 % power, interleaved."""
+
+    runs: int
+    change: float
+
+
+class Fitness(Struct, frozen=True):
+    """The answer to "can I benchmark here?"; ``visible`` is empty where the spread is not known, for the ``reason``."""
+
+    machine: str
+    fingerprint: str
+    visible: tuple[VisibleChange, ...]
+    disturbances: tuple[Disturbance, ...]
+    reason: str = ""
+
+
+def fitness(probe: ProbeConclusion, conditions: Conditions) -> Fitness:
+    """What the experiments of ``EXPERIMENTS`` and the settings of the machine say."""
+    found = probe.properties
+    measured = sorted(_measured(probe, conditions), key=lambda each: -(each.share or 0.0))
+    spread = found.get("noise.spread")
+    visible: tuple[VisibleChange, ...] = ()
+    reason = "the spread of repetitions was not measured"
+    if spread is not None and spread.value is not None:
+        deviation = spread.value * 2.0**0.5
+        visible, reason = tuple(VisibleChange(runs, detectable(deviation, runs)) for runs in RUNS), ""
+    return Fitness(probe.machine, probe.fingerprint, visible, (*measured, *_settings(conditions)), reason)
+
+
+def _measured(probe: ProbeConclusion, conditions: Conditions) -> Iterator[Disturbance]:
+    found = probe.properties
+    quota, period = _sure(found.get("cpu.quota")), _sure(found.get("cpu.quota_period"))
+    if quota and period:
+        yield Disturbance(
+            DisturbanceKind.QUOTA,
+            1.0 - quota / period,
+            f"{quota:.3g} ms of CPU time in {period:.3g} ms for all processes together",
+            "raise or remove the quota of the control group or container",
+            _quota_command(conditions),
+        )
+    gaps = next((each for each in probe.probed if each.experiment == "noise.gaps"), None)
+    neighbours = gaps.neighbours if gaps is not None else ()
+    burst, period = _sure(found.get("noise.burst")), _sure(found.get("noise.burst_period"))
+    worst = _worst(neighbours)
+    taken = _sure(found.get("noise.taken")) or 0.0
+    others = min(taken, sum(each.share for each in worst))
+    if burst and period and burst >= _BURST and others < _MOST_OTHERS:
+        yield _burst(burst, period, worst)
+    elif others >= _BUSY:
+        yield _neighbour(worst, others)
+    stolen = _sure(found.get("noise.stolen"))
+    if stolen and stolen >= _STOLEN:
+        yield Disturbance(
+            DisturbanceKind.STOLEN,
+            stolen,
+            "the hypervisor ran other machines on the CPU",
+            "use a machine with CPUs of its own; meanwhile compare interleaved runs only",
+            "vmstat 1",
+        )
+
+
+def _sure(found: Property | None) -> float | None:
+    """The value of a property that is measured."""
+    return found.value if found is not None and found.verdict is ProbeVerdict.MEASURED else None
+
+
+def _worst(neighbours: Sequence[Neighbour]) -> list[Neighbour]:
+    """The neighbours on the CPU where they have most, the busiest first."""
+    by_cpu: dict[int, list[Neighbour]] = {}
+    for each in neighbours:
+        by_cpu.setdefault(each.cpu, []).append(each)
+    return max(by_cpu.values(), key=lambda own: sum(each.share for each in own), default=[])
+
+
+def _neighbour(worst: Sequence[Neighbour], share: float) -> Disturbance:
+    names = ", ".join(f"{each.name} (process {each.pid}, {each.share:.0%})" for each in worst[:3])
+    return Disturbance(
+        DisturbanceKind.NEIGHBOUR,
+        share,
+        f"on CPU {worst[0].cpu}: {names}",
+        "stop it, or keep it on other CPUs than the benchmark's (`cpus` in hati.toml)",
+        f"taskset -cp OTHER_CPUS {worst[0].pid}",
+    )
+
+
+def _burst(share: float, period: float, worst: Sequence[Neighbour]) -> Disturbance:
+    by = f", by {worst[0].name} (process {worst[0].pid})" if worst else ""
+    command = f"ps -o pid,ppid,args -p {worst[0].pid}" if worst else "systemctl list-timers --all"
+    return Disturbance(
+        DisturbanceKind.BURST,
+        share,
+        f"{1000.0 / period:.3g} times a second{by}",
+        "stop the timer, cron job or poller while benchmarks run",
+        command,
+    )
+
+
+def _quota_command(conditions: Conditions) -> str:
+    if conditions.quota_file.endswith("cpu.cfs_quota_us"):
+        return f"echo -1 > {conditions.quota_file}"
+    return f"echo max > {conditions.quota_file}" if conditions.quota_file else "docker update --cpus 0 CONTAINER"
+
+
+def _settings(conditions: Conditions) -> Iterator[Disturbance]:
+    cpus = "/sys/devices/system/cpu"
+    if conditions.governor not in {"", "performance"}:
+        yield Disturbance(
+            DisturbanceKind.GOVERNOR,
+            None,
+            f"the governor is {conditions.governor}: the frequency follows the load",
+            "hold the frequency",
+            "cpupower frequency-set -g performance",
+        )
+    if conditions.turbo:
+        off = "1" if conditions.turbo_file.endswith("no_turbo") else "0"
+        yield Disturbance(
+            DisturbanceKind.TURBO,
+            None,
+            "the frequency depends on temperature and on the load of other cores",
+            "switch it off while benchmarks run",
+            f"echo {off} > {cpus}/{conditions.turbo_file}",
+        )
+    if conditions.smt:
+        yield Disturbance(
+            DisturbanceKind.SMT,
+            None,
+            "CPUs share cores",
+            "switch it off, or leave the siblings of the benchmark's CPUs idle",
+            f"echo off > {cpus}/smt/control",
+        )
+    if conditions.randomised:
+        yield Disturbance(
+            DisturbanceKind.ASLR,
+            None,
+            "addresses differ from run to run, and with them cache conflicts",
+            "measure several runs; where single runs are compared, switch it off for the command",
+            "setarch -R COMMAND",
+        )
+    if conditions.clocksource not in {"", "tsc", "arch_sys_counter"}:
+        yield Disturbance(
+            DisturbanceKind.CLOCK,
+            None,
+            f"the clock source is {conditions.clocksource}: each reading of the clock is slow",
+            "use the processor's counter",
+            "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        )
