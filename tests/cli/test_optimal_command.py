@@ -71,7 +71,7 @@ def test_text_names_what_counts(project: Path) -> None:
     ("words", "message"),
     [
         (["--optimal", "D"], "needs a space and a size"),
-        (["--optimal", "D", "--runs", "4", "--resolution", "4"], "leave the others out"),
+        (["--optimal", "D", "--runs", "4", "--resolution", "4"], "leave the other options out"),
         (["--runs", "4", "--order", "2"], "--order and --augment are of optimal designs"),
         (["--optimal", "D", "--runs", "3"], "cannot fit the 6 parameters"),
         (["--optimal", "D", "--runs", "3", "--augment", "/nowhere.csv"], "cannot be read"),

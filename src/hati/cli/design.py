@@ -164,7 +164,37 @@ Optimal = Annotated[
 EffectOrder = Annotated[
     int | None, typer.Option("--order", min=1, help="With --optimal: highest order of effects [default: 1; bayes: 2].")
 ]
-Augment = Annotated[Path | None, typer.Option("--augment", metavar="FILE", help="With --optimal: CSV of runs to keep.")]
+Augment = Annotated[
+    Path | None, typer.Option("--augment", metavar="FILE", help="With --optimal and --covering: CSV of runs to keep.")
+]
+Covering = Annotated[
+    int | None,
+    typer.Option(
+        "--covering", metavar="2|3|4", min=2, max=4, help="Covering array: all valid settings of 2, 3 or 4 options."
+    ),
+]
+
+
+def write_covering(path: Path | None, strength: int, augment: Path | None, seed: int, output: str, chosen: str) -> None:
+    """Find a covering array for a project's space, and write it.
+
+    Raises:
+        InputError: without a project, and for what cannot be designed or read.
+    """
+    if path is None:
+        raise InputError("--covering is for a project's options", fix="give its PATH")
+    from hati import render
+    from hati.design import covering_array, read_runs
+    from hati.project import read_project
+    from hati.report import CoveringArrayJson, covering_table, publish
+
+    space = read_project(path).space
+    fixed = None if augment is None else read_runs(_text(augment), space, str(augment))
+    made = covering_array(space, strength, generator(seed, "covering array"), fixed=fixed)
+    if chosen == TableFormat.JSON.value:
+        write(render.to_json(publish(made, CoveringArrayJson)), output)
+    else:
+        write_table(covering_table(made), TableFormat(chosen), output)
 
 
 def write_optimal(
@@ -299,6 +329,7 @@ def design(
     alias_order: _Order = None,
     optimal: Optimal = None,
     order: EffectOrder = None,
+    covering: Covering = None,
     augment: Augment = None,
     seed: Seed = 1,
     output: Output = STDOUT,
@@ -309,21 +340,21 @@ def design(
     Without a size it is the full factorial of two-level factors.
     """
     changes = Changes(foldover, semifold, replicates, blocks)
+    if covering is not None:
+        others = (factors, generators, runs, resolution, read, alias_order, optimal, order, orthogonal_array or None)
+        _refuse("--covering goes with --augment and --seed", changes, plackett_burman, *others)
+        write_covering(path, covering, augment, seed, output, chosen.value)
+        return
+    named = (factors, generators, resolution, read, alias_order)
     if optimal is not None:
-        others = (factors, generators, resolution, read, alias_order)
-        if changes or plackett_burman or orthogonal_array or any(choice is not None for choice in others):
-            raise InputError("--optimal goes with --runs, --order, --augment and --seed", fix="leave the others out")
+        what = "--optimal goes with --runs, --order, --augment and --seed"
+        _refuse(what, changes, plackett_burman, orthogonal_array or None, *named)
         write_optimal(path, optimal, runs, order, augment, seed, output, chosen.value)
         return
     if order is not None or augment is not None:
         raise InputError("--order and --augment are of optimal designs", fix="add --optimal D, I or bayes")
     if orthogonal_array:
-        if (
-            changes
-            or plackett_burman
-            or any(choice is not None for choice in (factors, generators, resolution, read, alias_order))
-        ):
-            raise InputError("--orthogonal-array goes with --runs alone", fix="leave the other options out")
+        _refuse("--orthogonal-array goes with --runs alone", changes, plackett_burman, *named)
         write_orthogonal_array(path, runs, chosen.value, output)
         return
     if read is not None:
@@ -337,6 +368,11 @@ def design(
     else:
         made = _made(_names(path, factors), generators, runs, resolution)
     write_two_level(made, changes, alias_order, seed, chosen.value, output)
+
+
+def _refuse(what: str, changes: Changes, plackett_burman: bool, *others: object) -> None:
+    if changes or plackett_burman or any(choice is not None for choice in others):
+        raise InputError(what, fix="leave the other options out")
 
 
 def _names(path: Path | None, factors: str | None) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 Full factorials and regular two-level fractions: by given generators, or of minimum aberration by runs or
 by resolution from a table. Plackett-Burman designs, foldovers, replicates, blocks; orthogonal arrays for factors with
-more than two settings. Every property of a design (word-length pattern, resolution, words, aliases,
-clear interactions) is recomputed from its matrix and never taken from its recipe, so it holds
-for designs that were read from a file or lost some runs as well.
+more than two settings; covering arrays under constraints. Every property of a design (word-length pattern, resolution,
+words, aliases, clear interactions) is recomputed from its matrix and never taken from its recipe, so it holds for
+designs that were read from a file or lost some runs as well.
 """
 
 from hati.design.balanced_blocks import balanced_blocks
 from hati.design.configurations import check_two_level, configurations, read_runs, run_order
+from hati.design.covering.combinations import Combinations, combination_settings, valid_combinations
+from hati.design.covering.covering import CombinationCoverage, CoveringArray, coverage, covering_array
 from hati.design.exchange import (
     DESIGN_FORMAT,
     LEVEL_FORMAT,
@@ -112,6 +114,9 @@ __all__ = [
     "Blocks",
     "Candidates",
     "CatalogueEntry",
+    "CombinationCoverage",
+    "Combinations",
+    "CoveringArray",
     "Criterion",
     "Design",
     "DesignDescription",
@@ -146,7 +151,10 @@ __all__ = [
     "check_two_level",
     "check_unconstrained",
     "clear_interactions",
+    "combination_settings",
     "configurations",
+    "coverage",
+    "covering_array",
     "describe",
     "discriminating_runs",
     "discrimination",
@@ -184,6 +192,7 @@ __all__ = [
     "setting_contrasts",
     "shortest_words",
     "strength",
+    "valid_combinations",
     "with_replicated_points",
     "word_length_pattern",
     "words",

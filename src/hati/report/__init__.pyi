@@ -23,10 +23,12 @@ from .configurations import SpaceSizeJson as SpaceSizeJson
 from .configurations import configurations_table as configurations_table
 from .configurations import diagnosis_table as diagnosis_table
 from .configurations import measured_table as measured_table
+from .designs import CoveringArrayJson as CoveringArrayJson
 from .designs import DesignJson as DesignJson
 from .designs import LevelDesignJson as LevelDesignJson
 from .designs import OptimalDesignJson as OptimalDesignJson
 from .designs import blocks_notes as blocks_notes
+from .designs import covering_table as covering_table
 from .designs import design_table as design_table
 from .designs import level_design_table as level_design_table
 from .designs import separation_note as separation_note

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
-from hati.core import Configuration, Setting
+from hati.core import Configuration, Setting, setting_text
 from hati.core.wording import listed
 from hati.design import (
     DESIGN_FORMAT,
     LEVEL_FORMAT,
     Blocks,
+    CoveringArray,
     Criterion,
     Design,
     DesignDescription,
     LevelDesign,
     Separation,
     describe,
+    from_levels,
     level_properties,
     properties,
     shortest_words,
@@ -104,8 +106,24 @@ class OptimalDesignJson(Struct, frozen=True, tag_field="format", tag="hati-optim
     runs: list[Configuration]
 
 
+class CoveringArrayJson(Struct, frozen=True, tag_field="format", tag="hati-covering-array-1"):
+    """A covering array: its strength, the combinations of settings that are valid, and its runs.
+
+    ``fractions`` are the shares of the valid combinations that the runs up to each have covered.
+    """
+
+    strength: int
+    valid: Annotated[int, Of("coverage.valid")]
+    invalid: Annotated[int, Of("coverage.invalid")]
+    covered: Annotated[int, Of("coverage.covered")]
+    augmented: Annotated[int, Of("fixed")]
+    fractions: list[float]
+    runs: Annotated[list[Configuration], Of(lambda array: list(from_levels(array.levels, array.space)))]
+
+
 _MOST_ROWS = 128
 _MOST_NAMED = 12
+_MOST_COMBINATIONS = 0.9
 
 
 def design_table(design: Design, alias_order: int | None) -> Table:
@@ -216,6 +234,37 @@ def level_design_table(design: LevelDesign, settings: Sequence[Sequence[str]], e
         elsewhere,
     ]
     return Table(f"Design: {design.kind}", columns, tuple(rows), tuple(note for note in notes if note))
+
+
+def covering_table(array: CoveringArray) -> Table:
+    """All runs as a table of settings, with what they cover as notes."""
+    rows: list[tuple[Cell, ...]] = [
+        tuple(setting_text(run[name]) if name in run else "" for name in array.space.names)
+        for run in from_levels(array.levels, array.space)
+    ]
+    return Table(
+        f"Covering array of strength {array.strength}: {array.runs:,} runs",
+        tuple(Column(name) for name in array.space.names),
+        tuple(rows),
+        tuple(_covering_notes(array)),
+    )
+
+
+def _covering_notes(array: CoveringArray) -> Iterator[str]:
+    known = array.coverage
+    if array.fixed:
+        rest = known.valid - array.given.covered
+        yield f"The first {array.fixed:,} runs were given; they lack {rest:,} of the valid combinations."
+    yield (
+        f"The runs have all {known.valid:,} valid combinations of the settings of {known.strength} options."
+        if known.complete
+        else f"The runs have {known.covered:,} of {known.valid:,} valid combinations."
+    )
+    if known.invalid:
+        yield f"No valid configuration has the other {known.invalid:,}."
+    half = next((place for place, part in enumerate(array.fractions, 1) if part >= _MOST_COMBINATIONS), array.runs)
+    if half < array.runs:
+        yield f"The first {half:,} runs have {percent(_MOST_COMBINATIONS)} of them."
 
 
 def _orthogonality(correlated: Sequence[tuple[str, str]]) -> str:
