@@ -402,6 +402,15 @@ def test_revisions_of_different_machines_are_not_decided(hati: Hati, tmp_path: P
     assert [row["verdict"] for row in json.loads(machines.out)["comparisons"]] == ["slower"]
 
 
+def test_a_change_of_counts_that_repeat_exactly_is_found_with_three_runs(hati: Hati, tmp_path: Path) -> None:
+    for file, count in (("a.json", 15_124_267), ("b.json", 15_275_510), ("c.json", 15_124_268)):
+        runs = [{"observations": [count]} for _ in range(3)]
+        sample = {"benchmark": "b", "metric": "instructions", "unit": "count", "runs": runs}
+        (tmp_path / file).write_text(json.dumps({"format": "hati-samples-1", "samples": [sample]}))
+    assert hati("compare", "a.json", "b.json", "--margin", "0.5%").status == 1
+    assert hati("compare", "a.json", "c.json", "--margin", "0.5%").status == 0
+
+
 def test_what_one_machine_alone_measured_is_named(hati: Hati, tmp_path: Path) -> None:
     measured_on(tmp_path / "a.json", fast=1.0, slow=1.3)
     measured_on(tmp_path / "b.json", slow=1.3)

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from hati.core import FloatArray, Sample, conversion, generator, replace
+from hati.core.counters import COUNT, COUNTERS
 from hati.harness import disturbances
 from hati.stats import Difference, VariancePrior, bootstrap_interval, two_sample_tests
 from hati.studies.comparison.choosing import StatisticChoice, statistics_of
@@ -97,7 +98,8 @@ def sides_of(pair: SamplePair, statistic: Statistic, earlier: Sequence[Sample] =
     def values(sample: Sample) -> RunValues:
         return run_values(sample, statistic).times(conversion(sample.metric.unit, pair.before.metric.unit))
 
-    return Sides(values(pair.before), values(pair.after), tuple(map(values, earlier)))
+    tick = 1.0 if pair.before.metric.name in COUNTERS and pair.before.metric.unit == COUNT else 0.0
+    return Sides(values(pair.before), values(pair.after), tuple(map(values, earlier)), tick)
 
 
 def _row(
@@ -206,6 +208,6 @@ def with_median_tests(told: Comparisons, found: Sequence[SamplePair]) -> Compari
     """The same comparisons of those pairs, with the tests; they decide nothing and are not corrected for each other."""
     rows = []
     for row, pair in zip(told.rows, found, strict=True):
-        before, after, _ = sides_of(pair, _MEDIAN)
-        rows.append(replace(row, tests=two_sample_tests(before.values, after.values)))
+        sides = sides_of(pair, _MEDIAN)
+        rows.append(replace(row, tests=two_sample_tests(sides.before.values, sides.after.values)))
     return replace(told, rows=tuple(rows))

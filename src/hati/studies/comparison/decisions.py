@@ -32,11 +32,15 @@ _LARGEST = 700.0
 
 
 class Sides(NamedTuple):
-    """The run values of two samples, and of earlier ones of the same, all in one unit."""
+    """The run values of two samples, and of earlier ones of the same, all in one unit.
+
+    Values are multiples of ``tick``, 0 where that is not known: what rounding to it adds is the least of their noise.
+    """
 
     before: RunValues
     after: RunValues
     earlier: tuple[RunValues, ...] = ()
+    tick: float = 0.0
 
 
 class MeanSides(NamedTuple):
@@ -291,7 +295,10 @@ def _finite(value: float) -> float | None:
 
 def _difference(sides: Sides) -> tuple[Difference, float | None]:
     before, after, scale = on_scale(sides)
-    return difference(before, after), scale
+    found = difference(before, after)
+    level = float(sides.before.values.mean()) if scale is None else scale or 1.0
+    rounding = (sides.tick / level) ** 2 / 12.0
+    return replace(found, variance=max(found.variance, rounding)), scale
 
 
 def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> VariancePrior:
