@@ -64,7 +64,7 @@ def test_the_model_is_not_overwritten(model: Path, hati_here: Hati) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('rate = "500/min"', "population = 5\nthink = '1s'", "closed workloads are not answered yet"),
+        ('rate = "500/min"', "population = 9999\nthink = '1s'", "its closed workloads have more than 4,096 states"),
         ("mix =", 'arrivals = "constant"\nmix =', "the arrivals of workload 'users' are not Poisson"),
         ("cores = 4", 'cores = 4\npolicy = "fcfs"', "resource 'server' serves first come, first served"),
     ],

@@ -115,11 +115,12 @@ def open_solution(flows: Flows) -> Solution:
             formulas.append("M/G/1, Pollaczek-Khinchine")
         else:
             stretch[:, position] = slowdown(flows.cores[position], loads[position])
-            formulas.append(_formula(resource))
+            formulas.append(formula_of(resource))
     return Solution(flows.open_rates, stretch, waits, tuple(formulas))
 
 
-def _formula(resource: Resource) -> str:
+def formula_of(resource: Resource) -> str:
+    """The name of the queue that a resource is."""
     if resource.policy is Scheduling.DELAY:
         return "M/G/∞"
     if resource.policy is Scheduling.PS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hati.core import InputError
 from hati.prediction.closed_form import from_solution, obstacles, open_solution
+from hati.prediction.closed_networks import MOST_STATES, closed_solution, states
 from hati.prediction.flows import Flows
 from hati.prediction.model import ClosedWorkload, ServiceModel
 from hati.prediction.prediction import Overload, PredictionMethod, ServicePrediction
@@ -21,13 +22,18 @@ def predict(model: ServiceModel) -> ServicePrediction:
         reason = "open workloads ask for more than resources have: response times grow without limit"
         return ServicePrediction(model, PredictionMethod.NONE, reason, overloads=overloads)
     hindering = obstacles(model)
-    if any(isinstance(workload, ClosedWorkload) for workload in model.workloads):
-        hindering.append("closed workloads are not answered yet")
+    closed = [isinstance(workload, ClosedWorkload) for workload in model.workloads]
+    if any(closed) and not all(closed):
+        hindering.append("closed workloads together with open ones are not answered yet")
+    if states(flows) > MOST_STATES:
+        hindering.append(f"its closed workloads have more than {MOST_STATES:,} states")
     if hindering:
         raise InputError(
             f"the model cannot be answered exactly: {hindering[0]}",
             fix="use Poisson arrivals, processor sharing, or exponential demands of one mean",
         )
+    if all(closed):
+        return from_solution(flows, closed_solution(flows), "the model is a closed network of product form")
     return from_solution(flows, open_solution(flows), "the model is an open network of product form")
 
 
