@@ -71,7 +71,8 @@ class Alike(Struct, frozen=True, eq=False):
     def remove(self, basis: FloatArray) -> None:
         """Leave what is orthogonal to more columns."""
         for _ in range(2):  # once more: rounding of the first time would pass for something new
-            self.columns[:] -= basis @ (basis.T @ self.columns)
+            inside = basis.T @ self.columns
+            self.columns[:] -= basis * inside if basis.shape[1] == 1 else basis @ inside  # the same, and faster
 
 
 def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
@@ -96,7 +97,9 @@ def explained_by_each(
     """
     explained, added = np.zeros(terms), np.zeros(terms, dtype=np.intp)
     for group in candidates:
-        lengths, axes = np.linalg.eigh(group.columns.transpose(0, 2, 1) @ group.columns)
+        squares = group.columns.transpose(0, 2, 1) @ group.columns
+        alone = squares.shape[1] == 1
+        lengths, axes = (squares[:, 0], np.ones_like(squares)) if alone else np.linalg.eigh(squares)
         told = lengths > NOTHING**2 * group.sizes[:, None]
         along = np.einsum("tca,tc->ta", axes, np.einsum("trc,r->tc", group.columns, residual))
         explained[group.places] = np.sum(along**2 / np.where(told, lengths, math.inf), axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.stats.effects.terms import ModelTerms, Term, added_basis
+from hati.stats.effects.terms import ModelTerms, Term, added_bases
 from hati.stats.inference.distributions import f_above
 from hati.stats.inference.multiple import Shares
 
@@ -121,14 +122,14 @@ def _tests(
     tests = list[_Test]()
     weights = _weights(terms, found)
     beside_all = terms.added_to_others(model)
+    known, within = {*found, *unsought}, set(model)
+    outside = [term for term in terms if term not in known and term not in within]
+    beyond = dict(zip(outside, added_bases([terms.columns[term] for term in outside], basis), strict=True))
     for term in terms:
-        if term in found or term in unsought:
+        if term in known:
             continue
-        inside = term in model
-        if inside:
-            added = _beside_others(terms, term, model, beside_all[term])
-        else:
-            added = added_basis(terms.columns[term], basis)
+        inside = term in within
+        added = _beside_others(terms, term, model, beside_all[term]) if inside else beyond[term]
         left = terms.runs - basis.shape[1] - (0 if inside else added.shape[1])
         if added.shape[1] and left >= _LEAST_LEFT:
             tests.append(_Test(term, added, inside, weights[term]))
@@ -170,21 +171,32 @@ class _Tested(NamedTuple):
 def _tested(tests: Sequence[_Test], drawn: FloatArray, basis: FloatArray, total: float) -> _Tested:
     """The tests of the first column of values, and of every other one, a permutation, the smallest p-value.
 
-    Of tests alike in degrees of freedom and weight the largest F has the smallest p-value, so that few are computed.
+    Of tests alike in degrees of freedom and weight the largest F has the smallest p-value, and where these are in the
+    model alike the term that explains most has the largest F, so that few are computed.
     """
-    runs, rank = basis.shape
     residual = np.sum(drawn**2, axis=0) - np.sum((basis.T @ drawn) ** 2, axis=0)
-    p_values = np.ones(len(tests))
-    largest = dict[tuple[int, int, float], FloatArray]()
+    p_values, smallest = np.ones(len(tests)), np.full(drawn.shape[1] - 1, np.inf)
+    alike = defaultdict[tuple[int, bool, float], list[int]](list)
     for row, test in enumerate(tests):
-        df = test.added.shape[1]
-        explained = np.sum((test.added.T @ drawn) ** 2, axis=0)
-        left = np.maximum(residual if test.inside else residual - explained, _EXACT * total)
-        left_df = runs - rank - (0 if test.inside else df)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            f = np.where(explained > _EXACT * total, explained / df / (left / left_df), 0.0)
-        p_values[row] = test.weight * f_above(f[:1], df, left_df)[0]
-        kind = df, left_df, test.weight
-        largest[kind] = np.maximum(largest[kind], f[1:]) if kind in largest else f[1:]
-    found = [weight * f_above(f, df, left_df) for (df, left_df, weight), f in largest.items()]
-    return _Tested(p_values, np.min(found, axis=0))
+        alike[test.added.shape[1], test.inside, test.weight].append(row)
+    for (df, inside, weight), rows in alike.items():
+        explained, most = np.empty(len(rows)), np.zeros(len(smallest))
+        for place, row in enumerate(rows):
+            squares = np.sum((tests[row].added.T @ drawn) ** 2, axis=0)
+            explained[place] = squares[0]
+            np.maximum(most, squares[1:], out=most)
+        left_df = len(basis) - basis.shape[1] - (0 if inside else df)
+        first = _ratios(explained, residual[:1], df, left_df, _EXACT * total, inside=inside)
+        largest = _ratios(most, residual[1:], df, left_df, _EXACT * total, inside=inside)
+        p_values[rows] = weight * f_above(first, df, left_df)
+        smallest = np.minimum(smallest, weight * f_above(largest, df, left_df))
+    return _Tested(p_values, smallest)
+
+
+def _ratios(
+    explained: FloatArray, residual: FloatArray, df: int, left_df: int, least: float, *, inside: bool
+) -> FloatArray:
+    """F of what terms explain, which a residual of a model that they are in is without; below ``least`` is rounding."""
+    left = np.maximum(residual if inside else residual - explained, least)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(explained > least, explained / df / (left / left_df), 0.0)

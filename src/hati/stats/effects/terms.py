@@ -161,12 +161,21 @@ def added_basis(columns: FloatArray, basis: FloatArray) -> FloatArray:
         columns: shape (runs, any).
         basis: shape (runs, any), orthonormal columns.
     """
-    size = largest_norm(columns)
-    left = beside(columns, basis)
-    if size == 0.0 or not left.size:
-        return np.empty((len(columns), 0))
-    vectors, sizes, _ = np.linalg.svd(left, full_matrices=False)
-    return np.asarray(vectors[:, sizes > NOTHING * size])
+    [found] = added_bases([columns], basis)
+    return found
+
+
+def added_bases(terms: Sequence[FloatArray], basis: FloatArray) -> list[FloatArray]:
+    """The same for each of several terms, those with equally many columns at once."""
+    found = [np.empty((len(columns), 0)) for columns in terms]
+    for width in {columns.shape[1] for columns in terms} - {0}:
+        places = [place for place, columns in enumerate(terms) if columns.shape[1] == width]
+        stacked = np.array([terms[place] for place in places])
+        vectors, sizes, _ = np.linalg.svd(beside(stacked, basis), full_matrices=False)
+        kept = sizes > NOTHING * np.sqrt(np.sum(stacked**2, axis=1).max(axis=1, initial=0.0))[:, None]
+        for place, own, there in zip(places, vectors, kept, strict=True):
+            found[place] = np.asarray(own[:, there])
+    return found
 
 
 def spanned(columns: FloatArray) -> FloatArray:
@@ -175,7 +184,7 @@ def spanned(columns: FloatArray) -> FloatArray:
 
 
 def beside(columns: FloatArray, basis: FloatArray) -> FloatArray:
-    """What is left of columns beside an orthonormal basis, shape (runs, any)."""
+    """What is left of columns, shape (..., runs, any), beside an orthonormal basis, shape (runs, any)."""
     left = columns - basis @ (basis.T @ columns)
     return np.asarray(left - basis @ (basis.T @ left))  # once more: rounding of the first time would pass for something
 
@@ -262,26 +271,27 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
         pairs = [term for term in found if len(term) == 2]
         options = [option for (option,) in self.main_effects]
         threes = {tuple(sorted((*pair, option))) for pair in pairs for option in options if option not in pair}
-        new = {}
-        for term in sorted(threes - set(self.columns)):
-            if all((option,) in self.columns for option in term):
-                columns = interaction_columns([self.columns[(option,)] for option in term])
-                if columns.shape[1] <= _WIDEST * self.runs and not self._is_aliased(columns):
-                    new[term] = columns
+        wider = {
+            term: interaction_columns([self.columns[(option,)] for option in term])
+            for term in sorted(threes - set(self.columns))
+            if all((option,) in self.columns for option in term)
+        }
+        wider = {term: columns for term, columns in wider.items() if columns.shape[1] <= _WIDEST * self.runs}
+        added = added_bases(list(wider.values()), self._basis_of_always)
+        new = {term: wider[term] for term, own in zip(wider, added, strict=True) if not self._is_aliased(own)}
         return ModelTerms(self.always, {**self.columns, **new}) if new else self
 
-    def _is_aliased(self, columns: FloatArray) -> bool:
-        """Whether what columns add to ``always`` lies within what a single term adds to it."""
-        added = added_basis(columns, self._basis_of_always)
-        shared = (np.sum(np.square(bases.transpose(0, 2, 1) @ added), axis=(1, 2)) for bases in self._bases)
-        return any(np.any(squares > added.shape[1] - _ALIASED) for squares in shared)
+    def _is_aliased(self, added: FloatArray) -> bool:
+        """Whether an orthonormal basis of what columns add to ``always`` lies within what a single term adds to it."""
+        products = ((bases.reshape(-1, self.runs) @ added).reshape(len(bases), -1) for bases in self._bases)
+        return any(np.any(np.sum(each**2, axis=1) > added.shape[1] - _ALIASED) for each in products)
 
     @cached_property
     def _bases(self) -> tuple[FloatArray, ...]:
-        """The orthonormal bases of terms of up to two options beside ``always``, by rank, shape (terms, runs, rank)."""
-        each = [added_basis(own, self._basis_of_always) for term, own in self.columns.items() if len(term) <= 2]
+        """The orthonormal bases of terms of up to two options beside ``always``, by rank, shape (terms, rank, runs)."""
+        each = added_bases([own for term, own in self.columns.items() if len(term) <= 2], self._basis_of_always)
         ranks = sorted({basis.shape[1] for basis in each})
-        return tuple(np.array([basis for basis in each if basis.shape[1] == rank]) for rank in ranks)
+        return tuple(np.array([basis.T for basis in each if basis.shape[1] == rank]) for rank in ranks)
 
     @cached_property
     def _mains(self) -> NDArray[np.bool_]:
