@@ -23,6 +23,7 @@ from hati.cli import (
     report,
     runs,
     space,
+    worker,
 )
 from hati.cli.output import say
 from hati.cli.sides import SeveralFiles
@@ -109,7 +110,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "runs": runs.runs,
         "forget": runs.forget,
     },
-    "Share": {"export": export.export, "import": importing.import_},
+    "Share": {"export": export.export, "import": importing.import_, "worker": worker.worker},
     "Set up": {"completion": completion.completion},
 }
 _CLASSES = {"compare": SeveralFiles}

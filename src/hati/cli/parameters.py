@@ -41,5 +41,11 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Start a new campaign; do n
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the planned runs and their estimated time; measure nothing.")
 ]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", metavar="NAME", help="What runs the benchmarks: local or workers [default: that of hati.toml]."
+    ),
+]
 
 HERE = Path()

@@ -24,10 +24,11 @@ from hati.cli.documents import (
 )
 from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not, write, write_targets
-from hati.cli.parameters import HERE, DryRun, Fresh, Output, StorePlace
+from hati.cli.parameters import HERE, DryRun, EngineName, Fresh, Output, StorePlace
 from hati.cli.progress import make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
+from hati.wiring.workplace import with_engine
 
 _REPORTS = "Write the result to another file too, such as html=report.html; repeatable."
 
@@ -78,6 +79,7 @@ def _run(
     store: str | None,
     fresh: bool,
     dry_run: bool,
+    engine: str | None,
     output: str,
     report: Sequence[str] | None,
     chosen: Any,
@@ -89,7 +91,7 @@ def _run(
     pages = None
     answer = kind.read(path, store, request, say, steps_progress)
     if answer is None:
-        place = (kind.look if dry_run else kind.open)(root or path, store, request, say)
+        place = with_engine((kind.look if dry_run else kind.open)(root or path, store, request, say), engine)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
@@ -193,6 +195,7 @@ def _common_parameters(formats: Formats) -> Iterator[inspect.Parameter]:
     more = "; github writes annotations" if formats is VerdictFormat else ""
     yield _keyword("fresh", Fresh, default=False)
     yield _keyword("dry_run", DryRun, default=False)
+    yield _keyword("engine", EngineName, None)
     yield _keyword("store", StorePlace, None)
     yield _keyword("output", Output, STDOUT)
     reports = typer.Option("--report", metavar="FORMAT=FILE", help=_REPORTS)

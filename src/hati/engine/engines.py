@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from hati.core import Engine, Job
+from hati.core import Engine, InputError, Job
 from hati.engine.local import EngineSetup, LocalEngine
+from hati.engine.workers import WorkersEngine
 from hati.packages import callable_only, called, load_added
+from hati.project import LOCAL, WORKERS
 
 GROUP = "hati.engines"
 """The entry points of other packages."""
-LOCAL = "local"
 MakeEngine = Callable[[EngineSetup], AbstractContextManager[Engine[Job]]]
 
 
@@ -23,5 +24,13 @@ def engine_of(name: str) -> MakeEngine:
     """
     if name == LOCAL:
         return LocalEngine.of
-    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL,))
+    if name == WORKERS:
+        return _workers
+    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL, WORKERS))
     return lambda setup: called(f"the engine {name!r}", found, setup)
+
+
+def _workers(setup: EngineSetup) -> WorkersEngine:
+    if setup.ledger is None:
+        raise InputError("the engine workers needs a store", fix="name one by --store")
+    return WorkersEngine(setup.ledger, setup.machines, setup.waiting)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from hati.core import Batch, BatchOrder, Benchmark, Executor, Job, Machine, MeasurementError, Run
 from hati.engine.lock import Locks, default_path
 from hati.engine.serial import SerialEngine
+from hati.store import Ledger
 from hati.subject import LocalExecutor, LocalSubject, Supervisor, Trees, duet_cores, pinned_cores
 
 
@@ -25,7 +26,8 @@ class EngineSetup(Struct, frozen=True):
     """What an engine is made for: benchmarks of the subject in the folder ``root``, on this machine.
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
-    with a sentence where the engine has to wait.
+    with a sentence where the engine has to wait. ``ledger`` is that of the store, and ``machines`` are the names of the
+    pool that may run the jobs, for engines whose jobs are run elsewhere.
     """
 
     root: Path
@@ -34,6 +36,8 @@ class EngineSetup(Struct, frozen=True):
     trees: Trees | None = None
     secrets: tuple[str, ...] = ()
     waiting: Callable[[str], None] = say_nothing
+    ledger: Ledger | None = None
+    machines: tuple[str, ...] = ()
 
 
 class LocalEngine(SerialEngine[Job]):

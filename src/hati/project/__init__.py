@@ -17,13 +17,15 @@ from hati.project.pipelines import (
 )
 from hati.project.prediction_models import parse_model, parse_rate, parse_time, read_model
 from hati.project.prediction_schema import MODEL_SCHEMA_FILE, model_json_schema
-from hati.project.project import FILE, Project, parse_project, read_project
+from hati.project.project import FILE, LOCAL, WORKERS, Project, known_engine, parse_project, read_project
 from hati.project.schema import SCHEMA_FILE, json_schema
 
 __all__ = [
     "FILE",
+    "LOCAL",
     "MODEL_SCHEMA_FILE",
     "SCHEMA_FILE",
+    "WORKERS",
     "CheckedProject",
     "InstalledHati",
     "Past",
@@ -33,6 +35,7 @@ __all__ = [
     "PythonTable",
     "installed_hati",
     "json_schema",
+    "known_engine",
     "model_json_schema",
     "parse_model",
     "parse_project",

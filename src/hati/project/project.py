@@ -192,20 +192,34 @@ def parse_project(text: str, file: Path) -> Project:
         read_recommendable(document, space),
         subject.read("secrets", Value.lines, ()),
         subject.read("sources", lambda value: tuple(map(_source, value.items())), ()),
-        subject.read("engine", _engine, _LOCAL),
+        subject.read("engine", _engine, LOCAL),
         subject.read("machines", _machines, ()),
     )
 
 
-_LOCAL = "local"
+LOCAL = "local"
+WORKERS = "workers"
+"""The engine whose batches are run by workers."""
 _POOL = 2
 
 
+def known_engine(name: str) -> str:
+    """The name of an engine.
+
+    Raises:
+        InputError: where there is none of that name.
+    """
+    known = [LOCAL, WORKERS, *(entry.name for entry in added("hati.engines"))]
+    if name not in known:
+        raise InputError(f"there is no engine {name!r}", fix=suggestion(name, known))
+    return name
+
+
 def _engine(value: Value) -> str:
-    known = [_LOCAL, *(entry.name for entry in added("hati.engines"))]
-    if value.line() not in known:
-        raise value.error(f"there is no engine {value.line()!r}", fix=suggestion(value.line(), known))
-    return value.line()
+    try:
+        return known_engine(value.line())
+    except InputError as error:
+        raise value.error(error.message, fix=error.fix) from None
 
 
 def _machines(value: Value) -> tuple[str, ...]:

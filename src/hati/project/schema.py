@@ -71,7 +71,10 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
         "subject": {
             "name": (_LINE, "The subject's name. Default: the folder's."),
             "secrets": (_LINES, "Environment variables whose values are masked in outputs, messages and logs."),
-            "engine": (_LINE, "What runs the benchmarks: local, or an engine that a package adds. Default: local."),
+            "engine": (
+                _LINE,
+                "What runs the benchmarks: local, workers, or an engine that a package adds. Default: local.",
+            ),
             "machines": (_LINES, "Names of the machines that share each study. Default: the machine that measures."),
             "sources": (_LINES, "Patterns of measured files, in addition to tracked ones; ! excludes."),
         },

@@ -4,13 +4,24 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 ``record`` returns. Tables are made and upgraded by the migrations when a store is opened.
 """
 
+from hati.store.ledger import ATTEMPTS, LEASE_SECONDS, Attempt, Lease, Ledger
+from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, LedgerEntry, run_of
 from hati.store.merging import Count, Merged, count_merge, merge, source_store
 from hati.store.opening import find_store, open_store, read_store
 from hati.store.rows import Span
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
 __all__ = [
+    "ATTEMPTS",
+    "LEASE_SECONDS",
+    "Attempt",
+    "AttemptOutcome",
+    "BatchState",
     "Count",
+    "EntryKind",
+    "Lease",
+    "Ledger",
+    "LedgerEntry",
     "Merged",
     "Selection",
     "Span",
@@ -21,5 +32,6 @@ __all__ = [
     "merge",
     "open_store",
     "read_store",
+    "run_of",
     "source_store",
 ]

@@ -78,6 +78,14 @@ class Database(ABC):
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
         """Insert a run unless there is one of its task; its number, or None where there is."""
 
+    @abstractmethod
+    def take_turn(self, connection: Connection) -> None:
+        """Let no other process change the ledger until this connection's transaction ends."""
+
+    @abstractmethod
+    def now(self, connection: Connection) -> float:
+        """The database's time, in seconds since 1970."""
+
     def rescued(self, engine: Engine) -> HatiError | None:  # noqa: ARG002 - only files can be lost
         """Keep elsewhere what is open, where the name leads to something else by now, and say where; else None."""
         return None
@@ -171,6 +179,14 @@ class Sqlite(Database):
         """Insert a run unless there is one of its task; RETURNING needs a newer SQLite than some systems have."""
         done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
         return int(done.lastrowid) if done.rowcount else None
+
+    def take_turn(self, connection: Connection) -> None:
+        """Begin to write, for which others wait."""
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def now(self, connection: Connection) -> float:
+        """That of this machine, to a millisecond."""
+        return float(connection.exec_driver_sql("SELECT (julianday('now') - 2440587.5) * 86400").scalar_one())
 
     def rescued(self, engine: Engine) -> HatiError | None:
         """Write what the open file holds into a new one beside it, where it was deleted or replaced."""
@@ -291,6 +307,8 @@ _RESTART_SECONDS = 30
 _PAUSE_SECONDS = 0.2
 _MIGRATING = 0x68617469
 """The advisory lock that processes of Hati take before they change tables: "hati" in ASCII."""
+_LEDGER = 0x6C656467
+"""The advisory lock of those that change the ledger: "ledg"."""
 _ELSEWHERE = "or name another store by --store"
 _GOES_ON = "what was recorded is kept, and the same command goes on from there"
 _OUT_OF_ROOM = {"53100", "53200", "53300", "53400"}
@@ -356,6 +374,14 @@ class Postgresql(Database):
         """Insert a run unless there is one of its task."""
         number: int | None = connection.exec_driver_sql(insertion.statement, insertion.values(row)).scalar()
         return number
+
+    def take_turn(self, connection: Connection) -> None:
+        """Wait for other processes that change the ledger."""
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LEDGER})
+
+    def now(self, connection: Connection) -> float:
+        """That of the server."""
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
     def as_error(self, error: DBAPIError) -> HatiError:
         """What the user can fix."""

@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration: a store at this revision needs none."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -115,3 +115,76 @@ event = Table(
     Column("author", Plain, nullable=False),
     Column("reason", Plain, nullable=False),
 )
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("number", Whole, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("what", Plain, nullable=False),
+    Column("batch", Whole),
+    Column("content", Plain, nullable=False),
+)
+"""The history of batches, which only grows; ``batch``, ``attempt``, ``lease`` and ``result`` follow from it."""
+
+batch = Table(
+    "batch",
+    metadata,
+    Column("number", Whole, primary_key=True, autoincrement=False),
+    Column("key", Plain, nullable=False),
+    Column("study", Plain, nullable=False),
+    Column("state", Plain, nullable=False),
+    Column("requirements", Plain, nullable=False),
+    Column("tasks", Plain, nullable=False),
+    Column("machine", Plain),
+    Column("attempts", Whole, nullable=False),
+    Column("failures", Whole, nullable=False),
+    Index(None, "key"),
+    Index(None, "state"),
+)
+
+attempt = Table(
+    "attempt",
+    metadata,
+    Column("batch", Whole, ForeignKey("batch.number"), primary_key=True, autoincrement=False),
+    Column("number", Whole, primary_key=True, autoincrement=False),
+    Column("machine", Plain, nullable=False),
+    Column("worker", Plain, nullable=False),
+    Column("began", Float, nullable=False),
+    Column("ended", Float),
+    Column("outcome", Plain),
+    Column("reason", Plain, nullable=False),
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("machine", Plain, primary_key=True),
+    Column("batch", Whole, ForeignKey("batch.number"), nullable=False, unique=True),
+    Column("attempt", Whole, nullable=False),
+    Column("worker", Plain, nullable=False),
+    Column("until", Float, nullable=False),
+)
+"""Of each machine at most one: the primary key sees to it."""
+
+result = Table(
+    "result",
+    metadata,
+    Column("task", Plain, primary_key=True),
+    Column("batch", Whole, ForeignKey("batch.number"), nullable=False),
+    Column("attempt", Whole, nullable=False),
+    Column("entry", Whole, ForeignKey("ledger.number"), nullable=False),
+    Index(None, "batch"),
+)
+"""Of each task at most one, whose content is in the ledger."""
+
+worker = Table(
+    "worker",
+    metadata,
+    Column("key", Plain, primary_key=True),
+    Column("machine", Plain, nullable=False),
+    Column("client", Plain, nullable=False),
+    Column("seen", Float, nullable=False),
+    Column("until", Float, nullable=False),
+)
+"""Workers that are there until a time, unless they renew it."""

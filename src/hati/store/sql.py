@@ -28,6 +28,7 @@ from hati.core import (
 )
 from hati.store import schema
 from hati.store.databases import UNREADABLE, Database, Insertion, damaged, explained
+from hati.store.ledger import Ledger
 from hati.store.machines import add_machine, read_machines
 from hati.store.rows import Span, add_events, checksum, read_events, read_run, read_spans, run_rows, verify
 
@@ -66,6 +67,7 @@ class SqlStore:
         self._database = database
         self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
         self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
+        self.ledger = Ledger(engine, database)
 
     @property
     def name(self) -> str:
@@ -188,6 +190,8 @@ class SqlStore:
         with explained(self._database), self._engine.begin() as connection:
             studies = select(schema.run.c.study).where(schema.run.c.number.in_(inner)).distinct()
             touched = connection.scalars(studies).all()
+            forgotten = connection.scalars(select(schema.run.c.task).where(schema.run.c.number.in_(inner))).all()
+            self.ledger.void(connection, forgotten)
             connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
             removed = connection.execute(delete(schema.run).where(schema.run.c.number.in_(inner))).rowcount
             emptied = schema.study.c.key.in_(touched) & schema.study.c.key.not_in(left)

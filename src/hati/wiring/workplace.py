@@ -15,7 +15,7 @@ from msgspec import Struct
 from hati.campaign import Dispatcher, JobMaker
 from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task, replace
 from hati.core.wording import listed
-from hati.project import FILE, Project, parse_project, read_project
+from hati.project import FILE, WORKERS, Project, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import (
     GIVEN_NAME,
@@ -66,13 +66,21 @@ class Workplace(Struct, frozen=True):
 
     @property
     def measured_on(self) -> Machine:
-        """The machine, or the pool as one, that new studies carry."""
+        """The machine, or those of the pool or of all workers as one, that new studies carry."""
+        if self.by_workers:
+            return Machine.of({"pool": ", ".join(self.pool) or WORKERS})
         return Machine.of({"pool": ", ".join(self.pool)}) if self.pool else self.machine
 
     @property
+    def by_workers(self) -> bool:
+        """Whether workers run what is planned here, and not this machine."""
+        return self.project.engine == WORKERS and self.table is None
+
+    @property
     def member(self) -> tuple[int, int]:
-        """Which of how many machines of the pool this is; the only one where there is no pool."""
-        return (self.pool.index(self.machine.name), len(self.pool)) if self.pool else (0, 1)
+        """Which of how many machines of the pool this is; the only one where there is no pool, or workers share all."""
+        shared = self.pool and not self.by_workers
+        return (self.pool.index(self.machine.name), len(self.pool)) if shared else (0, 1)
 
     def begin(self, study: StudyId, metrics: Sequence[Metric]) -> None:
         """Make a study known to the store, with the machines that it may carry."""
@@ -103,11 +111,24 @@ class Workplace(Struct, frozen=True):
             yield engine.TableEngine(self.table, self.machine)
             return
         project, files = self.project, trees or self.folder or Trees(self.project.root)
-        for told in filter(None, map(describe_counting, benchmarks)):
-            announce(told)
-        setup = engine.EngineSetup(project.root, benchmarks, self.machine, files, project.secrets, announce)
+        if not self.by_workers:
+            for told in filter(None, map(describe_counting, benchmarks)):
+                announce(told)
+        about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
+        setup = engine.EngineSetup(*about, self.store.ledger, self.pool)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
+
+
+def with_engine(place: Workplace, name: str | None) -> Workplace:
+    """The workplace whose tasks another engine runs, where one is named.
+
+    Raises:
+        InputError: where there is none of that name.
+    """
+    if name is None:
+        return place
+    return replace(place, project=replace(place.project, engine=known_engine(name)))
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:
@@ -194,7 +215,7 @@ def _machine_of(store: SqlStore, announce: Announce) -> Machine:
 
 
 def _pool(project: Project, here: Machine) -> tuple[str, ...]:
-    if project.machines and here.name not in project.machines:
+    if project.machines and here.name not in project.machines and project.engine != WORKERS:
         raise InputError(
             f"{here.name} is not one of the machines of {project.file}: {', '.join(project.machines)}",
             fix=f"add its name, or set {GIVEN_NAME} to the name that it has there",

@@ -1,0 +1,152 @@
+"""A worker: takes batches from a ledger for this machine, runs them, and puts the results there."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+
+from hati.core import Batch, HatiError, Job, Run, replace
+from hati.engine.serial import SerialEngine
+from hati.steering import Client, choose, unmet
+from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, Lease, Ledger
+
+_SHORTEST, _LONGEST = 0.01, 0.5
+"""Seconds between two questions for work."""
+_FAILURES = 3
+"""So many batches that fail one after the other are the machine's fault."""
+_RENEWALS = 3
+"""In a lease."""
+
+MakeSerialEngine = Callable[[Batch[Job]], SerialEngine[Job]]
+HasFiles = Callable[[str, str], bool]
+Observe = Callable[[Run], None]
+
+
+def watch_nothing(_: Run) -> None:
+    """Do nothing."""
+
+
+class Worker:
+    """Runs batches on this machine, one at a time; locks of the machine are held while there is work.
+
+    ``client`` is the machine; ``has`` says whether it has the files with a digest, of a revision; ``make`` makes the
+    engine that runs a batch here. ``observe`` is called with each run. A lease is kept for ``seconds``, and renewed.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        client: Client,
+        has: HasFiles,
+        make: MakeSerialEngine,
+        observe: Observe = watch_nothing,
+        seconds: float = LEASE_SECONDS,
+    ) -> None:
+        self._ledger, self._client, self._has, self._make = ledger, client, has, make
+        self._observe, self._seconds = observe, seconds
+        self._key = f"{client.name}-{secrets.token_hex(4)}"
+        self._asked: set[str] = set()
+        self._engine: SerialEngine[Job] | None = None
+        self._about: object = None
+        self._failures = 0
+
+    def serve(self, idle: float) -> None:
+        """Work until nothing is open for this machine for so many seconds.
+
+        Raises:
+            HatiError: where one batch after the other fails here.
+        """
+        pause, since, renewed = _SHORTEST, time.monotonic(), -self._seconds
+        try:
+            while True:
+                if time.monotonic() - renewed > self._seconds / _RENEWALS:
+                    self._ledger.enter(self._key, self._client, self._seconds)
+                    renewed = time.monotonic()
+                lease = self._next()
+                if lease is not None:
+                    self._work(lease)
+                    pause, since = _SHORTEST, time.monotonic()
+                    continue
+                self._ledger.expire()
+                if time.monotonic() - since >= idle:
+                    return
+                time.sleep(min(pause, max(0.0, since + idle - time.monotonic())))
+                pause = min(2 * pause, _LONGEST)
+                if pause == _LONGEST:
+                    self._rest()
+        finally:
+            self._rest()
+            self._ledger.leave(self._key)
+
+    def _next(self) -> Lease | None:
+        """A batch, where there is one whose requirements this machine meets."""
+        wanted = self._ledger.wanted()
+        for each in wanted:
+            for sources, revision in zip(each.sources, each.revisions, strict=False):
+                if sources not in self._asked:
+                    self._asked.add(sources)
+                    if self._has(sources, revision):
+                        self._client = replace(self._client, sources=(*self._client.sources, sources))
+        if not any(not unmet(each, self._client) for each in wanted):
+            return None
+        return self._ledger.claim(self._key, self._client, choose, self._seconds)
+
+    def _work(self, lease: Lease) -> None:
+        """Run a batch; what was begun ends where the batch is withdrawn."""
+        try:
+            with self._renewing(lease):
+                engine = self._engine_for(lease.batch)
+                engine.submit(lease.batch)
+                for run in engine.completed():
+                    self._ledger.accept(lease, run)
+                    self._observe(run)
+                    if self._ledger.standing(lease) is not BatchState.LEASED:
+                        engine.withdraw(lease.batch)
+        except HatiError as error:
+            self._rest()
+            self._ledger.end(lease, AttemptOutcome.FAILED, f"{self._client.name}: {error}")
+            self._failures += 1
+            if self._failures >= _FAILURES:
+                raise
+        except BaseException:
+            self._rest()
+            self._ledger.end(lease, AttemptOutcome.RETURNED, f"the worker on {self._client.name} ended")
+            raise
+        else:
+            self._failures = 0
+            self._ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
+
+    def _engine_for(self, batch: Batch[Job]) -> SerialEngine[Job]:
+        """The engine of the last batch where it serves this one too: what was built and started is used again."""
+        about = [(job.benchmark.definition, job.sources) for job in batch.members]
+        if self._engine is None or about != self._about:
+            self._rest()
+            self._engine, self._about = self._make(batch), about
+        return self._engine
+
+    def _rest(self) -> None:
+        """Give up what is kept from one batch to the next."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    @contextmanager
+    def _renewing(self, lease: Lease) -> Iterator[None]:
+        """Renew a lease from time to time."""
+        ended = Event()
+
+        def renew() -> None:
+            while not ended.wait(self._seconds / _RENEWALS):
+                with suppress(HatiError):  # it is tried again; a lease that is lost shows when a result is handed in
+                    self._ledger.renew(lease, self._seconds)
+
+        thread = Thread(target=renew, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()

@@ -1,0 +1,162 @@
+"""The engine whose batches are run by workers: they take them from the ledger of a store, and put results there."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from hati.core import Batch, BatchOrder, Job, Outcome, Run, Task
+from hati.core.wording import listed
+from hati.steering import Client, Requirements, unmet
+from hati.store import Attempt, BatchState, Ledger, run_of
+
+_SHORTEST, _LONGEST = 0.005, 0.1
+"""Seconds between two looks into the ledger."""
+_SILENT_SECONDS = 5.0
+"""After so long without a result it is said what a batch waits for."""
+
+
+@dataclass
+class _Released:
+    """A batch that is out, by its number in the ledger, and the tasks of which no run has come."""
+
+    batch: Batch[Job]
+    number: int
+    missing: dict[str, Task]
+
+
+class WorkersEngine:
+    """Releases batches into a ledger, and yields the results that workers put there; a context manager.
+
+    As many batches are out as there are workers, and one at least. ``machines`` are the names of those that may run
+    them, any where there are none; ``waiting`` is called with a sentence where nothing comes. A batch that machines
+    fail too often becomes failed runs, with the reasons of all attempts.
+
+    Runs that are under way when the engine is closed end by themselves: their results stay in the ledger, and count
+    where the same task is submitted again.
+    """
+
+    def __init__(self, ledger: Ledger, machines: Sequence[str], waiting: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._machines = tuple(machines)
+        self._waiting = waiting
+        self._out: list[_Released] = []
+        self._ready: deque[tuple[Batch[Job], Run]] = deque()
+        self._delivered: set[str] = set()
+        self._said: set[str] = set()
+
+    def hold(self, study: str) -> None:
+        """Nothing is reserved."""
+
+    def capacity(self) -> int:
+        """A batch for each worker that is there, or one, without those that are out."""
+        return max(1, len(self._present())) - len(self._out)
+
+    def submit(self, batch: Batch[Job]) -> None:
+        """Release a batch."""
+        tasks = {job.task.id: job.task for job in batch.members}
+        again = self._delivered & set(tasks)
+        number = self._ledger.release(batch, self._requirements(batch), again)
+        self._delivered -= again
+        self._out.append(_Released(batch, number, tasks))
+
+    def withdraw(self, batch: Batch[Job]) -> bool:
+        """Withdraw what no worker has taken of a batch; False where part of it has begun."""
+        found = next((each for each in self._out if each.batch == batch), None)
+        if found is None:
+            return all(owner != batch for owner, _ in self._ready)
+        unbegun = self._ledger.withdraw(found.number)
+        if unbegun:
+            self._out.remove(found)
+        return unbegun
+
+    def completed(self) -> Iterator[Run]:
+        """Results as they come; ends where no batch is out."""
+        pause, since = _SHORTEST, time.monotonic()
+        while self._out or self._ready:
+            if not self._ready:
+                self._look()
+            if self._ready:
+                pause, since = _SHORTEST, time.monotonic()
+                yield self._ready.popleft()[1]
+            elif self._out:
+                if time.monotonic() - since > _SILENT_SECONDS:
+                    self._say_why()
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST)
+
+    def close(self) -> None:
+        """Withdraw what is out."""
+        for each in reversed(self._out):
+            self._ledger.withdraw(each.number)
+        self._out.clear()
+        self._ready.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _look(self) -> None:
+        """Collect the results that have come; states are read first, so that those of final ones are complete."""
+        self._ledger.expire()
+        states = self._ledger.states(each.number for each in self._out)
+        results = self._ledger.results(task for each in self._out for task in each.missing)
+        for each in tuple(self._out):
+            for task in [task for task in results if task in each.missing]:
+                self._deliver(each, run_of(results[task], each.missing[task]))
+            if states[each.number] is BatchState.QUARANTINED:
+                attempts = self._ledger.attempts(each.number)
+                for left in tuple(each.missing.values()):
+                    self._deliver(each, _given_up(left, attempts))
+            if states[each.number].final or not each.missing:
+                self._out.remove(each)
+
+    def _deliver(self, out: _Released, run: Run) -> None:
+        del out.missing[run.task.id]
+        self._delivered.add(run.task.id)
+        self._ready.append((out.batch, run))
+
+    def _present(self) -> tuple[Client, ...]:
+        return tuple(each for each in self._ledger.present() if not self._machines or each.name in self._machines)
+
+    def _requirements(self, batch: Batch[Job]) -> Requirements:
+        pinned = [cpu + 1 for job in batch.members for cpu in job.benchmark.cpus]
+        together = 2 if batch.order is BatchOrder.TOGETHER else 1
+        return Requirements(
+            tuple(sorted({job.sources for job in batch.members})),
+            tuple(sorted({job.task.revision for job in batch.members})),
+            self._machines,
+            max([together, *pinned]),
+        )
+
+    def _say_why(self) -> None:
+        """Say once why the oldest batch waits, where no machine may run it."""
+        clients = self._ledger.present()
+        reasons = {unmet(self._requirements(self._out[0].batch), client) for client in clients}
+        if not clients:
+            text = "waiting for a worker: start one by `hati worker`, with the same store"
+        elif "" in reasons:
+            return
+        else:
+            text = f"waiting for another worker: the next batch {listed(sorted(reasons))}; see `hati grid status`"
+        if text not in self._said:
+            self._said.add(text)
+            self._waiting(text)
+
+
+def _given_up(task: Task, attempts: Sequence[Attempt]) -> Run:
+    """The failed run of a task whose machines failed."""
+    last = attempts[-1]
+    reasons = (f"attempt {each.number}: {each.reason}" for each in attempts if each.outcome and each.outcome.counted)
+    seconds = sum((each.ended or each.began) - each.began for each in attempts)
+    detail = f"no machine completed it: {listed(reasons, separator='; ')}"
+    return Run(task, last.machine, datetime.fromtimestamp(last.began, UTC), seconds, Outcome.NOT_STARTED, detail)

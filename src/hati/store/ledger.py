@@ -1,0 +1,388 @@
+"""The ledger: batches that campaigns release, the machines that run them, and the one result that counts of each task.
+
+Every change is an entry of a history that only grows, and is applied to the state in the same transaction. Times are
+the database's, so that workers need no common clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+
+from hati.core import Batch, Job, Run, replace
+from hati.steering import Client, OpenBatches, Requirements, SteeringDecision
+from hati.store import schema
+from hati.store.databases import Database, explained
+from hati.store.ledger_entries import (
+    AttemptOutcome,
+    BatchState,
+    EntryKind,
+    LedgerEntry,
+    append,
+    batch_content,
+    batch_key,
+    batch_of,
+    read_entries,
+    rebuild,
+    run_content,
+)
+
+ATTEMPTS = 3
+"""How often machines may fail a batch before it is quarantined."""
+LEASE_SECONDS = 60.0
+PATIENCE_SECONDS = 600.0
+"""How long a batch waits for the machine that began it, after that has gone."""
+_AT_ONCE = 500
+
+Choose = Callable[[OpenBatches, Mapping[str, int], Client], SteeringDecision]
+Clock = Callable[[Connection], float]
+
+
+class Lease(Struct, frozen=True):
+    """A batch, without the jobs that have a result, for a machine; ``attempt`` fences what comes of it."""
+
+    number: int
+    attempt: int
+    machine: str
+    worker: str
+    until: float
+    batch: Batch[Job]
+
+
+class Attempt(Struct, frozen=True):
+    """One try of a machine at a batch; times in seconds since 1970."""
+
+    batch: int
+    number: int
+    machine: str
+    worker: str
+    began: float
+    ended: float | None
+    outcome: AttemptOutcome | None
+    reason: str
+
+
+class Ledger:
+    """The ledger of a store; each call is a transaction of its own, and takes turns with those of other processes.
+
+    ``clock`` gives the time in seconds since 1970 [default: the database's].
+    """
+
+    def __init__(self, engine: Engine, database: Database, clock: Clock | None = None) -> None:
+        self._engine = engine
+        self._database = database
+        self._clock = clock or database.now
+
+    def at(self, clock: Callable[[], float]) -> Ledger:
+        """The same with another clock."""
+        return Ledger(self._engine, self._database, lambda _: clock())
+
+    def release(self, batch: Batch[Job], requirements: Requirements, again: Iterable[str] = ()) -> int:
+        """Let a batch wait for a machine; its number. An equal one that is out already is the same.
+
+        Jobs whose tasks have a result are not run, except those whose tasks' ids are ``again``: these lose it.
+        What was begun on a machine that is still there stays on it.
+        """
+        with self._turn() as (connection, now):
+            self._void(connection, now, again)
+            rows = connection.execute(select(schema.batch).where(schema.batch.c.key == batch_key(batch))).all()
+            for row in rows:
+                if BatchState(row.state) in {BatchState.OPEN, BatchState.LEASED}:
+                    return int(row.number)
+            content = batch_content(batch, requirements)
+            known = _results_of(connection, content["tasks"])
+            done = len(known) == len(content["tasks"])
+            begun = None if done else self._present_machine(connection, now, known.values())
+            state = BatchState.DONE if done else BatchState.OPEN
+            return append(
+                connection, now, EntryKind.RELEASED, 0, {**content, "machine": begun, "state": state.value}
+            ).number
+
+    def withdraw(self, number: int) -> bool:
+        """Let nothing more of a batch begin; False where part of it has, which may be under way."""
+        with self._turn() as (connection, now):
+            row = _batch_row(connection, number)
+            state = BatchState(row.state)
+            begun = state is BatchState.LEASED or bool(_results_of(connection, row.tasks.split()))
+            if state in {BatchState.OPEN, BatchState.LEASED}:
+                after = BatchState.WITHDRAWN if state is BatchState.OPEN else BatchState.ENDING
+                append(connection, now, EntryKind.WITHDRAWN, number, {"state": after.value})
+            return not begun
+
+    def states(self, numbers: Iterable[int]) -> dict[int, BatchState]:
+        """Where batches are, by their numbers."""
+        table, found = schema.batch.c, dict[int, BatchState]()
+        with self._reading() as connection:
+            for some in _pieces(list(numbers)):
+                rows = connection.execute(select(table.number, table.state).where(table.number.in_(some)))
+                found |= {row.number: BatchState(row.state) for row in rows}
+        return found
+
+    def results(self, tasks: Iterable[str]) -> dict[str, dict[str, object]]:
+        """The accepted results of those tasks that have one, by their ids, in the order in which they came."""
+        found = dict[str, dict[str, object]]()
+        with self._reading() as connection:
+            for some in _pieces(list(tasks)):
+                joined = select(schema.result.c.task, schema.ledger.c.content).join_from(
+                    schema.result, schema.ledger, schema.result.c.entry == schema.ledger.c.number
+                )
+                rows = connection.execute(joined.where(schema.result.c.task.in_(some)).order_by(schema.ledger.c.number))
+                found |= {row.task: json.loads(row.content)["run"] for row in rows}
+        return found
+
+    def attempts(self, number: int) -> tuple[Attempt, ...]:
+        """All attempts at a batch, in order."""
+        query = select(schema.attempt).where(schema.attempt.c.batch == number).order_by(schema.attempt.c.number)
+        with self._reading() as connection:
+            return tuple(_attempt(row) for row in connection.execute(query))
+
+    def wanted(self) -> tuple[Requirements, ...]:
+        """What open batches require, each requirement once."""
+        query = select(schema.batch.c.requirements).where(schema.batch.c.state == BatchState.OPEN.value).distinct()
+        with self._reading() as connection:
+            return tuple(msgspec.json.decode(text, type=Requirements) for text in connection.scalars(query))
+
+    def present(self) -> tuple[Client, ...]:
+        """The machines whose workers are there."""
+        with self._reading() as connection:
+            here = schema.worker.c.until > self._clock(connection)
+            texts = connection.scalars(select(schema.worker.c.client).where(here).order_by(schema.worker.c.key)).all()
+        found = [msgspec.json.decode(text, type=Client) for text in texts]
+        return tuple({client.machine: client for client in found}.values())
+
+    def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:
+        """Let a worker be there for a time."""
+        with self._turn() as (connection, now):
+            _enter(connection, worker, client, now, seconds)
+
+    def leave(self, worker: str) -> None:
+        """Let a worker be gone."""
+        with self._turn() as (connection, _):
+            connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
+
+    def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
+        """Give a batch that is open to a machine for a time, as ``choose`` decides; None where there is none for it.
+
+        A machine has one batch at a time. A worker that asks again gets what it has.
+        """
+        with self._turn() as (connection, now):
+            self._expire(connection, now)
+            _enter(connection, worker, client, now, seconds)
+            held = connection.execute(
+                select(schema.lease).where(schema.lease.c.machine == client.machine)
+            ).one_or_none()
+            if held is not None:
+                return self._lease(connection, held) if held.worker == worker else None
+            open_, under_way = _open(connection), _under_way(connection)
+            decision = choose(open_, under_way, client)
+            if decision.batch is None:
+                return None
+            number = _batch_row(connection, decision.batch).attempts + 1
+            content = {
+                "attempt": number,
+                "machine": client.machine,
+                "worker": worker,
+                "until": now + seconds,
+                "reason": decision.reason,
+            }
+            append(connection, now, EntryKind.LEASED, decision.batch, content)
+            same = schema.lease.c.machine == client.machine
+            return self._lease(connection, connection.execute(select(schema.lease).where(same)).one())
+
+    def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
+        """Keep a lease for a time from now; where its batch is, None where the lease is lost."""
+        with self._turn() as (connection, now):
+            if not _holds(connection, lease):
+                return None
+            append(connection, now, EntryKind.RENEWED, lease.number, {"until": now + seconds})
+            same = schema.worker.c.key == lease.worker
+            connection.execute(update(schema.worker).where(same).values(seen=now, until=now + seconds))
+            return BatchState(_batch_row(connection, lease.number).state)
+
+    def standing(self, lease: Lease) -> BatchState | None:
+        """Where the batch of a lease is; None where the lease is lost."""
+        with self._reading() as connection:
+            return BatchState(_batch_row(connection, lease.number).state) if _holds(connection, lease) else None
+
+    def accept(self, lease: Lease, run: Run) -> EntryKind:
+        """Keep a result: ACCEPTED where it counts, else aside, as LATE where the lease is lost, or as DUPLICATE."""
+        with self._turn() as (connection, now):
+            content = {"attempt": lease.attempt, "run": run_content(run)}
+            if _results_of(connection, [run.task.id]):
+                return append(connection, now, EntryKind.DUPLICATE, lease.number, content).what
+            if not _holds(connection, lease):
+                return append(connection, now, EntryKind.LATE, lease.number, content).what
+            accepted = append(connection, now, EntryKind.ACCEPTED, lease.number, content).what
+            tasks = _batch_row(connection, lease.number).tasks.split()
+            if len(_results_of(connection, tasks)) == len(tasks):
+                self._end(connection, now, lease.number, AttemptOutcome.DONE, "")
+            return accepted
+
+    def end(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> bool:
+        """Give a batch back, with what was left of it; False where the lease is lost.
+
+        A batch that machines have FAILED too often is quarantined.
+        """
+        with self._turn() as (connection, now):
+            held = _holds(connection, lease)
+            if held:
+                self._end(connection, now, lease.number, outcome, reason)
+            return held
+
+    def expire(self) -> None:
+        """End leases whose time is over, and what waits for a machine that has gone for long."""
+        with self._reading() as connection:
+            due = select(schema.lease.c.batch).where(schema.lease.c.until <= self._clock(connection)).limit(1)
+            waiting = select(schema.batch.c.number).where(*_BEGUN).limit(1)
+            if connection.execute(due).first() is None and connection.execute(waiting).first() is None:
+                return
+        with self._turn() as (connection, now):
+            self._expire(connection, now)
+
+    def void(self, connection: Connection, tasks: Iterable[str]) -> None:
+        """Forget the results of tasks, in a transaction that another began."""
+        self._void(connection, self._clock(connection), tasks)
+
+    def history(self) -> tuple[LedgerEntry, ...]:
+        """All that happened, oldest first."""
+        with self._reading() as connection:
+            return read_entries(connection)
+
+    def rebuild(self) -> None:
+        """Make the state of batches, leases, attempts and results again from the history."""
+        with self._turn() as (connection, _):
+            rebuild(connection)
+
+    @contextmanager
+    def _turn(self) -> Iterator[tuple[Connection, float]]:
+        with explained(self._database), self._engine.connect() as connection:
+            self._database.take_turn(connection)
+            yield connection, self._clock(connection)
+            connection.commit()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with explained(self._database), self._engine.connect() as connection:
+            yield connection
+
+    def _expire(self, connection: Connection, now: float) -> None:
+        due = select(schema.lease).where(schema.lease.c.until <= now).order_by(schema.lease.c.batch)
+        for row in connection.execute(due).all():
+            reason = f"its worker was silent for {now - row.until:.0f} s after its lease had ended"
+            self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
+        for row in connection.execute(select(schema.batch).where(*_BEGUN)).all():
+            seen = select(schema.worker.c.until).where(schema.worker.c.machine == row.machine)
+            last = select(schema.attempt.c.ended).where(schema.attempt.c.batch == row.number)
+            times = [*connection.scalars(seen), *filter(None, connection.scalars(last))]
+            if max(times, default=now) <= now - PATIENCE_SECONDS:
+                append(connection, now, EntryKind.WITHDRAWN, row.number, {"state": BatchState.WITHDRAWN.value})
+
+    def _end(self, connection: Connection, now: float, number: int, outcome: AttemptOutcome, reason: str) -> None:
+        row = _batch_row(connection, number)
+        held = connection.execute(select(schema.lease).where(schema.lease.c.batch == number)).one()
+        begun = bool(_results_of(connection, row.tasks.split()))
+        content = {
+            "attempt": held.attempt,
+            "outcome": outcome.value,
+            "reason": reason,
+            "state": _state_after(BatchState(row.state), outcome, row.failures).value,
+            "machine": held.machine if begun else row.machine,
+        }
+        append(connection, now, EntryKind.ENDED, number, content)
+
+    def _void(self, connection: Connection, now: float, tasks: Iterable[str]) -> None:
+        for task, row in _results_of(connection, list(tasks)).items():
+            append(connection, now, EntryKind.VOIDED, row.batch, {"task": task})
+
+    def _present_machine(self, connection: Connection, now: float, known: Iterable[Row[Any]]) -> str | None:
+        """The machine that made some results, where it is still there."""
+        there = set(connection.scalars(select(schema.worker.c.machine).where(schema.worker.c.until > now)))
+        for row in known:
+            table = schema.attempt.c
+            same = (table.batch == row.batch) & (table.number == row.attempt)
+            machine: str = connection.execute(select(table.machine).where(same)).scalar_one()
+            if machine in there:
+                return machine
+        return None
+
+    def _lease(self, connection: Connection, row: Row[Any]) -> Lease:
+        text = select(schema.ledger.c.content).where(schema.ledger.c.number == row.batch)
+        batch = batch_of(json.loads(connection.execute(text).scalar_one()))
+        known = _results_of(connection, [job.task.id for job in batch.members])
+        left = tuple(job for job in batch.members if job.task.id not in known)
+        return Lease(row.batch, row.attempt, row.machine, row.worker, row.until, replace(batch, members=left))
+
+
+_BEGUN = (schema.batch.c.state == BatchState.OPEN.value, schema.batch.c.machine.is_not(None))
+
+
+def _state_after(state: BatchState, outcome: AttemptOutcome, failures: int) -> BatchState:
+    if outcome is AttemptOutcome.DONE:
+        return BatchState.DONE
+    if state is BatchState.ENDING:
+        return BatchState.WITHDRAWN
+    return BatchState.QUARANTINED if outcome.counted and failures + 1 >= ATTEMPTS else BatchState.OPEN
+
+
+def _holds(connection: Connection, lease: Lease) -> bool:
+    table = schema.lease.c
+    same = (table.batch == lease.number) & (table.attempt == lease.attempt) & (table.worker == lease.worker)
+    return connection.execute(select(table.batch).where(same)).first() is not None
+
+
+def _batch_row(connection: Connection, number: int) -> Row[Any]:
+    return connection.execute(select(schema.batch).where(schema.batch.c.number == number)).one()
+
+
+def _results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, Row[Any]]:
+    found: dict[str, Row[Any]] = {}
+    for some in _pieces(tasks):
+        rows = connection.execute(select(schema.result).where(schema.result.c.task.in_(some)))
+        found |= {row.task: row for row in rows}
+    return found
+
+
+T = TypeVar("T")
+
+
+def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Parts that a database takes in one statement."""
+    for first in range(0, len(values), _AT_ONCE):
+        yield values[first : first + _AT_ONCE]
+
+
+def _open(connection: Connection) -> OpenBatches:
+    table = schema.batch.c
+    query = select(table.number, table.study, table.requirements, table.machine)
+    rows = connection.execute(query.where(table.state == BatchState.OPEN.value).order_by(table.number))
+    known: dict[str, Requirements] = {}
+
+    def requirements(text: str) -> Requirements:
+        return known.get(text) or known.setdefault(text, msgspec.json.decode(text, type=Requirements))
+
+    return OpenBatches.of((number, study, requirements(text), machine) for number, study, text, machine in rows)
+
+
+def _under_way(connection: Connection) -> Counter[str]:
+    joined = select(schema.batch.c.study).join(schema.lease, schema.lease.c.batch == schema.batch.c.number)
+    return Counter(connection.scalars(joined))
+
+
+def _enter(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
+    text = msgspec.json.encode(client).decode()
+    values = {"machine": client.machine, "client": text, "seen": now, "until": now + seconds}
+    done = connection.execute(update(schema.worker).where(schema.worker.c.key == worker).values(values))
+    if not done.rowcount:
+        connection.execute(insert(schema.worker).values(key=worker, **values))
+
+
+def _attempt(row: Row[Any]) -> Attempt:
+    outcome = None if row.outcome is None else AttemptOutcome(row.outcome)
+    return Attempt(row.batch, row.number, row.machine, row.worker, row.began, row.ended, outcome, row.reason)

@@ -1,0 +1,252 @@
+"""What the ledger holds, as values and as rows: entries of its history, and what they make of batches and leases."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, delete, insert, select, update
+
+from hati.core import Batch, BatchOrder, Job, Observations, Outcome, Resources, Run, Task, digest
+from hati.steering import Requirements
+from hati.store import schema
+from hati.store.rows import decode, encode
+
+
+class BatchState(StrEnum):
+    """Where a batch is; after DONE, WITHDRAWN and QUARANTINED nothing more comes of it."""
+
+    OPEN = "open"
+    LEASED = "leased"
+    ENDING = "ending"
+    DONE = "done"
+    WITHDRAWN = "withdrawn"
+    QUARANTINED = "quarantined"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self in {BatchState.DONE, BatchState.WITHDRAWN, BatchState.QUARANTINED}
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended: EXPIRED and FAILED are failures of the machine, and no result of the subject."""
+
+    DONE = "done"
+    RETURNED = "returned"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+    @property
+    def counted(self) -> bool:
+        """Whether it counts against the number of attempts that a batch may have."""
+        return self in {AttemptOutcome.EXPIRED, AttemptOutcome.FAILED}
+
+
+class EntryKind(StrEnum):
+    """What happened."""
+
+    RELEASED = "released"
+    LEASED = "leased"
+    RENEWED = "renewed"
+    ACCEPTED = "accepted"
+    LATE = "late"
+    DUPLICATE = "duplicate"
+    ENDED = "ended"
+    WITHDRAWN = "withdrawn"
+    QUARANTINED = "quarantined"
+    VOIDED = "voided"
+
+
+class LedgerEntry(Struct, frozen=True):
+    """One line of the history, at a time in seconds since 1970; ``batch`` is a batch's number, that of its release."""
+
+    number: int
+    at: float
+    what: EntryKind
+    batch: int
+    content: Mapping[str, Any]
+
+
+def batch_content(batch: Batch[Job], requirements: Requirements) -> dict[str, Any]:
+    """All of a released batch."""
+    return {
+        "key": batch_key(batch),
+        "study": batch.members[0].task.study,
+        "order": batch.order.value,
+        "jobs": [job.to_json() for job in batch.members],
+        "tasks": [job.task.id for job in batch.members],
+        "requirements": msgspec.to_builtins(requirements),
+    }
+
+
+def batch_key(batch: Batch[Job]) -> str:
+    """Equal for equal batches."""
+    return digest([batch.order.value, *(job.digest for job in batch.members)], 32)
+
+
+def batch_of(content: Mapping[str, Any]) -> Batch[Job]:
+    """The batch that was released."""
+    return Batch(tuple(map(Job.from_json, content["jobs"])), BatchOrder(content["order"]))
+
+
+def run_content(run: Run) -> dict[str, Any]:
+    """All of a run but its task."""
+    return {
+        "task": run.task.id,
+        "machine": run.machine,
+        "started": run.started.isoformat(),
+        "seconds": run.seconds,
+        "outcome": run.outcome.value,
+        "detail": run.detail,
+        "exit": run.exit,
+        "output": run.output,
+        "resources": run.resources and msgspec.to_builtins(run.resources),
+        "observations": [
+            [o.metric, o.unit, o.warmup, base64.b64encode(encode(o.values)).decode()] for o in run.observations
+        ],
+        "reset": run.reset,
+    }
+
+
+def run_of(content: Mapping[str, Any], task: Task) -> Run:
+    """The run of a task.
+
+    Raises:
+        ValueError: or another of ``UNREADABLE``, where the content is none of a run.
+    """
+    return Run(
+        task=task,
+        machine=content["machine"],
+        started=datetime.fromisoformat(content["started"]),
+        seconds=content["seconds"],
+        outcome=Outcome(content["outcome"]),
+        detail=content["detail"],
+        exit=content["exit"],
+        output=content["output"],
+        resources=content["resources"] and Resources(**content["resources"]),
+        observations=tuple(
+            Observations(metric, unit, decode(base64.b64decode(data)), warmup)
+            for metric, unit, warmup, data in content["observations"]
+        ),
+        reset=content["reset"],
+    )
+
+
+def append(connection: Connection, at: float, what: EntryKind, batch: int, content: Mapping[str, Any]) -> LedgerEntry:
+    """Add an entry to the history, and change the state by it; a release has no batch yet, and 0 in its place."""
+    row = {"at": at, "what": what.value, "batch": batch or None, "content": json.dumps(content)}
+    done = connection.execute(insert(schema.ledger).values(row))
+    assert done.inserted_primary_key is not None
+    number = int(done.inserted_primary_key[0])
+    entry = LedgerEntry(number, at, what, batch or number, content)
+    _APPLY.get(what, _leave)(connection, entry)
+    return entry
+
+
+def read_entries(connection: Connection) -> tuple[LedgerEntry, ...]:
+    """The whole history, oldest first."""
+    rows = connection.execute(select(schema.ledger).order_by(schema.ledger.c.number))
+    return tuple(
+        LedgerEntry(row.number, row.at, EntryKind(row.what), row.batch or row.number, json.loads(row.content))
+        for row in rows
+    )
+
+
+def rebuild(connection: Connection) -> None:
+    """Make the state again from the history."""
+    for table in (schema.result, schema.lease, schema.attempt, schema.batch):
+        connection.execute(delete(table))
+    for entry in read_entries(connection):
+        _APPLY.get(entry.what, _leave)(connection, entry)
+
+
+def _leave(_: Connection, __: LedgerEntry) -> None:
+    """What is kept aside changes nothing."""
+
+
+def _released(connection: Connection, entry: LedgerEntry) -> None:
+    content = entry.content
+    row = {
+        "number": entry.number,
+        "key": content["key"],
+        "study": content["study"],
+        "state": content["state"],
+        "requirements": json.dumps(content["requirements"]),
+        "tasks": " ".join(content["tasks"]),
+        "machine": content["machine"],
+        "attempts": 0,
+        "failures": 0,
+    }
+    connection.execute(insert(schema.batch).values(row))
+
+
+def _leased(connection: Connection, entry: LedgerEntry) -> None:
+    content = entry.content
+    own = {name: content[name] for name in ("machine", "worker")}
+    begun = {"batch": entry.batch, "number": content["attempt"], "began": entry.at, "reason": content["reason"]}
+    connection.execute(insert(schema.attempt).values(own | begun))
+    held = {"batch": entry.batch, "attempt": content["attempt"], "until": content["until"]}
+    connection.execute(insert(schema.lease).values(own | held))
+    _change(connection, entry, state=BatchState.LEASED.value, attempts=content["attempt"])
+
+
+def _renewed(connection: Connection, entry: LedgerEntry) -> None:
+    same = schema.lease.c.batch == entry.batch
+    connection.execute(update(schema.lease).where(same).values(until=entry.content["until"]))
+
+
+def _accepted(connection: Connection, entry: LedgerEntry) -> None:
+    content = entry.content
+    row = {
+        "task": content["run"]["task"],
+        "batch": entry.batch,
+        "attempt": content["attempt"],
+        "entry": entry.number,
+    }
+    connection.execute(insert(schema.result).values(row))
+
+
+def _ended(connection: Connection, entry: LedgerEntry) -> None:
+    content, table = entry.content, schema.attempt.c
+    same = (table.batch == entry.batch) & (table.number == content["attempt"])
+    ended = {"ended": entry.at, "outcome": content["outcome"], "reason": content["reason"]}
+    connection.execute(update(schema.attempt).where(same).values(ended))
+    connection.execute(delete(schema.lease).where(schema.lease.c.batch == entry.batch))
+    counted = int(AttemptOutcome(content["outcome"]).counted)
+    failures = schema.batch.c.failures + counted
+    _change(connection, entry, state=content["state"], machine=content["machine"], failures=failures)
+
+
+def _withdrawn(connection: Connection, entry: LedgerEntry) -> None:
+    _change(connection, entry, state=entry.content["state"])
+
+
+def _quarantined(connection: Connection, entry: LedgerEntry) -> None:
+    _change(connection, entry, state=BatchState.QUARANTINED.value)
+
+
+def _voided(connection: Connection, entry: LedgerEntry) -> None:
+    connection.execute(delete(schema.result).where(schema.result.c.task == entry.content["task"]))
+
+
+def _change(connection: Connection, entry: LedgerEntry, **values: object) -> None:
+    connection.execute(update(schema.batch).where(schema.batch.c.number == entry.batch).values(values))
+
+
+_APPLY = {
+    EntryKind.RELEASED: _released,
+    EntryKind.LEASED: _leased,
+    EntryKind.RENEWED: _renewed,
+    EntryKind.ACCEPTED: _accepted,
+    EntryKind.ENDED: _ended,
+    EntryKind.WITHDRAWN: _withdrawn,
+    EntryKind.QUARANTINED: _quarantined,
+    EntryKind.VOIDED: _voided,
+}

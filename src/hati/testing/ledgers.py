@@ -1,0 +1,390 @@
+"""What a ledger must do, whatever database it is in: a suite to inherit, and a model that it agrees with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
+
+from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
+from hati.steering import Client, Requirements, choose
+from hati.store import ATTEMPTS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger, Selection, SqlStore, run_of
+from hati.store.ledger import PATIENCE_SECONDS
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
+
+BENCHMARK = Benchmark("b", ("true",), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),))
+ANY = Requirements()
+SECONDS = 10.0
+
+
+def a_job(repetition: int = 0, study: str = "study-1") -> Job:
+    """A job of a study."""
+    task = Task(study, "design", "b", Configuration({"o": 1}), "r1", Workload(), repetition)
+    return Job(task, BENCHMARK, "files")
+
+
+def a_batch(*repetitions: int, study: str = "study-1") -> Batch[Job]:
+    """A batch of jobs in sequence."""
+    return Batch(tuple(a_job(each, study) for each in repetitions))
+
+
+def a_client(name: str) -> Client:
+    """A machine of that name, which has all files."""
+    return Client(f"machine-{name}", name, 2, ("files",))
+
+
+class LedgerConformance(ABC):
+    """Inherit, fill ``open``, and let pytest run it."""
+
+    @abstractmethod
+    def open(self) -> SqlStore:
+        """The store under test: each call opens the same place once more."""
+
+    @pytest.fixture
+    def ledger(self) -> Ledger:
+        """Its ledger, at a time that tests set."""
+        self.now = 1000.0
+        return self.open().ledger.at(lambda: self.now)
+
+    def claimed(self, ledger: Ledger, name: str = "one") -> Lease:
+        """What a machine is given, which is something."""
+        lease = ledger.claim(f"worker-{name}", a_client(name), choose, SECONDS)
+        assert lease is not None
+        return lease
+
+    def test_a_batch_comes_back_as_it_was(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(2, 0, 1), ANY)
+        lease = self.claimed(ledger)
+        assert (lease.number, lease.attempt, lease.batch) == (number, 1, a_batch(2, 0, 1))
+        assert ledger.states([number]) == {number: BatchState.LEASED}
+
+    def test_batches_are_given_in_the_order_of_their_release(self, ledger: Ledger) -> None:
+        numbers = [ledger.release(a_batch(each), ANY) for each in (2, 0, 1)]
+        assert [self.claimed(ledger, name).number for name in ("a", "b", "c")] == numbers
+
+    def test_an_equal_batch_that_is_out_is_the_same(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        assert ledger.release(a_batch(0), ANY) == number
+        self.claimed(ledger)
+        assert ledger.release(a_batch(0), ANY) == number
+
+    def test_a_machine_has_one_lease(self, ledger: Ledger) -> None:
+        ledger.release(a_batch(0), ANY)
+        ledger.release(a_batch(1), ANY)
+        lease = self.claimed(ledger)
+        assert ledger.claim("worker-other", a_client("one"), choose, SECONDS) is None
+        assert self.claimed(ledger) == lease
+
+    def test_a_result_comes_back_as_it_was(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        lease = self.claimed(ledger)
+        task = lease.batch.members[0].task
+        for outcome in (Outcome.DONE, Outcome.FAILED):
+            made = replace(a_run(a_study(), outcome=outcome), task=task, output="a\0b\n")
+            again = [task.id] if outcome is Outcome.FAILED else []
+            if again:
+                ledger.release(a_batch(0), ANY, again)
+                lease = self.claimed(ledger)
+            assert ledger.accept(lease, made) is EntryKind.ACCEPTED
+            [content] = ledger.results([task.id]).values()
+            assert run_of(content, task) == made
+        assert ledger.states([number]) == {number: BatchState.DONE}
+
+    def test_a_second_result_is_kept_aside(self, ledger: Ledger) -> None:
+        ledger.release(a_batch(0), ANY)
+        lease = self.claimed(ledger)
+        assert self.hand_in(ledger, lease) is EntryKind.ACCEPTED
+        assert self.hand_in(ledger, lease, 7.0) is EntryKind.DUPLICATE
+        assert [content["seconds"] for content in ledger.results([a_job(0).task.id]).values()] == [0.25]
+        assert [entry.content["run"]["seconds"] for entry in ledger.history() if entry.what is EntryKind.DUPLICATE] == [
+            7.0
+        ]
+
+    def hand_in(self, ledger: Ledger, lease: Lease, seconds: float = 0.25, place: int = 0) -> EntryKind:
+        """Hand in a run of one of the jobs of a lease."""
+        task = lease.batch.members[place].task
+        return ledger.accept(lease, replace(a_run(a_study()), task=task, seconds=seconds))
+
+    def test_a_lease_ends_with_its_time_and_a_late_result_is_kept_aside(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        late = self.claimed(ledger)
+        self.now += SECONDS - 1
+        assert ledger.renew(late, SECONDS) is BatchState.LEASED
+        self.now += SECONDS - 1
+        ledger.expire()
+        assert ledger.standing(late) is BatchState.LEASED
+        self.now += 1
+        ledger.expire()
+        assert ledger.renew(late, SECONDS) is None
+        assert ledger.states([number]) == {number: BatchState.OPEN}
+        assert self.hand_in(ledger, late) is EntryKind.LATE
+        again = self.claimed(ledger, "two")
+        assert (again.number, again.attempt) == (number, 2)
+        assert self.hand_in(ledger, late) is EntryKind.LATE
+        assert self.hand_in(ledger, again) is EntryKind.ACCEPTED
+
+    def test_failures_of_machines_are_bounded_and_kept(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        for attempt in range(ATTEMPTS):
+            assert ledger.states([number]) == {number: BatchState.OPEN}
+            assert ledger.end(self.claimed(ledger, "one"), AttemptOutcome.FAILED, f"disk {attempt} is full")
+        assert ledger.states([number]) == {number: BatchState.QUARANTINED}
+        assert [each.reason for each in ledger.attempts(number)] == [f"disk {n} is full" for n in range(ATTEMPTS)]
+        assert ledger.claim("worker-one", a_client("one"), choose, SECONDS) is None
+
+    def test_what_is_given_back_is_no_failure(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        for _ in range(2 * ATTEMPTS):
+            assert ledger.end(self.claimed(ledger), AttemptOutcome.RETURNED, "asked to end")
+        assert ledger.states([number]) == {number: BatchState.OPEN}
+
+    def test_what_has_begun_on_a_machine_stays_there(self, ledger: Ledger) -> None:
+        ledger.release(a_batch(0, 1), ANY)
+        later = ledger.release(a_batch(5), ANY)
+        lease = self.claimed(ledger, "one")
+        assert self.hand_in(ledger, lease) is EntryKind.ACCEPTED
+        ledger.end(lease, AttemptOutcome.RETURNED, "asked to end")
+        assert self.claimed(ledger, "two").number == later
+        rest = self.claimed(ledger, "one")
+        assert rest.batch == a_batch(1)
+
+    def test_what_began_on_a_machine_that_is_gone_for_long_is_withdrawn(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0, 1), ANY)
+        lease = self.claimed(ledger, "one")
+        self.hand_in(ledger, lease)
+        ledger.end(lease, AttemptOutcome.RETURNED, "asked to end")
+        ledger.expire()
+        assert ledger.states([number]) == {number: BatchState.OPEN}
+        self.now += PATIENCE_SECONDS + SECONDS
+        ledger.expire()
+        assert ledger.states([number]) == {number: BatchState.WITHDRAWN}
+        ledger.release(a_batch(0, 1), ANY)
+        assert self.claimed(ledger, "two").batch == a_batch(1)
+
+    def test_what_waits_can_be_withdrawn(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        assert ledger.withdraw(number)
+        assert ledger.claim("worker-one", a_client("one"), choose, SECONDS) is None
+        assert ledger.release(a_batch(0), ANY) > number
+
+    def test_what_is_under_way_ends(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0, 1), ANY)
+        lease = self.claimed(ledger)
+        assert not ledger.withdraw(number)
+        assert ledger.standing(lease) is BatchState.ENDING
+        assert self.hand_in(ledger, lease) is EntryKind.ACCEPTED
+        ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
+        assert ledger.states([number]) == {number: BatchState.WITHDRAWN}
+
+    def test_known_results_are_not_made_again(self, ledger: Ledger) -> None:
+        ledger.release(a_batch(0), ANY)
+        self.hand_in(ledger, self.claimed(ledger))
+        number = ledger.release(a_batch(0, 1), ANY)
+        assert self.claimed(ledger).batch == a_batch(1)
+        done = ledger.release(a_batch(0), ANY)
+        assert done != number
+        assert ledger.states([done]) == {done: BatchState.DONE}
+
+    def test_forgotten_runs_are_made_again(self, ledger: Ledger) -> None:
+        store, study = self.open(), a_study()
+        store.begin(study, METRICS, MACHINE)
+        job = a_job(0, study.key)
+        ledger.release(Batch((job,)), ANY)
+        self.hand_in(ledger, self.claimed(ledger))
+        assert store.record(replace(a_run(study), task=job.task))
+        assert store.forget(Selection(study=study.key)) == 1
+        ledger.release(Batch((job,)), ANY)
+        assert self.claimed(ledger).batch == Batch((job,))
+
+    def test_studies_share_the_machines(self, ledger: Ledger) -> None:
+        first = [ledger.release(a_batch(each), ANY) for each in range(3)]
+        second = [ledger.release(a_batch(each, study="study-2"), ANY) for each in range(3)]
+        given = [self.claimed(ledger, name).number for name in "abcd"]
+        assert given == [first[0], second[0], first[1], second[1]]
+
+    def test_requirements_decide_who_gets_a_batch(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), Requirements(("files",), ("r1",), ("two",), 2))
+        assert ledger.wanted() == (Requirements(("files",), ("r1",), ("two",), 2),)
+        assert ledger.claim("worker-one", a_client("one"), choose, SECONDS) is None
+        assert self.claimed(ledger, "two").number == number
+
+    def test_workers_are_there_until_their_time_is_over_or_they_leave(self, ledger: Ledger) -> None:
+        for name in ("one", "two"):
+            ledger.enter(f"worker-{name}", a_client(name), SECONDS)
+        assert [client.name for client in ledger.present()] == ["one", "two"]
+        ledger.leave("worker-one")
+        assert [client.name for client in ledger.present()] == ["two"]
+        self.now += SECONDS
+        assert ledger.present() == ()
+
+    def test_the_database_has_the_time(self) -> None:
+        ledger = self.open().ledger
+        ledger.release(a_batch(0), ANY)
+        [first] = ledger.history()
+        ledger.release(a_batch(1), ANY)
+        assert 1.7e9 < first.at <= ledger.history()[-1].at
+
+
+@dataclass
+class _ModelBatch:
+    """What a model knows of a batch."""
+
+    jobs: tuple[Job, ...]
+    state: BatchState = BatchState.OPEN
+    machine: str | None = None
+    failures: int = 0
+    attempts: int = 0
+    until: float = 0.0
+
+
+@dataclass
+class _Held:
+    """A lease that was given, and the machine."""
+
+    lease: Lease
+    name: str
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Drives a ledger beside a model; ``ledger_of`` is set by who runs it, to what opens an empty one at a clock."""
+
+    ledger_of: Callable[[Callable[[], float]], Ledger]
+    leases: Bundle[_Held] = Bundle("leases")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.ledger = type(self).ledger_of(lambda: self.now)
+        self.batches: dict[int, _ModelBatch] = {}
+        self.held: dict[str, tuple[int, int]] = {}
+        self.results: dict[str, float] = {}
+        self.handed_in = 0
+
+    @rule(tasks=st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True))
+    def release(self, tasks: list[int]) -> None:
+        batch = a_batch(*tasks)
+        number = self.ledger.release(batch, ANY)
+        out = {BatchState.OPEN, BatchState.LEASED}
+        same = [n for n, each in self.batches.items() if each.jobs == batch.members and each.state in out]
+        assert [number] == same or (not same and number not in self.batches)
+        if not same:
+            done = all(job.task.id in self.results for job in batch.members)
+            state = BatchState.DONE if done else BatchState.OPEN
+            [row] = [entry for entry in self.ledger.history() if entry.number == number]
+            self.batches[number] = _ModelBatch(batch.members, state, row.content["machine"])
+
+    @rule(target=leases, name=st.sampled_from(["one", "two"]))
+    def claim(self, name: str) -> _Held | MultipleResults[_Held]:
+        lease = self.ledger.claim(f"worker-{name}", a_client(name), choose, SECONDS)
+        self._expire()
+        if name in self.held:
+            assert lease is not None
+            assert self.held[name] == (lease.number, lease.attempt)
+            return multiple()
+        fit = [n for n, b in self.batches.items() if b.state is BatchState.OPEN]
+        own = [n for n in fit if self.batches[n].machine == f"machine-{name}"]
+        free = [n for n in fit if self.batches[n].machine is None]
+        if lease is None:
+            assert not own
+            assert not free
+            return multiple()
+        assert lease.number == (min(own) if own else min(free))
+        known = self.batches[lease.number]
+        known.state, known.attempts, known.until = BatchState.LEASED, known.attempts + 1, self.now + SECONDS
+        assert lease.attempt == known.attempts
+        left = [job for job in known.jobs if job.task.id not in self.results]
+        assert list(lease.batch.members) == left
+        self.held[name] = (lease.number, lease.attempt)
+        return _Held(lease, name)
+
+    @rule(held=leases, place=st.integers(0, 2))
+    def hand_in(self, held: _Held, place: int) -> None:
+        job = held.lease.batch.members[place % len(held.lease.batch.members)]
+        self.handed_in += 1
+        made = replace(a_run(a_study()), task=job.task, seconds=float(self.handed_in))
+        what = self.ledger.accept(held.lease, made)
+        if job.task.id in self.results:
+            assert what is EntryKind.DUPLICATE
+        elif self._holds(held):
+            assert what is EntryKind.ACCEPTED
+            self.results[job.task.id] = made.seconds
+            known = self.batches[held.lease.number]
+            if all(each.task.id in self.results for each in known.jobs):
+                self._ended(held.name, AttemptOutcome.DONE)
+        else:
+            assert what is EntryKind.LATE
+
+    @rule(held=leases, outcome=st.sampled_from([AttemptOutcome.RETURNED, AttemptOutcome.FAILED, AttemptOutcome.FAILED]))
+    def end(self, held: _Held, outcome: AttemptOutcome) -> None:
+        holds = self._holds(held)
+        assert self.ledger.end(held.lease, outcome, "why") is holds
+        if holds:
+            self._ended(held.name, outcome)
+
+    @rule(held=leases)
+    def renew(self, held: _Held) -> None:
+        state = self.ledger.renew(held.lease, SECONDS)
+        assert (state is not None) is self._holds(held)
+        if state is not None:
+            assert state is self.batches[held.lease.number].state
+            self.batches[held.lease.number].until = self.now + SECONDS
+
+    @precondition(lambda self: self.batches)
+    @rule(place=st.integers(0, 20))
+    def withdraw(self, place: int) -> None:
+        number = sorted(self.batches)[place % len(self.batches)]
+        known = self.batches[number]
+        begun = known.state is BatchState.LEASED or any(job.task.id in self.results for job in known.jobs)
+        unbegun = self.ledger.withdraw(number)
+        if known.state in {BatchState.OPEN, BatchState.LEASED}:
+            assert unbegun is not begun
+        after = {BatchState.OPEN: BatchState.WITHDRAWN, BatchState.LEASED: BatchState.ENDING}
+        known.state = after.get(known.state, known.state)
+
+    @rule(seconds=st.sampled_from([1.0, 4.0, 11.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.ledger.expire()
+        self._expire()
+
+    @invariant()
+    def agrees(self) -> None:
+        assert self.ledger.states(self.batches) == {n: each.state for n, each in self.batches.items()}
+        tasks = [a_job(each).task.id for each in range(6)]
+        assert {task: each["seconds"] for task, each in self.ledger.results(tasks).items()} == self.results
+
+    def teardown(self) -> None:
+        before = self._state()
+        self.ledger.rebuild()
+        assert self._state() == before
+        self.agrees()
+
+    def _state(self) -> object:
+        return [(n, self.ledger.states([n]), self.ledger.attempts(n)) for n in self.batches]
+
+    def _holds(self, held: _Held) -> bool:
+        return self.held.get(held.name) == (held.lease.number, held.lease.attempt)
+
+    def _ended(self, name: str, outcome: AttemptOutcome) -> None:
+        number, _ = self.held.pop(name)
+        known = self.batches[number]
+        known.failures += outcome in {AttemptOutcome.FAILED, AttemptOutcome.EXPIRED}
+        if any(job.task.id in self.results for job in known.jobs):
+            known.machine = f"machine-{name}"
+        if outcome is AttemptOutcome.DONE:
+            known.state = BatchState.DONE
+        elif known.state is BatchState.ENDING:
+            known.state = BatchState.WITHDRAWN
+        elif known.failures >= ATTEMPTS and outcome is not AttemptOutcome.RETURNED:
+            known.state = BatchState.QUARANTINED
+        else:
+            known.state = BatchState.OPEN
+
+    def _expire(self) -> None:
+        for name, (number, _) in sorted(self.held.items(), key=lambda each: each[1]):
+            if self.batches[number].until <= self.now:
+                self._ended(name, AttemptOutcome.EXPIRED)

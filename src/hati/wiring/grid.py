@@ -1,0 +1,73 @@
+"""A worker for a project, and what a store's ledger shows of all workers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hati.core import Batch, Benchmark, InputError, Job
+from hati.engine import EngineSetup, LocalEngine, Worker
+from hati.engine.worker import Observe, watch_nothing
+from hati.steering import Client
+from hati.store import LEASE_SECONDS
+from hati.subject import Trees
+from hati.wiring.workplace import Announce, Workplace, mute, workplace
+
+
+class SubjectFiles:
+    """The files of revisions that this machine has: those of the project's folder, and of its repository."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+        self._trees: dict[str, Trees] = {}
+
+    def has(self, sources: str, revision: str) -> bool:
+        """Whether the files with that digest are here, as those of the revision."""
+        if sources not in self._trees:
+            found = self._found(sources, revision)
+            if found is None:
+                return False
+            self._trees[sources] = found
+        return True
+
+    def engine(self, batch: Batch[Job]) -> LocalEngine:
+        """What runs a batch here."""
+        place, first = self._place, batch.members[0]
+        benchmarks = {job.benchmark.name: job.benchmark for job in batch.members}
+        about = (place.project.root, tuple[Benchmark, ...](benchmarks.values()), place.machine)
+        return LocalEngine.of(EngineSetup(*about, self._trees[first.sources], place.project.secrets, place.announce))
+
+    def _found(self, sources: str, revision: str) -> Trees | None:
+        folder = self._place.folder
+        if folder is not None and revision == folder.revision and folder.sources(revision) == sources:
+            return folder
+        revisions = self._place.revisions()
+        try:
+            revisions.find(revision)
+        except InputError:
+            return None
+        found = revisions.trees(self._place.project.root)
+        return found if found.sources(revision) == sources else None
+
+
+def serve(
+    path: Path,
+    store: str | None,
+    idle: float,
+    seconds: float = LEASE_SECONDS,
+    announce: Announce = mute,
+    observe: Observe = watch_nothing,
+) -> None:
+    """Run what campaigns release to workers into a store, in the files of the project at a path.
+
+    It ends after ``idle`` seconds without work. A batch stays with this machine for ``seconds`` without a sign of life.
+
+    Raises:
+        InputError: for all that is wrong with the project.
+        MeasurementError: where one batch after the other fails here.
+    """
+    place = workplace(path, store, announce)
+    place.store.keep_machines([place.machine])
+    files = SubjectFiles(place)
+    client = Client(place.machine.id, place.machine.name, os.cpu_count() or 1)
+    Worker(place.store.ledger, client, files.has, files.engine, observe, seconds).serve(idle)

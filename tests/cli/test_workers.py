@@ -1,0 +1,78 @@
+"""A campaign that workers run, as people see it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from conftest import HATI, Hati
+from hati.store import EntryKind, Selection, read_store
+
+SCREEN = ("screen", "--metric", "latency", "--budget", "18", "--format", "json", "--engine", "workers")
+
+
+class Workers:
+    """Worker processes, each with a copy of a project; a context manager that ends them."""
+
+    def __init__(self, project: Path, store: Path) -> None:
+        self._project, self._store = project, store
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, name: str, *words: str) -> subprocess.Popen[str]:
+        """Start one on a machine of that name."""
+        copy = self._store.parent / name
+        shutil.copytree(self._project, copy, ignore=shutil.ignore_patterns(".hati"))
+        lock = str(self._store.parent / f"lock-{name}")
+        environment = {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": lock}
+        command = [HATI, "worker", str(copy), "--store", str(self._store), *words]
+        self._started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        return self._started[-1]
+
+    def close(self) -> None:
+        """End all."""
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the store will be."""
+    return tmp_path_factory.mktemp("shared") / "store.sqlite"
+
+
+@pytest.fixture
+def workers(fake_project: Path, store: Path) -> Iterator[Workers]:
+    """No worker yet."""
+    with closing(Workers(fake_project, store)) as found:
+        yield found
+
+
+def test_two_workers_do_a_screening_each_task_once(hati_here: Hati, workers: Workers, store: Path) -> None:
+    started = [workers.start(name) for name in ("one", "two")]
+    done = hati_here(*SCREEN, "--store", str(store))
+    assert done.status == 0, done.err
+    assert done.json["important"] == ["a", "b"]
+    for process in started:
+        process.send_signal(signal.SIGTERM)
+    said = [process.communicate(timeout=60)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    with closing(read_store(str(store))) as kept:
+        runs = kept.runs(Selection())
+        accepted = [e.content["run"]["task"] for e in kept.ledger.history() if e.what is EntryKind.ACCEPTED]
+        names = {fingerprint: each.name for each in kept.machines() for fingerprint in each.fingerprints}
+    assert sorted(accepted) == sorted(run.task.id for run in runs)
+    assert len(set(accepted)) == len(accepted)
+    by_machine = Counter(names[run.machine] for run in runs)
+    assert set(by_machine) <= {"one", "two"}
+    if len(by_machine) == 2:
+        assert [each["name"] for each in done.json["measured_on"]] == ["one", "two"]
+        assert sum(each["runs"] for each in done.json["machine_blocks"]["machines"]) == len(runs)
