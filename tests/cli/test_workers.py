@@ -56,6 +56,7 @@ def workers(fake_project: Path, store: Path) -> Iterator[Workers]:
         yield found
 
 
+@pytest.mark.acceptance
 def test_two_workers_do_a_screening_each_task_once(hati_here: Hati, workers: Workers, store: Path) -> None:
     started = [workers.start(name) for name in ("one", "two")]
     done = hati_here(*SCREEN, "--store", str(store))

@@ -106,6 +106,7 @@ def jobs(task: Callable[..., Task], benchmark: Benchmark, number: int = 3) -> tu
     return tuple(Job(task(benchmark.name, repetition), benchmark, "s") for repetition in range(number))
 
 
+@pytest.mark.acceptance
 class TestWorkersEngine(EngineConformance):
     @pytest.fixture
     def engine(self, workers: Workers, ledger: Ledger) -> Iterator[AnyEngine]:
@@ -151,6 +152,7 @@ def test_a_killed_worker_loses_nothing(workers: Workers, ledger: Ledger, task: C
     assert len(accepted) == len(set(accepted)) == 4
 
 
+@pytest.mark.acceptance
 def test_a_task_that_kills_workers_becomes_a_failed_run(
     workers: Workers, ledger: Ledger, task: Callable[..., Task]
 ) -> None:

@@ -62,7 +62,7 @@ def test_the_ledger_in_sqlite_agrees_with_a_model(tmp_path: Path) -> None:
                 connection.commit()
             return store.ledger.at(clock)
 
-        drive(empty, 25)
+        drive(empty, 10)
 
 
 @pytest.mark.xdist_group("postgres")
@@ -74,4 +74,4 @@ def test_the_ledger_in_postgres_agrees_with_a_model(postgres: PostgresServer) ->
             postgres.execute(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY", url)
             return store.ledger.at(clock)
 
-        drive(empty, 5)
+        drive(empty, 3)

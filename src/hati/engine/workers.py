@@ -147,7 +147,7 @@ class WorkersEngine:
         elif "" in reasons:
             return
         else:
-            text = f"waiting for another worker: the next batch {listed(sorted(reasons))}; see `hati grid status`"
+            text = f"waiting for another worker: the next batch {listed(sorted(reasons))}"
         if text not in self._said:
             self._said.add(text)
             self._waiting(text)
