@@ -253,7 +253,7 @@ def says_changed(found: GateConclusion) -> bool:
 
     Strata are left out, as they are of what is true: a suite has two configurations of each.
     """
-    told = [row.change.ratio for row in found.rows if row.change.told] + [
+    told = [row.change.ratio for row in found.rows if row.change.changed] + [
         carrier.ratio for carrier in found.affected_options
     ]
     return any(ratio is not None and abs(np.log(ratio)) > np.log1p(MARGIN) for ratio in told)

@@ -123,7 +123,7 @@ def by_statistic(every: dict[str, FloatArray], orders: list[Index], statistic: S
             ]
             rows += compare(pairs, Question(alpha=ALPHA, statistic=statistic)).rows
         significant = [row.change.p_value is not None and row.change.p_value <= ALPHA for row in rows]
-        alarms = [row.change.told for row in rows]
+        alarms = [row.change.changed for row in rows]
         found.append(Cell(np.array(significant).reshape(len(orders), -1), np.array(alarms).reshape(len(orders), -1)))
     return found
 
@@ -203,7 +203,7 @@ def damaged_bookstores(number: int = BOOKSTORES) -> tuple[int, int, int]:
         interval = fast.change.interval
         found += fast.change.verdict is ChangeVerdict.SLOWER
         held += interval is not None and interval[0] <= 1.1 <= interval[1]
-        false += any(part.told for part in cluster_changes([same], Question(alpha=ALPHA))[0])
+        false += any(part.changed for part in cluster_changes([same], Question(alpha=ALPHA))[0])
     return found, held, false
 
 

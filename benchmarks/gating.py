@@ -92,7 +92,7 @@ def gated(seed: int, noise: Noise, change: Change, alpha: float) -> GateConclusi
 def alarmed(found: GateConclusion) -> bool:
     """Whether any change is told, everywhere or in a stratum."""
     rows = [*found.rows, *(each.comparison for each in found.strata)]
-    return any(row.change.told for row in rows)
+    return any(row.change.changed for row in rows)
 
 
 def slower(found: GateConclusion) -> bool:

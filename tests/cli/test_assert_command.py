@@ -201,7 +201,7 @@ def test_a_verdict_is_explained(hati_here: Hati) -> None:
     told = hati_here("assert", "r.spl", "--samples", SAMPLES, "--explain", "1").out
     assert "1. a <= b: HOLDS" in told
     assert "2. a <= 20 ms: HOLDS" in told
-    assert "The formula by itself: HOLDS" in told
+    assert "The formula individually: HOLDS" in told
     assert (
         "rejects it"
         in hati_here("assert", "r.spl", "--samples", SAMPLES, "--explain", "2", "--interpretation", "parametric").out

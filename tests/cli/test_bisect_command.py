@@ -59,7 +59,7 @@ def test_too_small_a_budget_decides_nothing(tmp_path: Path, hati_here: Hati) -> 
     words = ("bisect", "HEAD~1", "HEAD", "--budget", "2")
     done = hati_here(*words)
     assert done.status == 0
-    assert "Too few runs to tell whether the two differ" in " ".join(done.out.split())
+    assert "Too few runs to decide whether the two differ" in " ".join(done.out.split())
     assert "a larger --budget goes on" in " ".join(done.out.split())
     done = hati_here(*words, "--format", "json")
     assert (done.json["commits"], len(done.json["open"])) == ([], 1)

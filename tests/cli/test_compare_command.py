@@ -290,7 +290,7 @@ def test_warm_up_in_a_file_is_no_change(hati: Hati, tmp_path: Path) -> None:
     assert parse["after"]["warm_up"]["runs"] == 5
     assert 290 <= parse["after"]["warm_up"]["observations"] <= 320
     text = " ".join(hati("compare", "warm.json", "cold.json").out.split())
-    assert "Warm-up that was found is left out: after" in text
+    assert "Detected warm-up is left out: after" in text
     assert "in 5 of 10 runs (parse)" in text
     assert "same (one-sided warm-up)" in text
 

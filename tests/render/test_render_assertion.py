@@ -83,7 +83,7 @@ def test_the_page_says_how_each_verdict_arose(page: Page) -> None:
         "c <= b: VIOLATED",
         "Estimate +20.0 %, interval",
         "a <= b strictly: INCONCLUSIVE",
-        "The formula by itself: INCONCLUSIVE; among all formulas of this call: INCONCLUSIVE.",
+        "The formula individually: INCONCLUSIVE; among all formulas of this call: INCONCLUSIVE.",
         "a 16 32 10 ms 9.98 ms 10.02 ms 0.127 %",
         "How to read this",
     ):

@@ -91,7 +91,7 @@ def test_the_page_says_what_was_found(pages: dict[str, Page]) -> None:
         "All 31 effects",
         "Alias structure",
         "How to read this",
-        "among pairs by the likeliest, whose options matter most by themselves (heredity)",
+        "among pairs by the likeliest, whose options matter most individually (heredity)",
         "Significant at 5 % over all effects together (at most one chance in 20 of any false alarm in the whole study)",
     ):
         assert phrase in words

@@ -53,7 +53,7 @@ def gate(
         affected_options=affected,
         broken=broken,
         explored=5,
-        confirmed=5 if any(one.change.told for one in rows) else 0,
+        confirmed=5 if any(one.change.changed for one in rows) else 0,
         unconfirmed=unconfirmed,
         done=80,
         failed=2 if broken else 0,

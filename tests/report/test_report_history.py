@@ -66,7 +66,7 @@ def test_a_trend_without_bounds_says_so() -> None:
 def test_what_is_not_known_is_said() -> None:
     assert history_answer(UNKNOWN) == "No change of latency is shown (alpha 0.05)."
     facts = dict(history_facts(UNKNOWN))
-    assert facts["trend"] == "too few values to tell"
+    assert facts["trend"] == "too few values to decide"
     assert facts["detectable"] == "no step, however large, is found with 80 % power"
     assert "warning" in document_text(histories_document([SERIES], [UNKNOWN]))
     found = to_plain(histories_json([UNKNOWN]))

@@ -214,7 +214,7 @@ def test_the_notes_tell_how_effects_were_estimated(whole: ScreeningConclusion) -
     lost = replace(whole, done=95, failed=1)
     for table in (everything.effects, everything.all_effects):
         assert "Effect = mean latency at the second setting minus that at the first; lower is better." in table.notes
-        assert "Intervals are for each effect by itself; verdicts are for all together." in table.notes
+        assert "Intervals are for each effect individually; verdicts are for all together." in table.notes
     assert "by least squares over the runs that there are; lower is better." in " ".join(
         screening_tables(lost).effects.notes
     )

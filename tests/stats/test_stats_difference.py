@@ -72,7 +72,7 @@ def test_no_number_of_runs_decides_what_is_too_small() -> None:
 
 def test_where_nothing_is_known_of_the_noise_nothing_is_told() -> None:
     alone = difference(np.array([1.0]), np.array([2.0]))
-    assert not alone.told
+    assert not alone.testable
     assert alone.p_value == 1.0
     assert alone.half_width(0.95) == alone.detectable(0.05, 0.8) == math.inf
     assert alone.runs_needed(0.05, -1.0, 1.0, 0.05) is None

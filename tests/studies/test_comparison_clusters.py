@@ -105,7 +105,7 @@ def test_clusters_of_the_same_are_rarely_different(runs: int) -> None:
     rng = np.random.default_rng(7)
     rows = [compared(bookstore(rng, runs=runs), bookstore(rng, runs=runs)).rows[0] for _ in range(60)]
     assert all(len(row.clusters) == 2 for row in rows)
-    assert sum(any(part.change.told for part in row.clusters) for row in rows) <= 3
+    assert sum(any(part.change.changed for part in row.clusters) for row in rows) <= 3
     assert sum(any(part.share_moved for part in row.clusters) for row in rows) <= 3
 
 
@@ -160,4 +160,4 @@ def test_where_fractions_moved_no_cluster_did() -> None:
     for _ in range(10):
         (row,) = compared(bookstore(rng), bookstore(rng, share=0.6)).rows
         assert any(part.share_moved for part in row.clusters)
-        assert not any(part.change.told for part in row.clusters)
+        assert not any(part.change.changed for part in row.clusters)

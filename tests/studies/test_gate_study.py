@@ -140,7 +140,7 @@ def test_a_change_in_one_stratum_is_found_and_named() -> None:
 
     found, _ = made(gate(EIGHT, 1600), measured(change))
     assert found.verdict is ChangeVerdict.SLOWER
-    told = [each for each in found.strata if each.comparison.change.told]
+    told = [each for each in found.strata if each.comparison.change.changed]
     assert [dict(each.stratum) for each in told] == [{"a": True, "b": True, "c": True}]
 
 

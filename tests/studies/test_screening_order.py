@@ -13,7 +13,7 @@ from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs,
 
 from hati.core import Evidence, StudyId, Task, generator, replace
 from hati.design import Model
-from hati.stats import beside_trend, contrasts, least_squares, pure_error
+from hati.stats import adjusted_for_trend, contrasts, least_squares, pure_error
 from hati.stats.effects.least_squares import within_residuals
 from hati.studies.screening import (
     FlipEvidence,
@@ -101,7 +101,7 @@ def test_effects_beside_a_trend_are_least_squares() -> None:
     rng = np.random.default_rng(3)
     order = rng.permutation(32).astype(np.float64)
     values = columns.columns[rows, 1] + 0.05 * order + 0.1 * rng.standard_normal(32)
-    found = beside_trend(least_squares(columns, rows, blocks), values, order, rows, blocks)
+    found = adjusted_for_trend(least_squares(columns, rows, blocks), values, order, rows, blocks)
     means = np.column_stack([blocks == 0, blocks == 1])
     for place in (0, 1, 2):
         design = np.column_stack([means, columns.columns[rows][:, sorted({1, place})], order])

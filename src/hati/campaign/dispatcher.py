@@ -51,7 +51,7 @@ class Dispatcher(Struct, frozen=True):
         self.engine.submit(self._joined(batch))
 
     def withdraw(self, batch: Batch[Task]) -> bool:
-        """Take back what has not begun of a batch; False where part of it has."""
+        """Take back a batch that has not begun; False where part of it has."""
         return self.engine.withdraw(self._joined(batch))
 
     def completed(self) -> Iterator[Run]:
@@ -59,7 +59,7 @@ class Dispatcher(Struct, frozen=True):
         return self.engine.completed()
 
     def close(self) -> None:
-        """End what is under way."""
+        """End all runs in progress."""
         self.engine.close()
 
     def _joined(self, batch: Batch[Task]) -> Batch[Job]:

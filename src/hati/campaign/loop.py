@@ -15,7 +15,7 @@ from hati.core import Batch, Budget, Engine, Evidence, Plan, Run, Store, Study, 
 Conclusion = TypeVar("Conclusion")
 
 Observer = Callable[[Run, Evidence, Plan], None]
-"""Told of each recorded run, with the evidence before this plan was started and the plan itself."""
+"""Called for each recorded run, with the evidence before this plan was started and the plan itself."""
 
 
 def silent(run: Run, evidence: Evidence, plan: Plan) -> None:
@@ -56,13 +56,13 @@ class _UnderWay:
 
     @property
     def evidence(self) -> Evidence:
-        """What is recorded, as far as it was read: a copy, which is too dear to be made for each run."""
+        """The recorded runs read so far: a copy, too expensive to make for each run."""
         return Evidence(tuple(self._recorded))
 
     def ask(self) -> bool:
-        """Let the study plan from what is complete; whether it wants more.
+        """Let the study plan from the complete runs; return whether it wants more.
 
-        Not where nothing was recorded since it was asked last: the same plan would come again for ever.
+        It does nothing where no run was recorded since the last call: the same plan would repeat forever.
         """
         if self._foreign:
             self._recorded, self._foreign = list(self._store.evidence(self._study.id).runs), False
@@ -80,7 +80,7 @@ class _UnderWay:
         return bool(self._plan)
 
     def carry_out(self) -> None:
-        """Release what is planned, and what is planned after it, until nothing is out."""
+        """Release the planned batches, and those planned after them, until none is out."""
         with closing(_closable(self._engine.completed())) as runs:
             try:
                 while self._release():
@@ -133,7 +133,7 @@ class _UnderWay:
         return len(self._recorded) != self._asked_at
 
     def _looked_for(self) -> bool:
-        """Whether all that the study planned is complete, so that it may decide; what is ahead is not waited for."""
+        """Whether all planned runs are complete, so that the study may decide; batches ahead do not count."""
         left = (task.id for batch in chain(self._order.out, self._waiting) for task in batch.members)
         return self._required.isdisjoint(left)
 
@@ -147,16 +147,16 @@ class _UnderWay:
             self._observe(run, self._before, self._plan)
 
     def _stop(self) -> None:
-        """Release nothing more, and take back what has not begun."""
+        """Release no more batches, and take back those that have not begun."""
         self._waiting.clear()
         for batch in reversed(self._order.out):
             if self._engine.withdraw(batch):
                 self._record(self._order.forget(batch))
 
     def _break_off(self) -> None:
-        """Keep what has come, and take back what has not begun; what fails now does not hide why it is broken off.
+        """Keep completed runs, and take back batches that have not begun; an error here does not hide the original one.
 
-        Runs ahead of the next look are made again: without those that they wait for, it would see the fast ones first.
+        Runs ahead of the next look are repeated. Otherwise the look would see only the fast ones of its batch.
         """
         out, waiting = self._order.out, self._order.settle()
         with suppress(Exception):

@@ -67,7 +67,7 @@ class ReleaseOrder:
         return self._next()
 
     def settle(self) -> tuple[Run, ...]:
-        """The runs that waited, in order: nothing more will come of what is out."""
+        """The waiting runs, in order: batches that are out complete no more."""
         left, self._out = self.waiting, []
         return left
 

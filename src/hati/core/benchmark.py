@@ -30,7 +30,7 @@ _LONGEST_TEMPLATE = 16_384
 
 
 class Binding(Struct, frozen=True):
-    """How an option's setting reaches the command, besides placeholders and file templates.
+    """How an option's setting reaches the command, in addition to placeholders and file templates.
 
     ``argument`` is a template with ``{}`` for the setting, added to the command; ``env`` names an
     environment variable; ``build`` says that a change needs a build. ``setup`` are commands that run before the
@@ -81,7 +81,7 @@ class Server(Struct, frozen=True):
     """A program that must be up before the command starts, and is stopped after it.
 
     ``reload`` are commands after which a running server has taken over its changed files. ``log`` is a template of the
-    file that it writes its log to, besides what it prints.
+    file that it writes its log to, in addition to what it prints.
     """
 
     command: Command
@@ -115,7 +115,7 @@ class Reset(Struct, frozen=True):
 
 
 class ReaderKind(StrEnum):
-    """The readers of benchmark output besides those of formats of files of samples."""
+    """The readers of benchmark output, except those of file formats of samples."""
 
     HATI = "hati"
     PROCESS = "process"

@@ -48,7 +48,7 @@ _BEFORE_CARET = 60
 class HatiError(Exception):
     """An error that the user can fix.
 
-    ``message`` says what is wrong, ``place`` where, ``fix`` what to do about it.
+    ``message`` says what is wrong, ``place`` where, ``fix`` how to fix it.
     """
 
     exit_status = ExitStatus.BAD_INPUT

@@ -26,7 +26,7 @@ class FindingState(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What can happen to a finding: measured, said by people, or told to them."""
+    """The kinds of events of a finding: a measurement, a person's decision, or a notification."""
 
     SEEN = "seen"
     GROWN = "grown"
@@ -64,8 +64,8 @@ class Size(Struct, frozen=True):
 class Event(Struct, frozen=True, dict=True):
     """Something that happened to a finding, kept for good.
 
-    ``study`` is where it was measured; ``reference`` and ``revision`` the range that it was measured over; ``sizes``
-    what was seen there; ``author`` and ``reason`` are of people.
+    ``study`` is where it was measured; ``reference`` and ``revision`` are the range that it covers; ``sizes`` are the
+    changes seen there; ``author`` and ``reason`` belong to a person's decision.
     """
 
     finding: str
@@ -105,10 +105,10 @@ class Event(Struct, frozen=True, dict=True):
 
 
 class Finding(Struct, frozen=True):
-    """What its events make of it: ``worse`` tells whether it is a regression.
+    """The state of a finding after its events; ``worse`` is true for a regression.
 
     ``reference`` and ``revision`` are the range that it was first seen over, ``sizes`` the last ones by spot.
-    ``untold`` is the newest thing that nobody was told of yet, None where there is none.
+    ``untold`` is the newest event that was not yet reported, None where all were.
     """
 
     id: str

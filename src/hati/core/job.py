@@ -35,9 +35,9 @@ class Job(Struct, frozen=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all of it; equal jobs have equal digests.
+        """A hash of the whole job; equal jobs have equal digests.
 
-        It stands beside the task's id, which says what a run is evidence for and does not depend on it.
+        The task's id does not depend on it: the id says what a run is evidence for.
         """
         located = replace(self.benchmark, metric_places=(), warmup_place=None)
         return digest(msgspec.to_builtins(replace(self, benchmark=located), enc_hook=dict), 64)

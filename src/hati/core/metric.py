@@ -1,4 +1,4 @@
-"""What is read from a run: metrics, their units and dimensions, durations, and conversion."""
+"""Metrics of a run, their units and dimensions, durations, and conversion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core.errors import InputError
 
 SINGLE_CALLS: Final = "single_calls"
-"""The metric that tells whether each observation of a run's times is of one call (1), or the mean of several (0)."""
+"""The metric that is 1 where each observation of a run's times is one call, and 0 where it is a mean of several."""
 
 
 class Better(StrEnum):
@@ -123,7 +123,7 @@ def parse_duration(text: str) -> float:
     """Seconds of a duration such as ``500ms``, ``30s``, ``2m`` or ``1.5h``.
 
     Raises:
-        InputError: where the text is no duration, or none above zero.
+        InputError: for a text that is not a valid duration, or is not above zero.
     """
     match = _DURATION.fullmatch(text.strip())
     if not match or float(match[1]) <= 0:

@@ -67,9 +67,9 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def fill_known(text: str, values: Mapping[str, str]) -> str:
-    r"""The text with ``{name}`` replaced where ``values`` has that name; every other brace is what it is.
+    r"""The text with ``{name}`` replaced where ``values`` has that name; every other brace stays.
 
-    This is for texts in which braces mean something else, as in a regular expression; ``\{`` is no placeholder.
+    Use it for texts in which braces have another meaning, such as regular expressions; ``\{`` is not a placeholder.
 
     >>> fill_known(r"size {n}: (\d{1,3})", {"n": "100"})
     'size 100: (\\d{1,3})'
@@ -78,7 +78,7 @@ def fill_known(text: str, values: Mapping[str, str]) -> str:
 
 
 def unknown(text: str, placeholder: Placeholder, known: Collection[str]) -> PlaceholderError:
-    """The error that tells that a placeholder of a template is none of the known ones."""
+    """The error for a placeholder of a template that is not among the known ones."""
     near = nearest(placeholder.name, known)
     choices = f"did you mean {{{near}}}?" if near else f"there are: {_listed(known)}"
     fix = f"{choices} (for braces as they are, double them: {{{{ }}}})"

@@ -71,7 +71,7 @@ Conclusion_co = TypeVar("Conclusion_co", covariant=True)
 
 
 class Study(Protocol[Conclusion_co]):
-    """A pure function of what has been observed."""
+    """A pure function of the evidence."""
 
     @property
     def id(self) -> StudyId:
@@ -83,7 +83,7 @@ class Study(Protocol[Conclusion_co]):
         ...
 
     def conclude(self, evidence: Evidence) -> Conclusion_co:
-        """What the evidence says, at any time; says what is still undecided."""
+        """Conclude from the evidence at any time, and name what is undecided."""
         ...
 
 
@@ -125,9 +125,9 @@ class Engine(Protocol[Work]):
         ...
 
     def withdraw(self, batch: Batch[Work]) -> bool:
-        """Give back what has not begun of a batch, so that it is never run; False where part of it has begun.
+        """Give back a batch that has not begun, so that it never runs; False where part of it has begun.
 
-        Runs that are under way end, and are among the completed ones.
+        Runs in progress end, and are among the completed ones.
         """
         ...
 
@@ -139,12 +139,12 @@ class Engine(Protocol[Work]):
         ...
 
     def close(self) -> None:
-        """End what is under way with all its processes, and forget what waits."""
+        """End all runs in progress with their processes, and drop the waiting batches."""
         ...
 
 
 class Store(Protocol):
-    """What was observed, kept."""
+    """Keeps all observations."""
 
     def record(self, run: Run) -> bool:
         """Keep a run for good before returning; False where its task had one already."""

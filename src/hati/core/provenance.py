@@ -14,7 +14,7 @@ from hati.core.study import digest
 
 
 class MachineState(Struct, frozen=True, dict=True):
-    """What was observed of a machine: pairs of a property's name and value, sorted by name.
+    """Observed properties of a machine: pairs of name and value, sorted by name.
 
     ``since`` is when it was first observed, None where that is not known.
     """
@@ -148,7 +148,7 @@ class Revision(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """The id, so long that people can tell it from others."""
+        """A prefix of the id that is long enough for people to distinguish machines."""
         return self.id[:_SHOWN] if self.kind is RevisionKind.GIT else self.id
 
     def __str__(self) -> str:

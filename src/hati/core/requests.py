@@ -62,10 +62,10 @@ def parse_share(text: str) -> float:
 
 
 def parse_failing(text: str, able: Mapping[str, T]) -> frozenset[T]:
-    """The verdicts that end a command with a status above 0, of those that are ``able`` to, by their names.
+    """The verdicts, by name, for which a command exits with a status above 0; ``able`` lists those that can.
 
     Raises:
-        InputError: for what is none of them.
+        InputError: for a name that is not in ``able``.
     """
     words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
     for word in words:
@@ -128,7 +128,7 @@ TableBetter = Annotated[Better | None, FlagField("For a table: direction that is
 
 
 class TableFields(Struct, frozen=True, kw_only=True):
-    """What is asked of a table of measured configurations, where one stands for a project."""
+    """The request for a table of measured configurations, which replaces a project."""
 
     space: Annotated[str | None, FlagField("For a table: hati.toml with its options.", metavar="FILE")] = None
     where: TableRows = ()

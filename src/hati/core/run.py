@@ -26,7 +26,7 @@ class Outcome(StrEnum):
 
     @property
     def started(self) -> bool:
-        """Whether there was a process to tell of."""
+        """Whether a process was started."""
         return self not in {Outcome.NOT_STARTED, Outcome.NOT_BUILT}
 
 
@@ -116,10 +116,9 @@ class Resources(Struct, frozen=True):
 class Run(Struct, frozen=True):
     """One run: a failure is a run too, with its reason in ``detail`` and without observations.
 
-    ``started`` is in UTC; ``seconds`` is what the task cost in all, preparation included, ``reset`` the part of these
-    that resetting the system took, None where it was not reset; ``exit`` is the
-    command's exit status (negative: the signal that ended it), None where it never started; ``output``
-    is the end of what it printed.
+    ``started`` is in UTC. ``seconds`` is the task's whole time, preparation included; ``reset`` is the part that
+    resetting the system took, None where it was not reset. ``exit`` is the command's exit status (negative: the
+    signal that ended it), None where it never started. ``output`` is the end of the printed output.
     """
 
     task: Task
@@ -141,7 +140,7 @@ class Run(Struct, frozen=True):
             raise InputError("a run that is done has observations, and one that is not has none")
 
     def remarks(self, metric: str) -> tuple[str, ...]:
-        """What was remarked on a run that is done, as far as it concerns that metric: its warm-up, or the whole run."""
+        """The remarks on a completed run that concern that metric: on its warm-up, or on the whole run."""
         found = tuple(filter(None, self.detail.split(REMARKS_APART))) if self.outcome is Outcome.DONE else ()
         return tuple(one for one in found if not one.startswith(WARM_UP) or one.startswith(f"{WARM_UP} {metric!r}"))
 

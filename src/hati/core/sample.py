@@ -13,7 +13,7 @@ from hati.core.values import Configuration, Workload
 
 
 class Usage(Struct, frozen=True):
-    """What is known of what a run used; times in seconds, memory in bytes, None where it is not known."""
+    """Resources that a run used: times in seconds, memory in bytes, None where unknown."""
 
     cpu_time: float | None = None
     wall_time: float | None = None
@@ -38,10 +38,10 @@ NO_ORIGIN = Origin()
 
 
 class SampledRun(Struct, frozen=True):
-    """One run of a sample: its observations in order, and what else is known of it.
+    """One run of a sample: its observations in order, and its known properties.
 
-    ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status; ``remark`` what was remarked on
-    it, such as that its warm-up is not over. A ``pooled`` one has those of several processes, whose order says nothing.
+    ``started`` is in UTC, None where unknown; ``exit`` is the exit status; ``remark`` is a remark on the run, such as
+    an unfinished warm-up. A ``pooled`` run holds observations of several processes, whose order carries no meaning.
     """
 
     observations: Observations
@@ -100,13 +100,13 @@ class Sample(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What tells it from other samples: benchmark, metric, configuration, workload, revision and machine."""
+        """The fields that identify the sample: benchmark, metric, configuration, workload, revision and machine."""
         known = (self.benchmark, self.metric.name, self.configuration.key, self.workload.key)
         return (*known, self.revision, self.machine)
 
 
 def usage(run: Run) -> Usage:
-    """What is known of what a recorded run used."""
+    """The known resource usage of a recorded run."""
     used = run.resources
     if used is None:
         return NO_USAGE

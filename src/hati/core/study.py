@@ -31,11 +31,11 @@ def digest(value: object, length: int = 16) -> str:
 
 
 class StudyId(Struct, frozen=True, dict=True):
-    """What tells one study from another.
+    """The identity of a study.
 
-    ``parameters`` is canonical JSON of all that decides which tasks are planned; ``campaign`` counts
-    the times that the same study was repeated. ``token`` is drawn when a campaign begins, and distinguishes it from
-    one of the same number that was begun elsewhere; which tasks are planned does not depend on it.
+    ``parameters`` is canonical JSON of everything that decides which tasks are planned; ``campaign`` counts
+    the repetitions of the same study. ``token`` is drawn when a campaign begins. It distinguishes campaigns of the
+    same number that began in different stores; planned tasks do not depend on it.
     """
 
     kind: str
@@ -105,9 +105,9 @@ _NO_UNITS: Mapping[str, float] = MappingProxyType({})
 
 
 class Budget(Struct, frozen=True):
-    """What a campaign may cost: a number of runs, machine time and wall time in seconds; what is infinite is free.
+    """The limits of a campaign: runs, machine time and wall time in seconds; infinity means no limit.
 
-    Machine time is what all runs took together; wall time that in which any of them was under way.
+    Machine time adds up all runs; wall time is the time in which at least one was in progress.
     """
 
     runs: float = math.inf
@@ -217,7 +217,7 @@ class Plan:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """Those of all batches, in order, without what is ``ahead``."""
+        """The tasks of all batches, in order, without those ``ahead``."""
         return tuple(task for batch in self.batches for task in batch.members)
 
     def __len__(self) -> int:
@@ -257,7 +257,7 @@ class Pairing(StrEnum):
 
 
 class Stopping(StrEnum):
-    """Whether the number of runs is given beforehand, or follows from what was measured."""
+    """Whether the number of runs is fixed beforehand, or depends on the measurements."""
 
     FIXED = "fixed"
     ANYTIME = "anytime"

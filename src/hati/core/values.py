@@ -32,7 +32,7 @@ def setting_text(setting: Setting) -> str:
 class Assignment(Mapping[str, Setting]):
     """An immutable mapping from names to settings, equal and hashed by its canonical JSON.
 
-    Unlike a ``dict``, it tells ``1`` from ``True`` and from ``1.0``. Iteration is in order of names.
+    Unlike a ``dict``, it distinguishes ``1`` from ``True`` and from ``1.0``. Iteration is in order of names.
 
     Raises:
         InputError: for a setting that is not finite or not of a setting's type.

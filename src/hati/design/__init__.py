@@ -1,4 +1,4 @@
-"""Which configurations to measure so that given effects can be estimated, and what they can tell apart.
+"""Designs: the configurations to measure so that given effects can be estimated and distinguished.
 
 Full factorials and regular two-level fractions: by given generators, or of minimum aberration by runs or
 by resolution from a table. Plackett-Burman designs, foldovers, replicates, blocks; orthogonal arrays for factors with

@@ -83,7 +83,7 @@ def _options(design: Design, space: Space) -> list[Option]:
 def run_order(configurations: int, repetitions: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """A randomised order: which configuration each run measures, shape (repetitions x configurations,).
 
-    Each repetition is a block of all configurations, shuffled anew, so that a drift hits all of them alike.
+    Each repetition is a block of all configurations in a new random order, so that a drift affects all alike.
 
     Raises:
         InputError: for no configurations or no repetitions.
@@ -99,7 +99,7 @@ def read_runs(text: str, space: Space, file: str = "runs.csv") -> Levels:
     Settings are read as by ``Space.parse``; an option without influence is empty. A configuration may come twice.
 
     Raises:
-        InputError: with the line, for a row that is no valid configuration, or where a column is missing.
+        InputError: with the line, for a row that is not a valid configuration, or where a column is missing.
     """
     lines = text.removeprefix("\ufeff").splitlines()
     reader = csv.DictReader(lines, strict=True)
@@ -140,7 +140,7 @@ def _configuration(row: Mapping[str, str | None], space: Space, place: Place) ->
 
 
 def unmeasured(space: Space, measured: Levels, rng: np.random.Generator) -> Candidates:
-    """The valid configurations of which there is no run: all, or of more than 20,000 a uniform sample of 4,000.
+    """The valid configurations without a run: all, or of more than 20,000 a uniform sample of 4,000.
 
     Args:
         space: the options.

@@ -1,6 +1,4 @@
-"""Designs as text and plain values: CSV with a header of factors, and JSON. What is read is ``given``: no recipe
-is known of it.
-"""
+"""Designs as text and plain values: CSV with a header of factors, and JSON. A design from a file has kind ``given``."""
 
 from __future__ import annotations
 
@@ -156,7 +154,7 @@ def _line_of(text: str, number: int) -> str:
 
 def _locate(text: str, path: Sequence[str | int], file: str) -> Place:
     """Where in a text that is known to be JSON the value at that path begins."""
-    # Each open container has its key or its position; the stack of these is the path of what comes next.
+    # Each open container has its key or its position; the stack of these is the path of the next value.
     here: list[str | int] = []
     key: str | None = None
     for token in _TOKEN.finditer(text):

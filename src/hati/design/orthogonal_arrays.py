@@ -33,8 +33,8 @@ _MOST_SETS = 200_000
 class LevelDesign:
     """The position of every factor's setting in every run, from 0 to its size less one.
 
-    ``levels`` is a read-only copy of shape (runs, factors). ``kind`` tells how the design was made; what it is good
-    for is recomputed from the levels. Two designs are equal when they have the same factors, sizes and levels.
+    ``levels`` is a read-only copy of shape (runs, factors). ``kind`` names the construction; all properties
+    are recomputed from the levels. Two designs are equal when they have the same factors, sizes and levels.
 
     Raises:
         InputError: for names that will not do, fewer than two settings, levels of another shape or out of range.
@@ -74,10 +74,10 @@ class LevelDesign:
 
 
 class LevelProperties(Struct, frozen=True):
-    """What the levels say.
+    """Properties of the levels.
 
-    ``unbalanced``: the factors that have some settings more often than others. ``strength``: any so many factors have
-    all their combinations of settings equally often, looked at up to three. ``correlated``: the pairs of factors whose
+    ``unbalanced``: factors that have some settings more often than others. ``strength``: the number of factors whose
+    combinations of settings are always equally frequent, checked up to three. ``correlated``: pairs of factors whose
     combinations are not as often as their settings' frequencies would have it, so that their main effects are not
     orthogonal. ``d_efficiency``: |X'X / runs|^(1 / parameters) for the mean and the main effects, 1 where these are
     orthogonal and balanced, 0 where they cannot all be estimated.
@@ -147,7 +147,7 @@ def check_unconstrained(space: Space) -> None:
     """All combinations of the space's settings are valid and each setting always has a say.
 
     Raises:
-        InputError: where not, naming what is in the way and what will serve.
+        InputError: where not, naming the obstacle and the alternative.
     """
     conditional = next((option.name for option in space.options if option.active_if is not None), None)
     if conditional is not None or space.constraints:
@@ -225,7 +225,7 @@ def array(runs: int, columns: Wanted) -> Columns | None:
     """An array with those columns in exactly that many runs; None where none of the constructions has one.
 
     They are the table of two-level fractions, subspaces of finite spaces, Hadamard's matrices, and difference schemes
-    on smaller arrays: an array of r s runs is a scheme of r rows with s settings added to each of its elements, beside
+    on smaller arrays: an array of r s runs is a scheme of r rows with s settings added to each of its elements, next to
     each of the s copies of an array of r runs (Bose and Bush 1952, Ann. Math. Stat. 23; Wang and Wu 1991, JASA 86).
     """
     if not possible(runs, columns):
@@ -283,8 +283,8 @@ def _in_fours(runs: int, columns: Wanted) -> Columns | None:
     if not two or counts - Counter({runs // 4: 1, 2: len(two)}):
         return None
     groups = np.repeat(np.arange(runs // 4, dtype=np.int16), 4)[:, None]
-    beside = np.array([[int(entry) for entry in column] for column in two[: counts[2]]], dtype=np.int16)
-    return {size: groups if size == runs // 4 else beside.T for size, _ in columns}
+    columns_of_two = np.array([[int(entry) for entry in column] for column in two[: counts[2]]], dtype=np.int16)
+    return {size: groups if size == runs // 4 else columns_of_two.T for size, _ in columns}
 
 
 def _by_differences(runs: int, columns: Wanted) -> Columns | None:
@@ -420,9 +420,9 @@ def _missing(sizes: tuple[int, ...], runs: int | None) -> InputError:
     there = [f"orthogonal in {', '.join(map(str, exact))} runs"] if exact else []
     there += [f"nearly so in {', '.join(map(str, nearly))} runs"] if nearly else []
     every = prod(sizes)
-    told = "; ".join(there) or (
+    available = "; ".join(there) or (
         f"all {every:,} combinations, or an optimal design" if every < 10**6 else "an optimal design"
     )
     shape = " x ".join(f"{size}^{count}" for size, count in wanted(sizes))
     within = f"in {runs} runs" if runs is not None else f"in up to {MOST_ARRAY_RUNS} runs"
-    return InputError(f"there is no orthogonal array for {shape} here {within}", fix=f"available: {told}")
+    return InputError(f"there is no orthogonal array for {shape} here {within}", fix=f"available: {available}")

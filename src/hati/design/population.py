@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 LISTED = 20_000
-"""Constrained spaces of up to so many configurations are listed; of larger ones configurations are drawn."""
+"""Constrained spaces of up to that number of configurations are listed; larger ones are sampled."""
 
 _FEW = 4
-"""A combination with up to so many times the configurations that are to be drawn is listed."""
+"""A combination is listed if its configurations are at most this multiple of those to draw."""
 
 
 class Combination(Struct, frozen=True):
@@ -164,8 +164,8 @@ def _inactive(option: Option) -> Constraint:
 
 
 LEADING = 6
-"""So many options at most, the most influential, and no more than half of all count more: their interactions are
-balanced first. Were all to count more, suites of a heavily constrained space would lean to the same configurations."""
+"""The largest number of influential options with more weight, at most half of all: their interactions are
+balanced first. With weight on all, suites of a heavily constrained space would prefer the same configurations."""
 
 _LEADING_PULL = 0.3
 _PULL = 0.1
@@ -276,7 +276,7 @@ def balanced(pool: Pool, distance: Discrepancy, rng: Generator) -> NDArray[np.bo
 
 @dataclass(eq=False)
 class _Search:
-    """``towards`` is the kernel's mean with the space, ``among`` its weighted sum with what is taken."""
+    """``towards`` is the kernel's mean with the space, ``among`` its weighted sum with the chosen configurations."""
 
     taken: NDArray[np.bool_]
     owners: NDArray[np.intp]

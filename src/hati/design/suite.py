@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 LEAST = 2
-"""So many configurations of every stratum, where it has them: otherwise it has no variance."""
+"""The least configurations of every stratum that has them: with fewer it has no variance."""
 
 _COUNTED = 1024
-"""So many strata at most are counted one by one."""
+"""The largest number of strata that are counted individually."""
 
 _POOL = 2048
 _CANDIDATES = 12
@@ -92,7 +92,7 @@ def leading_options(space: Space, ranking: Sequence[str], runs: int) -> tuple[st
 
 
 def runs_for(space: Space, options: Sequence[str]) -> int | None:
-    """The fewest runs with which strata of so many options have two configurations each, or all that they have.
+    """The fewest runs with which strata of those options have two configurations each, or all that they have.
 
     None where there may be too many strata to count.
 
@@ -108,7 +108,7 @@ def runs_for(space: Space, options: Sequence[str]) -> int | None:
 def screening_suite(
     space: Space, options: Sequence[str], runs: int, rng: Generator, ranking: Sequence[str] = ()
 ) -> Suite:
-    """A suite of so many configurations, all different; of all there are where there are not more.
+    """A suite of ``runs`` different configurations; of all configurations where the space has fewer.
 
     Every stratum has at least two configurations where the size allows it, and otherwise at least one; the rest
     is shared out in proportion to the strata's weights. ``ranking`` holds further influential options, the most
@@ -143,7 +143,7 @@ def _least(found: Population) -> int:
 
 
 def _allocation(weights: Sequence[int], runs: int) -> list[int]:
-    """So many of each stratum: the same least number, then in proportion to the weights (Webster's divisors)."""
+    """The configurations of each stratum: the same minimum, then in proportion to the weights (Webster's divisors)."""
     least = LEAST if sum(min(LEAST, weight) for weight in weights) <= runs else 1
     sizes = [min(least, weight) for weight in weights]
     for _ in range(runs - sum(sizes)):
@@ -178,7 +178,7 @@ def _configurations(space: Space, rows: Levels) -> tuple[Configuration, ...]:
 
 
 def centred_columns(suite: Suite, space: Space, rng: Generator, ranking: Sequence[str] = ()) -> FloatArray:
-    """The main effects' columns of the options that are no strata, minus their means over the whole space.
+    """The main effects' columns of the options that define no strata, minus their means over the whole space.
 
     Shape (configurations, columns); the options of the ranking first, the others in the space's order. The means are
     exact for options that are free of constraints and for spaces that can be listed; otherwise those of a uniform

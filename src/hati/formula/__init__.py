@@ -1,7 +1,7 @@
-"""The core of all languages of formulas: trees of connectives over any atoms, and how they are read and printed.
+"""The core of all formula languages: trees of connectives over any atoms, their parser and printer.
 
-A room that has a language of its own says what its atoms are and how they are written. Connectives, comparisons,
-evaluation in Kleene's logic or any other algebra, places, and what is said of a wrong text are these.
+A room with its own language defines its atoms and their notation. This room provides connectives, comparisons,
+evaluation in Kleene's logic or any other algebra, places, and error messages.
 """
 
 from hati.formula.algebra import KLEENE, SIMPLIFYING, Algebra, combined, evaluate

@@ -16,26 +16,26 @@ class Algebra(Protocol[T]):
 
     @abstractmethod
     def constant(self, *, truth: bool) -> T:
-        """What is always true, or never."""
+        """The constant: always true or never true."""
 
     @abstractmethod
     def negation(self, part: T) -> T:
-        """What is true where the part is not."""
+        """True where the part is not."""
 
     @abstractmethod
     def conjunction(self, parts: Iterable[T]) -> T:
-        """What is true where all parts are."""
+        """True where all parts are."""
 
     def disjunction(self, parts: Iterable[T]) -> T:
-        """What is true where one part is, or several."""
+        """True where at least one part is."""
         return self.negation(self.conjunction([self.negation(part) for part in parts]))
 
     def implication(self, condition: T, consequence: T) -> T:
-        """What is true unless the condition is and the consequence is not."""
+        """True unless the condition is true and the consequence is not."""
         return self.disjunction((self.negation(condition), consequence))
 
     def equivalence(self, left: T, right: T) -> T:
-        """What is true where both are or neither is."""
+        """True where both are or neither is."""
         return self.conjunction((self.implication(left, right), self.implication(right, left)))
 
 
@@ -103,7 +103,7 @@ KLEENE = Kleene()
 
 
 class Simplifying(Algebra[Proposition[A]], Generic[A]):
-    """Trees, with what is always true or never left out."""
+    """Trees without the constant parts."""
 
     def constant(self, *, truth: bool) -> Proposition[A]:
         """``true`` or ``false``."""

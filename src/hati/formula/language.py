@@ -1,4 +1,4 @@
-"""Languages of formulas: text to Lark's trees; a wrong text is reported with its place and what was expected there."""
+"""Formula languages: parse text into Lark's trees; report a malformed text with its place and the expected token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Part: TypeAlias = Tree[Token] | Token
 
 DEEPEST_TREE = 100
-"""The greatest depth of what is read, before it becomes a formula."""
+"""The greatest depth of the parsed tree, before it becomes a formula."""
 
 
 class Unexpected(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Unexpected(Struct, frozen=True):
 
     @property
     def before(self) -> str:
-        """What was read."""
+        """The text before the error."""
         return self.text[: self.offset]
 
     @property
@@ -57,7 +57,7 @@ class Unexpected(Struct, frozen=True):
 
 
 Explanation: TypeAlias = tuple[int, str, str | None]
-"""What is wrong: its offset, the message and the fix."""
+"""An error: its offset, the message and the fix."""
 
 _TOKEN = re.compile(r"[\w.]+|<=>|==>|=>|\+-|\.\.|\*\*|[=!<>]=|.", re.DOTALL)
 _BRACKETS = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?<!\S)\#[^\n]*|([(\[{])|([)\]}])""")
@@ -90,8 +90,8 @@ class Language(Struct, frozen=True, dict=True):
     """A language of formulas: its grammar, and how messages speak of it.
 
     ``foreign`` maps operators of other languages to the fix. ``expected`` names, in order, what may stand where only
-    these terminals may. ``explanations`` say what is wrong with a text, where they know; the first that does counts. A
-    formula has at most ``longest`` characters, so that any is refused in much less than a second.
+    these terminals may. ``explanations`` diagnose a wrong text; the first with an answer counts. A formula has at
+    most ``longest`` characters, so that any is refused in much less than a second.
     """
 
     grammar: Callable[[], Grammar]
@@ -104,7 +104,7 @@ class Language(Struct, frozen=True, dict=True):
         """Lark's tree of a text that stands at ``base`` in the source; by default of all of it.
 
         Raises:
-            FormulaError: with the place of what is wrong and what was expected there.
+            FormulaError: for a malformed formula, with the place and the expected token.
         """
         from lark.exceptions import UnexpectedCharacters, UnexpectedToken  # late: as above
 
@@ -182,7 +182,7 @@ def _bracket(wrong: Unexpected) -> Explanation | None:
 
 
 def start_of(part: Any) -> int:
-    """Where a tree or token of Lark's begins in what was parsed."""
+    """The offset at which a tree or token of Lark's begins in the parsed text."""
     while getattr(part, "children", None):
         part = part.children[0]
     return getattr(part, "start_pos", None) or 0

@@ -17,7 +17,7 @@ DEEPEST = 60
 """The greatest depth of a tree, so that whatever walks it may recurse."""
 
 PLAIN = 100
-"""The precedence of what never needs parentheses."""
+"""The precedence of a node that never needs parentheses."""
 
 _SHOWN = 60
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
@@ -170,7 +170,7 @@ class Source(Struct, frozen=True):
 
     @contextmanager
     def placing(self) -> Iterator[None]:
-        """Places what is refused inside of a node that was read from this text."""
+        """Add the node's place to errors that are raised inside."""
         try:
             yield
         except FormulaError as error:

@@ -1,4 +1,4 @@
-"""What is true or false: connectives and comparisons of any kind of atoms, and how they print."""
+"""Propositions: connectives and comparisons of any kind of atoms, and how they print."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SIGNS = Notation("!", " & ", " | ", "=")
 
 
 class Proposition(Node, Generic[A]):
-    """What is true or false, or stays open: an atom, or a connective of propositions."""
+    """A proposition, true, false or open: an atom, or a connective of propositions."""
 
     @property
     @abstractmethod
@@ -56,7 +56,7 @@ class Connective(Proposition[A]):
 
 @dataclass(frozen=True)
 class Truth(Connective[A]):
-    """``true`` or ``false``; what has no other atoms prints in its notation."""
+    """``true`` or ``false``; a constant without other atoms prints in its notation."""
 
     value: bool
     notation: Notation = field(default=WORDS, compare=False, repr=False, kw_only=True)

@@ -1,8 +1,7 @@
-"""Decisions about how to measure, without measuring: what was observed comes in, what to do about it comes out.
+"""Decisions on how to measure, without measuring: observations in, decisions out.
 
-Which observations of a run are warm-up, counted or found; how many a run needs for a quantile; how many runs with how
-many observations each find a change at the least cost; which runs were disturbed; in which order pairs of runs are
-made, and when to stop making them.
+They cover warm-up, the observations that a quantile needs, the cheapest numbers of runs and observations that find a
+change, disturbed runs, the order of paired runs, and when to stop.
 """
 
 from hati.harness.interference import disturbances

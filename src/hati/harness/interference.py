@@ -1,6 +1,6 @@
-"""Which runs something else on the machine has disturbed, by what was recorded beside them.
+"""Detection of runs that something else on the machine has disturbed, from the recorded resource usage.
 
-Never by what was measured: to leave out, or to repeat, the runs whose values one does not like would choose the result.
+Measured values never decide: to omit or repeat runs because of their values would choose the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 from hati.core import FloatArray, Usage
 
 FEWEST = 5
-"""Of fewer runs one cannot say what is usual: only what tells by itself counts."""
+"""With fewer runs the usual level is unknown: only absolute signs count."""
 
 _STOLEN = 0.05
 _STOLEN_SECONDS = 0.03
@@ -27,7 +27,7 @@ _ODDS = 0.375
 
 
 class _Sign(Struct, frozen=True):
-    """One thing that tells of a disturbance.
+    """One sign of a disturbance.
 
     ``value`` is of a run, None where it was not recorded; ``scaled`` makes it vary alike in quiet runs, higher being
     worse; a run is disturbed where it is an outlier and its value more than ``enough`` worse than the usual one, times
@@ -38,7 +38,7 @@ class _Sign(Struct, frozen=True):
     scaled: Callable[[FloatArray], FloatArray]
     enough: Callable[[float], float]
     least: float
-    told: str
+    reported: str
 
 
 def _on_processor(used: Usage) -> float | None:
@@ -88,10 +88,10 @@ def disturbances(usages: Sequence[Usage]) -> tuple[str, ...]:
     A run is compared with the others of its sample: less CPU time in its wall time than is usual, more involuntary
     switches, more of the time in which something waited for a CPU; usual is the median, and an outlier lies so many
     robust deviations (median absolute deviations, Hampel 1974) beyond it that of quiet runs at most 1 % are marked by
-    all signs together, up to the noise of Student's t with 3 degrees of freedom. Two things tell by themselves, even
+    all signs together, up to the noise of Student's t with 3 degrees of freedom. Two signs count individually, even
     where they are usual: time stolen by other virtual machines, and more time in which something waited for a CPU than
-    the run had CPU time: while its own threads wait for each other, one of them runs. The load before a run is no sign:
-    it is mostly that of the run before.
+    the run had CPU time: while its own threads wait for each other, one of them runs. The load before a run is ignored:
+    most of it is that of the run before.
     """
     found: list[list[str]] = [[] for _ in usages]
     for sign in _SIGNS:
@@ -115,11 +115,11 @@ def _marked(sign: _Sign, usages: Sequence[Usage]) -> list[tuple[int, str]]:
     worse = np.abs(values - usual)
     enough = (worse > sign.enough(usual)) & (worse * seconds > sign.least)
     outliers = (beyond > critical(len(values)) * deviation) & enough
-    return [(known[i][0], sign.told.format(values[i], usual)) for i in np.flatnonzero(outliers)]
+    return [(known[i][0], sign.reported.format(values[i], usual)) for i in np.flatnonzero(outliers)]
 
 
 def critical(runs: int) -> float:
-    """How many robust deviations are too many, of so many runs: the deviation of few is often far too small.
+    """The critical number of robust deviations for that number of runs: the deviation of few is often far too small.
 
     Chosen by simulation: of quiet runs with the noise of Student's t with 3 degrees of freedom at most .4 % are beyond.
     """

@@ -36,7 +36,7 @@ class Costs(Struct, frozen=True):
             )
 
     def of(self, runs: int, observations: int) -> float:
-        """Of so many runs with so many observations each, in seconds."""
+        """The cost of runs with that number of observations each, in seconds."""
         return runs * (self.run + observations * self.observation)
 
 
@@ -44,7 +44,7 @@ class Aim(Struct, frozen=True):
     """The relative change to be found, with what power, by a test at what level.
 
     Raises:
-        InputError: for what is not between 0 and 1.
+        InputError: for a value that is not between 0 and 1.
     """
 
     change: float = 0.05
@@ -59,7 +59,7 @@ class Aim(Struct, frozen=True):
 
 
 class Allocation(Struct, frozen=True):
-    """So many observations in each of so many runs of each side; ``seconds`` of both sides, None where not known.
+    """The number of runs of each side and of observations in each; ``seconds`` of both sides, None where unknown.
 
     ``runs`` is None where 10,000 do not find the change, or nothing is known of the variance between runs.
     """
@@ -111,7 +111,7 @@ def allocation(observations: int, relative: float | None, aim: Aim, costs: Costs
 
 
 def costs_of(sample: Sample, observation: float | None = None, run: float | None = None) -> Costs | None:
-    """Seconds for each, those given, or else told from the sample; None where an observation's cannot be told.
+    """Seconds for each, given or estimated from the sample; None where an observation's cannot be estimated.
 
     An observation of a time is taken to last as long as it says; of anything else, and of times that overlap (those of
     clients at once), as long as the runs' wall time divided by their observations. A run costs what its wall time is
@@ -173,7 +173,7 @@ class QuantilePrecision(Struct, frozen=True):
     """That a quantile's estimate is, with that confidence, the true quantile of a probability within +- ``precision``.
 
     Raises:
-        InputError: for what is not between 0 and 1.
+        InputError: for a value that is not between 0 and 1.
     """
 
     quantile: float = 0.5
@@ -206,7 +206,7 @@ class QuantilePrecision(Struct, frozen=True):
         return max(2, math.ceil(number * (1.0 - _ROUNDING)))
 
     def reached(self, independent: float) -> float:
-        """The precision that so many independent observations have."""
+        """The precision of that number of independent observations."""
         return self._z * math.sqrt(self.quantile * (1.0 - self.quantile) / independent)
 
     @property
@@ -230,8 +230,8 @@ class Sufficiency(Struct, frozen=True):
 def sufficiency(values: FloatArray, wanted: QuantilePrecision) -> Sufficiency:
     """Whether a run's observations after warm-up, shape (n,), are enough.
 
-    What must be independent is whether an observation is below the quantile: how many independent ones there are is
-    told from the autocorrelation of just that.
+    Independence concerns whether an observation is below the quantile: the number of independent observations
+    is estimated from the autocorrelation of that indicator.
     """
     below = (values <= np.quantile(values, wanted.quantile)).astype(np.float64)
     effective = effective_size(below)
@@ -257,10 +257,10 @@ class SufficientRun(Struct, frozen=True):
 
 
 class RunPlan(Struct, frozen=True):
-    """How one sample's runs are best made.
+    """The recommended runs of one sample.
 
-    ``variance`` is None where nothing is known of that within runs; ``now`` keeps the observations that a run has now,
-    ``best`` has those that cost least, None where that is not known; ``unknown`` says what is not known, and why.
+    ``variance`` is None where that within runs is unknown; ``now`` keeps the present number of observations in a run,
+    ``best`` has the cheapest number, None where unknown; ``unknown`` says what is missing, and why.
     """
 
     sample: Sample

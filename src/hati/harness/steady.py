@@ -18,16 +18,16 @@ TOLERANCE = 0.05
 """Levels within this fraction of each other are as good as one (Traini et al. 2023)."""
 
 FEWEST = 30
-"""Of fewer observations the last sixth is less than five: nothing can be told."""
+"""With fewer observations the last sixth has fewer than five, and steadiness cannot be assessed."""
 
 LAST = 1 / 6
 """The part of a run for which it must be steady at its end: 500 of 3,000 iterations (Traini et al. 2023)."""
 
 DISTURBED = 0.05
-"""The part of what remains that may be off its level, in all, where the run is steady at its end."""
+"""The fraction of the remaining observations that may be off their level, where the run is steady at its end."""
 
 EARLIER_DISTURBED = 0.3
-"""The part that may be off its level where the mean is the same with what is before."""
+"""The fraction that may be off its level where the mean equals that of the observations before."""
 
 SAME_MEAN = 0.01
 _ERRORS = 2.0
@@ -61,12 +61,12 @@ class Steadiness(Struct, frozen=True):
 
 
 def steadiness(values: FloatArray, tolerance: float = TOLERANCE, blocks: int = BLOCKS) -> Steadiness:
-    """Tell since when the observations of one run, shape (n,), have one level.
+    """Find the observation from which on one run, shape (n,), has one level.
 
     The run is divided into levels (``segments``). The level of reference is the one that most of its last sixth has. A
     stretch is off it where it differs by more than ``tolerance`` of it and two standard errors. Steady is what follows
     a start on the level, with at most 5 % of it off the level; an earlier start is taken where nothing between is off
-    the level, or at most 30 % are and the mean from there on differs by at most 1 %: disturbances that pass are no
+    the level, or at most 30 % are and the mean from there on differs by at most 1 %: passing disturbances are not
     warm-up. Where no such start leaves a sixth of the run, it is never steady. After Traini, Cortellessa, Di Pompeo
     and Tucci 2023, Towards effective assessment of steady state performance in Java software, Empirical Software
     Engineering 28, 13, with another detection of changes and other tolerance of disturbances.
@@ -126,7 +126,7 @@ def _first(found: Segments, off: Flags) -> int | None:
 
 
 def _drifts(found: Segments, start: int, tolerance: float) -> bool:
-    """Whether what is left of a run drifts: less than half of it, and its halves apart by half of the tolerance.
+    """Whether the rest of a run drifts: less than half of it, and its halves apart by half of the tolerance.
 
     A ramp is within the tolerance for a while too.
     """

@@ -31,7 +31,7 @@ class StoppingRule(Protocol):
         ...
 
     def fewest(self, alpha: float) -> int:
-        """Before how many pairs nothing is looked at, or told."""
+        """The number of pairs before which nothing is tested."""
         ...
 
     def e_value(self, values: FloatArray) -> float | None:
@@ -51,7 +51,7 @@ class StoppingRule(Protocol):
         ...
 
     def one_sided(self, size: int, alpha: float) -> float:
-        """The same for either end of the interval by itself, to show that the mean lies between two bounds."""
+        """The same for each end of the interval individually, to show that the mean lies between two bounds."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What is known of the runs of a benchmark, with its source: what one costs, how they vary, how long they warm up."""
+"""Known properties of a benchmark's runs, with their source: cost, variance and warm-up."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def age_text(age: timedelta) -> str:
 
 
 _ENOUGH = 8
-"""A study with so many runs tells what one costs; of fewer the newest may be of a few configurations."""
+"""Runs from which a study's cost counts; with fewer, the newest may cover few configurations."""
 
 
 class TimedRuns(Struct, frozen=True):
@@ -100,9 +100,9 @@ class TimedRuns(Struct, frozen=True):
 
 
 def by_cost(studies: Sequence[TimedRuns]) -> tuple[TimedRuns, str] | None:
-    """The study that tells what a run costs, and why that: the newest on this machine with eight runs or more.
+    """The study that estimates a run's cost, and the reason: the newest on this machine with at least eight runs.
 
-    Where none has, the one with the most runs; those of other machines only where there are no others.
+    Without such a study, the one with the most runs; studies of other machines only where this one has none.
     """
     if not studies:
         return None
@@ -172,7 +172,7 @@ class SumsOfSquares(Struct, frozen=True):
     def by_machine(
         cls, configurations: Sequence[Configuration], values: FloatArray, machines: Sequence[str]
     ) -> tuple[SumsOfSquares, ...]:
-        """Those of each machine: a difference between machines is no variation.
+        """The sums of squares of each machine: a difference between machines is not variance.
 
         Raises:
             InputError: as ``of``.
@@ -215,7 +215,7 @@ def _main_effects(configurations: Sequence[Configuration]) -> FloatArray:
     return np.column_stack(columns)
 
 
-"""Runs that are long enough to tell."""
+"""Runs that are long enough for an estimate."""
 _MOSTLY = 0.9
 """The part of these that are steady, and the part of the steady ones that are so from the number of observations on."""
 _LONGEST = 0.5

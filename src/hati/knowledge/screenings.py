@@ -1,5 +1,6 @@
-"""What screenings say of a subject: which of them tells most, which options are important, and the configurations
-that stand for a space.
+"""Knowledge from screenings of a subject.
+
+It selects the most informative screening, the important options, and configurations that represent a space.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class ImportantOptions(Struct, frozen=True):
     effects: tuple[KnownEffect, ...] = ()
 
     def among(self, names: Sequence[str]) -> ImportantOptions:
-        """What is known of those options alone."""
+        """The known importance of those options alone."""
         options, ranking = (tuple(name for name in own if name in names) for own in (self.options, self.ranking))
         effects = tuple(effect for effect in self.effects if set(effect.options) <= set(names))
         return replace(self, options=options, ranking=ranking, effects=effects)

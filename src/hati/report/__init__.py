@@ -1,4 +1,4 @@
-"""What is reported, as plain frozen values: tables, figure data, sentences and exchanged values.
+"""Reports as plain frozen values: tables, figure data, sentences and exchanged values.
 
 A conclusion goes in; out come tables (text for people, values for programs), the data of figures in tidied
 units, and the names and unrounded numbers that programs rely on. Drawing them is the renderers' work.

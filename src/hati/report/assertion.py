@@ -114,14 +114,14 @@ def assertion_table(found: Assured, standard: Standard) -> Table:
 def assertion_answer(answers: Sequence[Answer]) -> str:
     """In a line: how many hold, are violated, or are neither."""
     counts = {verdict: sum(each.verdict is verdict for each in answers) for verdict in FormulaVerdict}
-    told = {
+    words = {
         FormulaVerdict.HOLDS: "hold",
         FormulaVerdict.VIOLATED: "violated",
         FormulaVerdict.INCONCLUSIVE: "inconclusive",
     }
     if len(answers) == 1:
         return f"{answers[0].verdict}: {named_formula(answers[0])}"
-    return f"{len(answers)} formulas: " + ", ".join(f"{count} {told[v]}" for v, count in counts.items() if count)
+    return f"{len(answers)} formulas: " + ", ".join(f"{count} {words[v]}" for v, count in counts.items() if count)
 
 
 def _cost(found: Assured) -> tuple[str, ...]:
@@ -132,12 +132,12 @@ def _cost(found: Assured) -> tuple[str, ...]:
 
 
 def _rows(each: Answer, cost: Cost | None) -> list[tuple[Cell, ...]]:
-    told: tuple[Cell, ...] = () if cost is None else (Shown(cost_text(cost), cost.seconds),)
+    price: tuple[Cell, ...] = () if cost is None else (Shown(cost_text(cost), cost.seconds),)
     if len(each.atoms) == 1 and str(each.requirement.formula) == each.atoms[0].text:
-        return [(each.verdict.value, named_formula(each), *_cells(each.atoms[0]), *told)]
+        return [(each.verdict.value, named_formula(each), *_cells(each.atoms[0]), *price)]
     name = each.requirement.name or str(each.requirement.formula)
-    whole: tuple[Cell, ...] = (each.verdict.value, name, None, None, None, *told)
-    none = (None,) * len(told)
+    whole: tuple[Cell, ...] = (each.verdict.value, name, None, None, None, *price)
+    none = (None,) * len(price)
     return [whole, *((f"  {atom.verdict}", f"  {atom.text}", *_cells(atom), *none) for atom in each.atoms)]
 
 
@@ -200,7 +200,7 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
     ]
     corrected = [each for each in answers if each.judged.verdict is not each.verdict]
     notes += [
-        f"{named_formula(each)}: violated by itself (p = {p_text(each.judged.p_violated)}), which among "
+        f"{named_formula(each)}: violated individually (p = {p_text(each.judged.p_violated)}), which among "
         f"{len(answers)} formulas may be chance."
         for each in corrected
     ]
@@ -221,14 +221,14 @@ def _undecided(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _unconfirmed(judged: Judged) -> bool:
-    """Whether parts decide a formula by themselves, and not among all."""
+    """Whether the parts decide a formula individually, but not among all."""
     if not isinstance(judged, Combined) or judged.verdict is not FormulaVerdict.INCONCLUSIVE:
         return False
     return judged.parts[judged.deciding[0]].verdict is not FormulaVerdict.INCONCLUSIVE
 
 
 def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
-    """By what was decided, as far as it bears on these relations."""
+    """The rules of the decisions that concern these relations."""
     if standard.interpretation is not Interpretation.DEFAULT:
         name = standard.interpretation
         yield f"By the SPL paper's {name} interpretation: formulas that are not rejected hold, without margins."
@@ -255,23 +255,23 @@ def _has_room(relation: Relation) -> bool:
 
 
 def undecided_text(atom: Atom) -> str:
-    """Why there is no verdict, and what would give one; empty where there is one."""
+    """Why the verdict is undecided, and how to decide it; empty where it is decided."""
     found = atom.evidence
     if found.verdict is not FormulaVerdict.INCONCLUSIVE:
         return ""
     if atom.same or atom.resolved.left == atom.resolved.right:
         return "both sides are the same, and no number of runs can distinguish them."
-    told = [found.remark] if found.remark else []
+    reasons = [found.remark] if found.remark else []
     if found.detectable:
-        told.append(f"{_detectable(atom, found)} beyond its limit would have been found in 80 % of cases")
+        reasons.append(f"{_detectable(atom, found)} beyond its limit would have been found in 80 % of cases")
     if found.runs_needed is None and not any(found.runs):
-        told = told or ["nothing was measured"]
+        reasons = reasons or ["nothing was measured"]
     elif found.runs_needed is None:
-        told.append("no number of runs would decide it as it is")
+        reasons.append("no number of runs would decide it as it is")
     else:
         whose = "" if found.scale is EstimateScale.MEAN else " of each side"
-        told.append(f"{counted(found.runs_needed, 'run')}{whose} would decide {WITH_POWER}")
-    text = "; ".join(told)
+        reasons.append(f"{counted(found.runs_needed, 'run')}{whose} would decide {WITH_POWER}")
+    text = "; ".join(reasons)
     return text if text.endswith("?") else f"{text}."
 
 
@@ -299,12 +299,12 @@ def _case(each: Answer, hindered: str, cost: Cost | None) -> Case:
 
 def _why(each: Answer) -> str:
     """The relations that are not shown to hold."""
-    told = [
+    relations = [
         f"{atom.text} {atom.verdict}: {estimate_text(atom)} ({interval_text(atom)}), p = {p_text(atom.p_violated)}"
         for atom in each.atoms
         if atom.verdict is not FormulaVerdict.HOLDS
     ]
-    return "; ".join(told) or f"{each.verdict}: {named_formula(each)}"
+    return "; ".join(relations) or f"{each.verdict}: {named_formula(each)}"
 
 
 class Explained(Struct, frozen=True):
@@ -317,7 +317,7 @@ class Explained(Struct, frozen=True):
 def explained(each: Answer, standard: Standard) -> Explained:
     """In words; ``standard`` is what each relation was judged by."""
     relations = tuple((f"{atom.text}: {atom.verdict}", tuple(_sentences(atom, standard))) for atom in each.atoms)
-    whole = f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."
+    whole = f"The formula individually: {each.judged.verdict}; among all formulas of this call: {each.verdict}."
     return Explained(relations, whole)
 
 
@@ -335,11 +335,11 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
 
 def explanation(each: Answer, standard: Standard) -> str:
     """The same as text, with where the formula is written."""
-    told = explained(each, standard)
+    parts = explained(each, standard)
     lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
-    for number, (relation, sentences) in enumerate(told.relations, start=1):
+    for number, (relation, sentences) in enumerate(parts.relations, start=1):
         lines += [f"{number}. {relation}", *(f"   {sentence}" for sentence in sentences)]
-    return "\n".join([*lines, "", told.whole]) + "\n"
+    return "\n".join([*lines, "", parts.whole]) + "\n"
 
 
 def _probabilities(atom: Atom, standard: Standard) -> str:
@@ -395,7 +395,7 @@ def _evidence_lines(atom: Atom, book: SampleCollector) -> list[str]:
     ]
     if sentence := undecided_text(atom):
         lines.append(f"  {sentence}")
-    if atom.is_told_by(book):
+    if atom.is_observed_in(book):
         sides = run_means(atom.resolved, book)
         names = (str(atom.relation.left), str(atom.relation.right))
         lines += _histograms(names, sides, atom.unit)

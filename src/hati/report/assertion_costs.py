@@ -78,6 +78,6 @@ class CostJson(Struct, frozen=True):
 
 
 def sharing(costs: Sequence[Cost]) -> tuple[str, ...]:
-    """What is meant by shared, where anything is."""
+    """The explanation of shared runs, where any are shared."""
     shared = any(cost.shared for cost in costs)
     return ("Shared runs are those of several formulas, and count for each of them.",) if shared else ()

@@ -20,7 +20,7 @@ BINS = 40
 _TAIL = 0.005
 """The share of a side's observations at either end that must not make the rest narrow."""
 _FAR = 4.0
-"""In widths of what was measured: a limit that is farther away is told, not drawn."""
+"""In widths of the measurements: a limit that is farther away is named, not drawn."""
 _MAGNITUDES = 30.0
 """From this quotient of the ends on the axis is logarithmic."""
 
@@ -50,8 +50,8 @@ class RelationFigure(NamedTuple):
 
 
 def relation_figure(atom: Atom, book: SampleCollector) -> RelationFigure | None:
-    """What was measured of a relation's sides, as its verdict took it; None where something is missing or unfit."""
-    if not atom.is_told_by(book):
+    """The measurements of a relation's sides, as its verdict took them; None where any is missing or unfit."""
+    if not atom.is_observed_in(book):
         return None
     named = ((str(atom.relation.left), atom.resolved.left), (str(atom.relation.right), atom.resolved.right))
     taken = [(name, side_of(side, book)) for name, side in named]
@@ -98,13 +98,13 @@ def _shares(run: FloatArray, edges: FloatArray) -> FloatArray:
 
 
 MOST_FIGURES = 24
-"""Of relations in one report; what is not shown to hold comes first."""
+"""The largest number of relations with a figure; relations that are not shown to hold come first."""
 
 _FIRST = (FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS)
 
 
 def assertion_document(found: Assured, standard: Standard) -> Document:
-    """The formulas in a table, and each with how its verdict arose and what was measured for it."""
+    """The formulas in a table, and each with the derivation of its verdict and its measurements."""
     each: tuple[Section, ...] = (Facts("", _facts(found)), *_parts(found))
     return Document(
         "Performance requirements",
@@ -133,7 +133,7 @@ _READING = (
         "How much larger the mean of the left side is than that of the right one; where the right side is a limit, the "
         "mean of the left side. Each run counts as one value: its mean.",
     ),
-    ("Interval", "Where the truth is, as far as the runs tell, for each relation alone."),
+    ("Interval", "The range of the true value, for each relation individually."),
 )
 
 
@@ -150,12 +150,14 @@ def _parts(found: Assured) -> Iterator[Part]:
     """A part for each formula, in order."""
     drawn = _drawn(found)
     for number, each in enumerate(found.answers, start=1):
-        told = explained(each, found.standard)
+        explanation = explained(each, found.standard)
         relations = (
             Part(title, "", (Prose(sentences), *_measured(atom, found.book, _chart(number, place, drawn))))
-            for place, (atom, (title, sentences)) in enumerate(zip(each.atoms, told.relations, strict=True), start=1)
+            for place, (atom, (title, sentences)) in enumerate(
+                zip(each.atoms, explanation.relations, strict=True), start=1
+            )
         )
-        place, whole = Prose((str(each.requirement.place),)), Prose((told.whole,))
+        place, whole = Prose((str(each.requirement.place),)), Prose((explanation.whole,))
         yield Part(f"{number}. {each.verdict}: {named_formula(each)}", "", (place, *relations, whole))
 
 
@@ -186,7 +188,7 @@ def _measured(atom: Atom, book: SampleCollector, chart: str) -> Iterator[Section
 
 
 def _sides(atom: Atom, book: SampleCollector) -> Table | None:
-    if not atom.is_told_by(book):
+    if not atom.is_observed_in(book):
         return None
     columns = (
         Column("side"),

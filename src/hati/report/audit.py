@@ -26,7 +26,7 @@ _LEVEL = 0.05
 
 
 def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
-    """What was compared, how often it erred, and what it finds, each under a name."""
+    """The comparison, its error rate and its detectable changes, each under a name."""
     halves = sorted({row.runs for row in found.rows})
     size = str(halves[0]) if len(halves) == 1 else f"{halves[0]} to {halves[-1]}"
     sides, time = found.directions, found.in_time

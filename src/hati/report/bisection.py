@@ -85,7 +85,7 @@ def _notes(found: BisectionConclusion) -> list[str]:
     if found.skipped:
         notes.append(f"Could not be measured: {', '.join(revision.short for revision in found.skipped)}.")
     if any(culprit.confidence == 0.0 for culprit in found.culprits):
-        notes.append("Confidence 0: the runs show no change there by itself.")
+        notes.append("Confidence 0: individually the runs there show no change.")
     return notes
 
 
@@ -107,7 +107,7 @@ def _answer(found: BisectionConclusion) -> str:
         )
         return f"Changed by {', '.join(named)}."
     if found.interval is None:
-        return "Too few runs to tell whether the two differ."
+        return "Too few runs to decide whether the two differ."
     if found.same:
         return f"The two are the same, within {percent(found.margin)}: nothing is looked for."
     if not found.open_ranges:

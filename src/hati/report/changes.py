@@ -32,7 +32,7 @@ class ChangeJson(Struct, frozen=True):
 
 
 def change_text(found: Change) -> Shown:
-    """The change in percent; ``~`` where there is no ratio."""
+    """The change in percent; ``~`` where the ratio does not exist."""
     if found.ratio is None:
         return Shown(_NOTHING, None)
     return Shown(change(found.ratio - 1.0), found.ratio)

@@ -65,7 +65,7 @@ class ClusterJson(ChangeJson, frozen=True):
 
 def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
     """A row for each cluster, where any changed."""
-    if not any(part.told for part in row.clusters):
+    if not any(part.changed for part in row.clusters):
         return []
     return [
         (
@@ -84,15 +84,15 @@ def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
 
 def cluster_sentence(row: Comparison) -> str:
     """Which of its clusters changed; empty where none did."""
-    told = [_cluster_text(part, row) for part in row.clusters if part.told]
-    return f"of {len(row.clusters)} clusters of observations {'; '.join(told)}" if told else ""
+    described = [_cluster_text(part, row) for part in row.clusters if part.changed]
+    return f"of {len(row.clusters)} clusters of observations {'; '.join(described)}" if described else ""
 
 
 def _cluster_text(part: ClusterChange, row: Comparison) -> str:
     side = part.before if part.before.centre is not None else part.after
     assert side.centre is not None, "a cluster has observations in one of the samples"
     where = f"the one about {quantity(side.centre, row.metric.unit)}"
-    moved = [f"is {part.change.verdict.value} ({change_text(part.change).text})"] if part.change.told else []
+    moved = [f"is {part.change.verdict.value} ({change_text(part.change).text})"] if part.change.changed else []
     mixed = [f"has {_shares(part)} of them"] if part.share_moved else []
     return f"{where} {' and '.join(moved + mixed)}"
 
@@ -174,13 +174,13 @@ class SideJson(Struct, frozen=True):
 
 
 class WarmedSideJson(SideJson, frozen=True):
-    """One of two samples, with what was left out of it as warm-up."""
+    """One of two samples, with the observations that were dropped as warm-up."""
 
     warm_up: WarmUp
 
 
 class ComparedJson(ChangeJson, frozen=True):
-    """Fields of all comparisons of two samples; ``statistic_choice`` is null where the statistic was asked for."""
+    """Fields of all comparisons of two samples; ``statistic_choice`` is null where the user chose the statistic."""
 
     benchmark: str
     configuration: Configuration
@@ -284,15 +284,17 @@ def comparison_sentence(row: Comparison) -> str:
 
 def _sentence(found: Change) -> str:
     if found.q_value is None:
-        return "inconclusive: too few runs to tell a change from noise"
+        return "inconclusive: too few runs to distinguish a change from noise"
     if found.ratio is None or found.interval is None:
         return f"{found.verdict.value}: the ratio is unknown (adjusted p {p_text(found.q_value)})"
     low, high = (change(end - 1.0) for end in found.interval)
-    told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, adjusted p {p_text(found.q_value)})"
+    described = (
+        f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, adjusted p {p_text(found.q_value)})"
+    )
     if found.verdict is not ChangeVerdict.INCONCLUSIVE:
-        return told
+        return described
     needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
-    return f"{told}; {needed} would decide {WITH_POWER}"
+    return f"{described}; {needed} would decide {WITH_POWER}"
 
 
 def _noise_column(found: Comparisons) -> Column:
@@ -367,8 +369,8 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
 
 def _warm_up_notes(found: Comparisons) -> list[str]:
     sides = (("before", [(row, row.before) for row in found.rows]), ("after", [(row, row.after) for row in found.rows]))
-    told = [text for name, rows in sides if (text := _left_out(name, rows))]
-    notes = [f"Warm-up that was found is left out: {'; '.join(told)}."] if told else []
+    dropped = [text for name, rows in sides if (text := _left_out(name, rows))]
+    notes = [f"Detected warm-up is left out: {'; '.join(dropped)}."] if dropped else []
     marks = {_phase(row) for row in found.rows}
     if _UNSTEADY in marks:
         notes.append(f"({_UNSTEADY}): so are runs of a side, and the verdict may be that of their warm-up.")
@@ -402,7 +404,7 @@ def _cluster_notes(found: Comparisons) -> list[str]:
     several = [row for row in found.rows if row.clusters]
     if not several:
         return []
-    changed = sum(any(part.told for part in row.clusters) for row in several)
+    changed = sum(any(part.changed for part in row.clusters) for row in several)
     notes = [
         f"In {len(several)} of {len(found.rows)} the observations form clusters, compared one by one, with their "
         f"shares: {changed or 'none'} with a change{' (rows beneath each)' if changed else ''}."

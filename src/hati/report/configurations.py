@@ -1,4 +1,4 @@
-"""Configurations, spaces, and what was measured of them, as tables."""
+"""Configurations, spaces and their measurements, as tables."""
 
 from __future__ import annotations
 

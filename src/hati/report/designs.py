@@ -66,7 +66,7 @@ class BlocksJson(Struct, frozen=True):
 
 
 class DesignJson(DesignDescription, frozen=True, kw_only=True, tag_field="format", tag=DESIGN_FORMAT):
-    """A two-level design, with what was added to it, and its blocks."""
+    """A two-level design, with its additions and blocks."""
 
     separation: SeparationJson | UnsetType = UNSET
     blocks: BlocksJson | UnsetType = UNSET
@@ -140,16 +140,16 @@ def design_table(design: Design, alias_order: int | None) -> Table:
 
 
 def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
-    known, told = properties(design), describe(design, alias_order)
+    known, description = properties(design), describe(design, alias_order)
     resolution = roman(int(known.resolution)) if known.resolution else "full: nothing is aliased"
     flaws = [
         name
         for name, good in (("balanced", known.balanced), ("orthogonal", known.orthogonal), ("regular", known.regular))
         if not good
     ]
-    pattern = ", ".join(f"A{length} = {_count(count)}" for length, count in told.word_length_pattern.items())
-    clear = told.clear_interactions
-    shortest = told.words[: len(shortest_words(design))]
+    pattern = ", ".join(f"A{length} = {_count(count)}" for length, count in description.word_length_pattern.items())
+    clear = description.clear_interactions
+    shortest = description.words[: len(shortest_words(design))]
     notes = [
         f"{known.factors} factors in {known.runs:,} runs; resolution {resolution}.",
         *((f"Not {' and not '.join(flaws)}.",) if flaws else ()),
@@ -157,11 +157,11 @@ def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
         *((f"Shortest words: {_some(shortest)}.",) if shortest else ()),
         f"Clear two-factor interactions: {len(clear)}{f' ({_some(clear)})' if clear else ''}.",
     ]
-    largest = _largest_part(told.partial_aliases, set(design.factors))
+    largest = _largest_part(description.partial_aliases, set(design.factors))
     notes += (
         [f"Main effects are aliased in part with two-factor interactions, by at most {largest:.2g}."] if largest else []
     )
-    aliases = {effect: others for effect, others in told.aliases.items() if effect in design.factors}
+    aliases = {effect: others for effect, others in description.aliases.items() if effect in design.factors}
     notes += [f"{effect} = {_some(others, ' = ')}" for effect, others in aliases.items() if others]
     return tuple(notes)
 
@@ -170,8 +170,8 @@ def _count(count: int | float) -> str:
     return f"{count:.2f}" if isinstance(count, float) else str(count)
 
 
-def _largest_part(told: Mapping[str, Mapping[str, float]], mains: set[str]) -> float:
-    parts = (part for partial in told.values() for name, part in partial.items() if name not in mains)
+def _largest_part(aliases: Mapping[str, Mapping[str, float]], mains: set[str]) -> float:
+    parts = (part for partial in aliases.values() for name, part in partial.items() if name not in mains)
     return max(map(abs, parts), default=0.0)
 
 
@@ -187,11 +187,11 @@ def separation_note(separation: Separation) -> str:
     """What added runs separate, in one sentence."""
     before, after, names = separation.before, separation.after, _named(separation.separated)
     kept = f"{after.runs - before.runs:,} added runs"
-    told = f"{before.rank} parameters could be distinguished, now {after.rank}"
+    parameters = f"{before.rank} parameters could be distinguished, now {after.rank}"
     separated = (
         f"separate {len(separation.separated)} effects: {names}" if names else "separate no effect from all others"
     )
-    return f"The {kept} {separated}. Of effects up to order {after.order}, {told}."
+    return f"The {kept} {separated}. Of effects up to order {after.order}, {parameters}."
 
 
 def blocks_notes(blocks: Blocks) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ def blocks_notes(blocks: Blocks) -> tuple[str, ...]:
 
 
 def level_design_table(design: LevelDesign, settings: Sequence[Sequence[str]], elsewhere: str = "") -> Table:
-    """The runs as a table of settings, with what the levels say as notes; ``elsewhere`` tells of other sizes."""
+    """The runs as a table of settings, with the levels' properties as notes; ``elsewhere`` names other sizes."""
     rows: list[tuple[Cell, ...]] = [
         (number, *(its[place] for its, place in zip(settings, row, strict=True)))
         for number, row in enumerate(design.levels[:_MOST_LEVEL_ROWS].tolist(), 1)

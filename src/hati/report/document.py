@@ -84,8 +84,8 @@ Section = Table | Facts | Prose | Chart | Folded | Brief | Aside | Part
 class Case(NamedTuple):
     """A test case: ``failure``, ``skipped`` and ``error`` are why, None where it passes.
 
-    An error is what could not be measured; ``note`` is what is to be said of a case that passes; ``seconds`` are those
-    of its runs, None where they are not known; of runs that several cases share each has an equal part.
+    An error is a missing measurement; ``note`` is a remark on a case that passes; ``seconds`` are those of its
+    runs, None where unknown. Runs that several cases share are divided equally.
     """
 
     suite: str
@@ -98,10 +98,10 @@ class Case(NamedTuple):
 
 
 class Document(Struct, frozen=True):
-    """What a study says, for people.
+    """A study's result, for people.
 
-    ``answer`` says it in one or two sentences. ``facts`` are what was studied and how; ``failures`` are runs that
-    failed, with their reasons; ``warnings`` tell what limits the answer, with remedies; ``reading`` explains terms.
+    ``answer`` gives it in one or two sentences. ``facts`` describe the study; ``failures`` are runs that
+    failed, with their reasons; ``warnings`` limit the answer and name remedies; ``reading`` explains terms.
     ``cases`` are verdicts as test cases of a ``suite``, for continuous integration. ``study`` is its key,
     shown where a document outlives its console. ``mark`` is what a bot finds its own comment by.
     """

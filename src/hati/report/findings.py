@@ -85,13 +85,13 @@ def findings_table(found: Sequence[Finding]) -> Table:
     )
     rows = tuple((one.id, one.state.value, _range(one), *_largest(one), f"{one.since:%Y-%m-%d}") for one in found)
     open_ones = sum(one.worse and one.state is not FindingState.RESOLVED for one in found)
-    told = f"{open_ones} of {len(found)} are regressions that are not resolved." if found else "There are none."
-    return Table("Findings", columns, rows, (told,))
+    note = f"{open_ones} of {len(found)} are regressions that are not resolved." if found else "There are none."
+    return Table("Findings", columns, rows, (note,))
 
 
-def report_sentence(told: Report) -> str:
-    """What is told of a finding, in a sentence."""
-    finding = told.finding
+def report_sentence(report: Report) -> str:
+    """The news of a finding, in a sentence."""
+    finding = report.finding
     where, size, interval = _largest(finding)
     what = _WORDS.get(finding.untold, finding.state.value) if finding.untold else finding.state.value
     by = f", acknowledged by {finding.author}: {finding.reason}" if finding.state is FindingState.ACKNOWLEDGED else ""

@@ -39,8 +39,8 @@ def _answer(ruling: Ruling) -> str:
         works = "works" if len(ruling.broken) == 1 else "work"
         return f"cannot be measured: {_places(ruling.broken)} {works} at the reference alone"
     known = ruling.known_slower
-    besides = f"; slower, already known: {', '.join(known)}" if known else ""
-    return f"{_worst(ruling)}{besides}"
+    already_known = f"; slower, already known: {', '.join(known)}" if known else ""
+    return f"{_worst(ruling)}{already_known}"
 
 
 def gate_verdict(ruling: Ruling) -> str:
@@ -69,9 +69,9 @@ def _worst(ruling: Ruling) -> str:
     return "nothing else changed" if ruling.known_slower else f"the same, within {percent(found.question.margin)}"
 
 
-def _largest(found: GateConclusion, told: Sequence[Comparison]) -> str:
+def _largest(found: GateConclusion, rows: Sequence[Comparison]) -> str:
     """Over all configurations, where it shows there; else where it is largest."""
-    rows = [row for row in told if not row.configuration] or told
+    rows = [row for row in rows if not row.configuration] or rows
     row = max(rows, key=lambda row: abs(math.log(row.change.ratio)) if row.change.ratio else math.inf)
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
     return f"{_named(row)}{_size(row)}{_because(found, row)}{more}"
@@ -92,11 +92,11 @@ def _named(row: Comparison) -> str:
 
 
 def _size(row: Comparison) -> str:
-    told = row.change
-    if told.ratio is None or told.interval is None:
+    moved = row.change
+    if moved.ratio is None or moved.interval is None:
         return ""
-    low, high = told.interval
-    return f" {change(told.ratio - 1.0)} ({change_number(low - 1.0)} to {change(high - 1.0)})"
+    low, high = moved.interval
+    return f" {change(moved.ratio - 1.0)} ({change_number(low - 1.0)} to {change(high - 1.0)})"
 
 
 def _because(found: GateConclusion, row: Comparison) -> str:
@@ -171,7 +171,7 @@ class RoundsJson(Struct, frozen=True):
 class GateJson(StudyJson, frozen=True, kw_only=True, tag_field="format", tag="hati-check-1"):
     """A check of a revision against a reference.
 
-    ``verdict`` is that of the measurement; ``fails`` says whether it stops the change, in view of what is known.
+    ``verdict`` is that of the measurement; ``fails`` says whether it stops the change, given the known findings.
     """
 
     verdict: Annotated[ChangeVerdict, Of("gate.verdict")]
@@ -211,7 +211,7 @@ def gate_tables(ruling: Ruling) -> list[Table]:
     """
     found = ruling.gate
     tables = [_rows_table(ruling)]
-    changed = [each for each in found.strata if each.comparison.change.told]
+    changed = [each for each in found.strata if each.comparison.change.changed]
     if changed:
         rows = tuple((str(each.stratum), *_cells(each.comparison, ruling)) for each in changed)
         tables.append(Table("Where it changed", (Column("stratum"), *_COLUMNS), rows, ()))
@@ -265,19 +265,21 @@ def _rows_table(ruling: Ruling) -> Table:
 
 
 def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
-    told = row.change
+    moved = row.change
     interval = "none yet"
-    if told.interval is not None:
-        low, high = told.interval
+    if moved.interval is not None:
+        low, high = moved.interval
         interval = f"{change_number(low - 1.0)} to {change_number(high - 1.0)}"
     return (
         row.metric.name,
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
-        None if told.ratio is None else Shown(change(told.ratio - 1.0), told.ratio),
+        None if moved.ratio is None else Shown(change(moved.ratio - 1.0), moved.ratio),
         interval,
-        None if told.q_value is None else Shown(p_text(told.q_value), told.q_value),
-        verdict_text(told) if ruling.known(row) is None else Shown(f"{verdict_text(told)}, known", told.verdict.value),
+        None if moved.q_value is None else Shown(p_text(moved.q_value), moved.q_value),
+        verdict_text(moved)
+        if ruling.known(row) is None
+        else Shown(f"{verdict_text(moved)}, known", moved.verdict.value),
     )
 
 

@@ -19,12 +19,12 @@ from hati.studies.recalibration import Recalibration
 def gate_cases(ruling: Ruling) -> Sequence[Case]:
     """A case for each benchmark and metric, each stratum that changed, and each configuration that was not measured.
 
-    What is slower fails, unless it is known or does not stop a change; what is not decided is skipped; what works at
+    A slower row fails, unless it is known or does not stop a change; an undecided one is skipped; one that works at
     the reference alone is an error. Time is booked on the benchmark; a stratum's runs are among those.
     """
     found = ruling.gate
     whole = zip(_cases(found.rows, ruling), booked(found.rows), strict=True)
-    strata = [each.comparison for each in found.strata if each.comparison.change.told]
+    strata = [each.comparison for each in found.strata if each.comparison.change.changed]
     broken = [_broken_case(each, ruling) for each in found.broken]
     return [*(case._replace(seconds=taken) for case, taken in whole), *_cases(strata, ruling), *broken]
 
@@ -35,14 +35,14 @@ def _cases(rows: Sequence[Comparison], ruling: Ruling) -> Sequence[Case]:
 
 def _case(row: Comparison, ruling: Ruling) -> Case:
     name = " ".join(filter(None, (row.metric.name, str(row.configuration))))
-    told, known = comparison_sentence(row), ruling.known(row)
+    sentence, known = comparison_sentence(row), ruling.known(row)
     if known is not None:
-        return Case(row.benchmark, name, note=f"{told}; known as {known.id}{_by(known)}")
+        return Case(row.benchmark, name, note=f"{sentence}; known as {known.id}{_by(known)}")
     if row.change.verdict is ChangeVerdict.INCONCLUSIVE:
-        return Case(row.benchmark, name, skipped=told)
+        return Case(row.benchmark, name, skipped=sentence)
     if row.change.verdict in ruling.failing:
-        return Case(row.benchmark, name, failure=told)
-    return Case(row.benchmark, name, note=told)
+        return Case(row.benchmark, name, failure=sentence)
+    return Case(row.benchmark, name, note=sentence)
 
 
 def _by(known: Finding) -> str:

@@ -1,4 +1,4 @@
-"""What was found out about how to measure, as plain values and as tables."""
+"""Advice on how to measure, as plain values and as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDEPENDENT = (
 
 
 class SampleJson(Struct, frozen=True):
-    """Fields of what is found of a sample."""
+    """Common fields of a sample's results."""
 
     benchmark: Annotated[str, Of("sample.benchmark")]
     configuration: Annotated[Configuration, Of("sample.configuration")]
@@ -70,8 +70,10 @@ def steady_table(found: Sequence[SteadyRun], tolerance: float) -> Table:
     )
     rows = tuple(_steady_row(one, several=_several(found)) for one in found)
     counts = [(state, sum(one.found.state is state for one in found)) for state in State]
-    told = ", ".join(f"{number} {state.value}" for state, number in counts if number)
-    notes = [f"{told}. Runs and observations count from 0; on the level is what is within {percent(tolerance)} of it."]
+    summary = ", ".join(f"{number} {state.value}" for state, number in counts if number)
+    notes = [
+        f"{summary}. Runs and observations count from 0; on the level is what is within {percent(tolerance)} of it."
+    ]
     reasons = [f"{_name(one.sample, several=True)}, run {one.run}: {one.found.reason}." for one in found]
     notes += [reason for one, reason in zip(found, reasons, strict=True) if one.found.reason][:10]
     return Table("Steady state", columns, rows, tuple(notes))
@@ -100,7 +102,7 @@ class ObservationsJson(Struct, frozen=True, tag_field="format", tag="hati-harnes
 
 
 def observations_table(wanted: QuantilePrecision, found: Sequence[SufficientRun]) -> Table:
-    """A row for each run; without runs, one that says what is needed."""
+    """A row for each run; without runs, one that gives the requirement."""
     sentence = (
         f"A run needs {wanted.observations:,} independent observations for the {general(wanted.quantile)} quantile to "
         f"be, with {percent(wanted.confidence)} confidence, that of a probability within "
@@ -132,12 +134,15 @@ def observations_table(wanted: QuantilePrecision, found: Sequence[SufficientRun]
         for one in found
     )
     short = sum(not one.found.enough for one in found)
-    told = f"{short} of {len(found)} runs fall short." if short else "All runs have enough."
+    summary = f"{short} of {len(found)} runs fall short." if short else "All runs have enough."
     return Table(
         "Observations of a run",
         columns,
         rows,
-        (f"{told} {sentence}", "Independent: what the observations after warm-up are worth, by their autocorrelation."),
+        (
+            f"{summary} {sentence}",
+            "Independent: what the observations after warm-up are worth, by their autocorrelation.",
+        ),
     )
 
 
@@ -173,7 +178,7 @@ class RunPlansJson(Struct, frozen=True, tag_field="format", tag="hati-harness-ru
 
 
 def plans_json(plans: Sequence[RunPlan], aim: Aim) -> RunPlansJson:
-    """What is published of the runs that samples need."""
+    """The published plan of samples' runs."""
     return publish(Joined(samples=[Joined(plan, aim) for plan in plans]), RunPlansJson)
 
 

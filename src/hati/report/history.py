@@ -42,7 +42,7 @@ def history_table(concluded: HistoryConclusion) -> Table:
 
 
 def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
-    """What was looked at, the trend, and what could have been found, each under a name."""
+    """The series, its trend, and the detectable changes, each under a name."""
     span = f"{concluded.positions:,}, from {concluded.first} to {concluded.last}"
     machines = f", {concluded.machines} machines" if concluded.machines > 1 else ""
     return (
@@ -162,7 +162,7 @@ class HistoriesJson(StudyJson, frozen=True, tag_field="format", tag="hati-histor
 
 
 def histories_json(concluded: Sequence[HistoryConclusion]) -> HistoryJson | HistoriesJson:
-    """What is published of the histories of a file: of one with one series that one's alone."""
+    """The published histories of a file; for a file of one series, that history alone."""
     published = [publish(one, HistoryJson) for one in concluded]
     return published[0] if len(published) == 1 else HistoriesJson(published)
 
@@ -193,7 +193,7 @@ def _statistic_text(choice: StatisticChoice) -> str:
 
 def _trend_text(trend: Trend | None, unit: str) -> str:
     if trend is None:
-        return "too few values to tell"
+        return "too few values to decide"
     change_text = change(trend.relative) if trend.relative is not None else quantity(trend.change, unit)
     low, high = trend.relative_interval or trend.change_interval
     bounds = " to ".join(_bound(bound, None if trend.relative_interval else unit) for bound in (low, high))

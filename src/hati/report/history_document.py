@@ -41,7 +41,7 @@ class HistoryLevel(NamedTuple):
 
 
 class HistoryStep(NamedTuple):
-    """A change of level: its place and what is said of it."""
+    """A change of level: its place and its description."""
 
     place: int
     text: str

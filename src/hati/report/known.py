@@ -1,4 +1,4 @@
-"""What is known of a benchmark and metric, and how much of a space was measured: sentences and exchanged values."""
+"""Known properties of a benchmark and metric, and the measured part of a space: sentences and exchanged values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Knowledge(Struct, frozen=True):
-    """What new studies of a benchmark and metric are planned from; None what is not known.
+    """The basis for planning new studies of a benchmark and metric; unknown fields are None.
 
     ``cost`` is that of a run in seconds; ``statistic`` is what stands for a run in comparisons; ``warm_up`` is that of
     runs whose benchmark states none.
@@ -31,7 +31,7 @@ class Knowledge(Struct, frozen=True):
 
 
 def known_facts(known: Knowledge) -> tuple[tuple[str, str], ...]:
-    """What is known, each under a name, with its origin and age."""
+    """The known properties, each under a name, with its origin and age."""
     found = (
         ("important options", _fact(known.important, _options)),
         ("statistic of a run", _fact(known.statistic, _statistic)),
@@ -43,7 +43,7 @@ def known_facts(known: Knowledge) -> tuple[tuple[str, str], ...]:
 
 
 class KnownJson(Struct, frozen=True):
-    """Fields of what is known from earlier studies: where it comes from, and why it is preferred."""
+    """Common fields of knowledge from earlier studies: its source, and why that one is preferred."""
 
     study: Annotated[str, Of("provenance.study")]
     runs: Annotated[int, Of("provenance.runs")]
@@ -91,7 +91,7 @@ class KnownWarmUpJson(KnownJson, frozen=True):
 
 
 class KnowledgeJson(Struct, frozen=True):
-    """What new studies of a benchmark and metric are planned from; null what is not known."""
+    """The basis for planning new studies of a benchmark and metric; unknown fields are null."""
 
     important_options: Annotated[KnownOptionsJson | None, Of("important")]
     statistic: KnownStatisticJson | None

@@ -28,6 +28,6 @@ class StudyMachineJson(Struct, frozen=True):
 
 
 class StudyJson(Struct, frozen=True, kw_only=True):
-    """What is published of a study; ``measured_on`` where its runs carry more than one fingerprint."""
+    """The published fields of every study; ``measured_on`` where its runs carry more than one fingerprint."""
 
     measured_on: Annotated[list[StudyMachineJson] | UnsetType, Of(lambda _: UNSET)] = UNSET

@@ -37,7 +37,7 @@ def measurement_table(conclusion: MeasurementConclusion) -> Table:
 
 
 class SummaryJson(Struct, frozen=True):
-    """What was measured of a configuration and metric."""
+    """The summary of a configuration's measurements of a metric."""
 
     configuration: Configuration
     metric: Annotated[str, Of("metric.name")]

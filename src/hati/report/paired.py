@@ -98,7 +98,7 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
 def variant_names(before: Variant, after: Variant) -> tuple[str, str]:
     """Each by its benchmark where these differ, and by the settings that do; both by the benchmark where nothing does.
 
-    What has a setting on one side only is inactive on the other.
+    A setting on one side only is shown as inactive on the other.
     """
     first, second = before.configuration, after.configuration
     other = [name for name in sorted({*first, *second}) if _text(name, before) != _text(name, after)]

@@ -64,7 +64,7 @@ def portability_answer(found: Portability) -> str:
 
 
 def metric_text(metric: float) -> str:
-    """With three decimal places, as what is beyond 1 counts; of large ones four digits."""
+    """With three decimal places below 10, otherwise four digits."""
     return f"{metric:.3f}" if metric < _LARGE else general(metric)
 
 
@@ -96,7 +96,7 @@ def _tests(found: Portability) -> Table:
 
 
 def _of_definitions(found: Portability) -> Iterator[str]:
-    """What was measured by other definitions than that which is compared, or than that of now."""
+    """Measurements by other definitions than the compared one, or than the present one."""
     names = {machine.fingerprint: name for machine, name in zip(found.machines, found.names, strict=True)}
     for left in found.set_aside:
         runs = f"{left.runs:,} run{'' if left.runs == 1 else 's'} of {left.benchmark} on {names[left.machine]}"
@@ -176,17 +176,17 @@ class PortabilityJson(Struct, frozen=True, tag_field="format", tag="hati-assert-
 
 
 def portability_facts(found: Portability) -> tuple[tuple[str, str], ...]:
-    """What is known of both machines."""
+    """Facts about both machines."""
     return tuple(
         (name, ", ".join(_properties(machine))) for name, machine in zip(found.names, found.machines, strict=True)
     )
 
 
 def _properties(machine: KnownMachine) -> list[str]:
-    told = [
+    facts = [
         f"{key} {machine.properties[key]}" for key in ("processor", "cpus", "memory", "system") if _has(machine, key)
     ]
-    return [*told, f"fingerprint {machine.fingerprint}"]
+    return [*facts, f"fingerprint {machine.fingerprint}"]
 
 
 def _has(machine: KnownMachine, key: str) -> bool:
@@ -221,7 +221,7 @@ _READING = (
     (
         "Portability",
         "The ratio on one machine over that on the other, or the other way round, whichever is greater (SPL paper, "
-        "section 6.5). At 1 both machines say the same; at 2 what is as fast as the other here takes twice or half as "
+        "section 6.5). At 1 both machines agree; at 2 configurations of equal speed on the other take twice or half as "
         "long there.",
     ),
     (

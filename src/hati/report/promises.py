@@ -1,4 +1,4 @@
-"""What a design will find, and what it will not be able to tell apart, before it is run."""
+"""Predictions of a design before it is run: the effects that it will find, and those that it cannot distinguish."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def least_promise(least: float, pilots: int, check: int) -> str:
 
 
 def vague_promise(least: float, most: float, pilots: int, check: int) -> str:
-    """For effects, as fractions, that will be found if options do not interact, and if most of what varies is that."""
+    """For effects, as fractions, that are found if options do not interact, and if most of the variance is theirs."""
     return (
         f"it will find effects of {percent(least, 2)} (if options do not interact) to {percent(most, 2)} with 80 % "
         f"power: {pilots:,} pilot runs do not show which; {check:,} runs of the design will"

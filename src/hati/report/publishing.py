@@ -1,4 +1,4 @@
-"""What is published as JSON: types whose fields are the keys, filled from what was concluded."""
+"""JSON output: types whose fields are the keys, filled from conclusions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class DetectableJson(Struct, frozen=True):
 
 
 def detectable_json(estimate: float | None, found: Any, metric: Metric) -> DetectableJson:
-    """What is found with 80 % power; ``found`` has the relative size, None where nothing is."""
+    """The change found with 80 % power; ``found`` has the relative size, None where no change is."""
     return DetectableJson(estimate, found and found.relative, metric.unit, 0.8)
 
 

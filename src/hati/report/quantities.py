@@ -1,6 +1,6 @@
 """Numbers as people read them: sensible digits, thousands apart, units tidied.
 
-Nothing here is for programs: what is computed further or exchanged stays unrounded.
+Nothing here is for programs: values for further computation or exchange stay unrounded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def tidy(unit: str, values: Iterable[float]) -> Tidy:
     """The unit with the prefix in which the largest of the values is a number from 1 to 1000.
 
     Only the part before ``/`` changes. Units without a known family (``page``) stay as they are;
-    ``1`` and nothing are no unit to be shown.
+    ``1`` and the empty unit are not shown.
 
     >>> tidy("s", [0.0017]).unit
     'ms'

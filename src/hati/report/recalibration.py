@@ -50,10 +50,10 @@ def recalibration_sentence(found: Recalibration) -> str | None:
     if not found.due:
         return None
     several = len({reason.since.benchmark for reason in found.reasons}) > 1
-    told = "; ".join(
+    texts = "; ".join(
         f"{reason.since.benchmark}: {_why(reason)}" if several else _why(reason) for reason in found.reasons
     )
-    return f"Determine the important options again ({AGAIN}): {told}."
+    return f"Determine the important options again ({AGAIN}): {texts}."
 
 
 def _why(reason: Reason) -> str:
@@ -143,7 +143,7 @@ def _changes_notes(found: EffectChanges) -> list[str]:
     sentences += [f"{', '.join(found.removed)} removed"] if found.removed else []
     return [
         f"{'; '.join(sentences) or 'The same effects are important as before'}.",
-        "What is important is decided by fresh runs alone. Another size: the 95 % intervals have nothing in common. "
+        "Fresh runs alone decide which options are important. Another size: the 95 % intervals do not overlap. "
         "No longer shown is not shown to be zero.",
     ]
 

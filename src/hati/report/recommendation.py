@@ -219,8 +219,8 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
     change, name = one.leading, one.metric
     start = f"Set {_settings(one)}"
     if change.change is None:
-        foreseen = "" if change.predicted_change is None else f" of {change_number(change.predicted_change)} %"
-        return f"{start}? Not confirmed: the predicted change{foreseen} in {name} was not measured"
+        predicted = "" if change.predicted_change is None else f" of {change_number(change.predicted_change)} %"
+        return f"{start}? Not confirmed: the predicted change{predicted} in {name} was not measured"
     changed = f"{name} {change_number(change.change)} %"
     if change.interval is None:
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"

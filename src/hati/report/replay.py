@@ -65,7 +65,7 @@ class ReplayJson(StudyJson, frozen=True, tag_field="format", tag="hati-replay-1"
 
 
 def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> ReplayJson:
-    """What is published of the measured histories of revisions."""
+    """The published histories of measured revisions."""
     return publish(Joined(found, series=concluded), ReplayJson)
 
 

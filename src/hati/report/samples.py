@@ -27,7 +27,7 @@ class SampledHeadJson(Struct, frozen=True):
 
 
 class SampledRunHeadJson(Struct, frozen=True, kw_only=True):
-    """What is known of a run besides its observations."""
+    """Known properties of a run, without its observations."""
 
     started: datetime | None = None
     warmup: Annotated[int, Of("observations.warmup")]

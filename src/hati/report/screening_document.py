@@ -1,4 +1,4 @@
-"""A screening as a document, with what it recommends, what a recalibration changed, and what is known now."""
+"""A screening as a document, with its recommendations, its recalibration, and later knowledge."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def _tables(conclusion: ScreeningConclusion) -> Iterator[Section]:
         yield tables.effects
         title = f"All {len(conclusion.effects)} effects, with intervals, standard errors and p"
         yield Aside(title, (tables.all_effects,))
-    beside = follow_up_table(conclusion), suspects_table(conclusion), conditional_table(conclusion)
-    yield from (table for table in beside if table is not None)
+    optional = follow_up_table(conclusion), suspects_table(conclusion), conditional_table(conclusion)
+    yield from (table for table in optional if table is not None)
     if tables.dispersion is not None:
         shown = conclusion.dispersion is not None and conclusion.dispersion.shown
         yield tables.dispersion if shown else Aside("Variation", (tables.dispersion,))
@@ -155,8 +155,8 @@ def _reading(conclusion: ScreeningConclusion) -> tuple[tuple[str, str], ...]:
         ("Share", "The effect's part of the variance between configurations, on the scale that decides."),
         (
             "Alias",
-            "A fraction of all configurations cannot tell some effects apart: each estimate is the sum of its effect "
+            "A fraction of all configurations cannot distinguish some effects: each estimate is the sum of its effect "
             "and its aliases. It is named by the one of the lowest order; among pairs by the likeliest, whose options "
-            "matter most by themselves (heredity). It is not the only one.",
+            "matter most individually (heredity). It is not the only one.",
         ),
     )

@@ -97,7 +97,7 @@ class DominatingOptionJson(Struct, frozen=True):
 
 
 def dominating_json(conclusion: ScreeningConclusion) -> DominatingOptionJson | None:
-    """What is published of it; None where there is none."""
+    """The published dominating option; None where no option dominates."""
     found = conclusion.dominating
     if found is None:
         return None
@@ -127,7 +127,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         "and by what the design's model expects in theirs.",
     ]
     if any(each.verdict is FlipVerdict.REFUTED for each in found):
-        notes.append("Refuted: flips do not show the effect and contradict what is claimed. It counts as not shown.")
+        notes.append("Refuted: flips do not show the effect and contradict the claim. It counts as not shown.")
     notes += [
         f"The effect of {each.option} depends on {each.depends_on}: flips change {conclusion.metric.name} both ways."
         for each in found
@@ -241,7 +241,7 @@ def suspects_sentence(conclusion: ScreeningConclusion) -> str:
 
 
 class RobustFitJson(RobustFit, frozen=True):
-    """What is important without the suspect runs, and whether that differs."""
+    """The important effects without the suspect runs, and whether they differ."""
 
     differs: bool
 

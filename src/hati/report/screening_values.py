@@ -1,4 +1,4 @@
-"""What is published of a screening: unrounded, and null where nothing can be said."""
+"""The published values of a screening: unrounded, null where unknown."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class EffectJson(Struct, frozen=True):
 
 
 class EvidenceJson(Struct, frozen=True):
-    """What supports the verdict on an effect; null what only flips tell where there are none."""
+    """The evidence for the verdict on an effect; null where only flips provide it and none were made."""
 
     design_rows: int
     flips: int = 0
@@ -148,7 +148,7 @@ class ExclusionJson(Struct, frozen=True):
 
 
 class LossesJson(Struct, frozen=True):
-    """How many of the runs that were made failed, and what was left out for it."""
+    """The number of failed runs, and the effects left out because of them."""
 
     failed: int
     made: int
@@ -164,7 +164,7 @@ class ModelJson(Struct, frozen=True):
 
 
 class ScreeningJson(StudyJson, frozen=True, kw_only=True, tag_field="format", tag="hati-screen-1"):
-    """Which options matter; every number unrounded, with its unit beside it."""
+    """The options that matter; every number unrounded, with its unit."""
 
     study: str
     subject: str
@@ -227,7 +227,7 @@ def screening_json(
     changes: EffectChanges | None = None,
     known: Knowledge | None = None,
 ) -> ScreeningJson:
-    """What is published of a screening, and of what rests on it."""
+    """The published form of a screening, and of the studies that build on it."""
     more = {"validation": validation, "recommendation": recommendation, "changes": changes, "known": known}
     return publish(Joined(conclusion, **more), ScreeningJson)
 

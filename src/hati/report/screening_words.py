@@ -26,7 +26,7 @@ LEAST_SQUARES = "least squares"
 _NAMED = 4
 """How many of several a sentence names before it counts the rest."""
 _TOGETHER = 2
-"""How many important interactions it names beside them."""
+"""The number of important interactions that the sentence names in addition."""
 _PAIR = 2
 _SHOWN = 4
 """How many settings of an option a list names."""
@@ -194,7 +194,7 @@ def judgement(conclusion: ScreeningConclusion) -> str:
         Noise.PURE_ERROR: "the differences between repetitions",
         Noise.LENTH: "the adaptive standard error of all contrasts",
         Noise.LACK_OF_FIT: "the adaptive standard error of all contrasts, larger than repetitions explain",
-        Noise.RESIDUALS: "permutations of what the model leaves",
+        Noise.RESIDUALS: "permutations of the model's residuals",
     }[conclusion.judged_by]
     return (
         f"Important: significant at {level} over all effects together, judged by {noise}, and larger than {smallest}."
@@ -235,7 +235,7 @@ def interval_meaning(conclusion: ScreeningConclusion) -> tuple[str, ...]:
     """What intervals and verdicts refer to; nothing where there are none."""
     if conclusion.judged_by is Noise.NONE:
         return ()
-    return ("Intervals are for each effect by itself; verdicts are for all together.",)
+    return ("Intervals are for each effect individually; verdicts are for all together.",)
 
 
 def space_size(conclusion: ScreeningConclusion) -> str:

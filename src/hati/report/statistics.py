@@ -58,7 +58,7 @@ class ChoiceJson(Struct, frozen=True):
 
 
 def chosen(row: Any) -> StatisticChoice | None:
-    """How a comparison's statistic was chosen; None where it was asked for."""
+    """How a comparison's statistic was chosen; None where the user chose it."""
     return None if row.choice is None or _asked(row) else row.choice
 
 

@@ -27,7 +27,7 @@ def suite_tables(conclusion: SuiteConclusion) -> tuple[Table, ...]:
 
 
 def suite_answer(conclusion: SuiteConclusion) -> str:
-    """What was found, in one or two sentences."""
+    """The result, in one or two sentences."""
     unit = conclusion.metric.unit
     mean = f"mean {conclusion.metric.name} over {_covered(conclusion)}: {_with_interval(conclusion.mean, unit)}"
     middle = next((q for q in conclusion.quantiles if q.level == 0.5), None)
@@ -43,7 +43,7 @@ def _covered(conclusion: SuiteConclusion) -> str:
 
 
 def suite_facts(conclusion: SuiteConclusion) -> tuple[tuple[str, str], ...]:
-    """What was studied and how, line by line."""
+    """The subject and method of the study, line by line."""
     sizes = f"{conclusion.size:,} configurations in {len(conclusion.strata):,} strata"
     repeated = f", {conclusion.repetitions} times each" if conclusion.repetitions > 1 else ""
     sampled = "; a random sample of as many for comparison" if _is_sampled(conclusion) else ""
@@ -214,7 +214,7 @@ class SuiteSpaceJson(Struct, frozen=True):
 
 
 class SuiteDesignJson(Struct, frozen=True):
-    """What was planned."""
+    """The plan of the suite."""
 
     runs: Annotated[int, Of("planned")]
     configurations: Annotated[int, Of("size")]
@@ -286,7 +286,7 @@ class SuiteBox(NamedTuple):
 
 
 class SuiteFigure(NamedTuple):
-    """The suite's distribution beside another's; values in ``unit``, the metric's own tidied."""
+    """The distribution of the suite and of its comparison; values in ``unit``, the metric's own tidied."""
 
     metric: str
     unit: str
@@ -325,7 +325,7 @@ def suite_document(conclusion: SuiteConclusion) -> Document:
 def _charts(conclusion: SuiteConclusion) -> tuple[Chart, ...]:
     figure = suite_figure(conclusion)
     captions = (
-        (ChartKind.QUANTILES, "Q-Q plot: the suite's quantiles against those of what it is compared with."),
-        (ChartKind.BOXES, "Box plots of the suite, weighted, and of what it is compared with."),
+        (ChartKind.QUANTILES, "Q-Q plot: the suite's quantiles against those of its comparison."),
+        (ChartKind.BOXES, "Box plots of the suite, weighted, and of its comparison."),
     )
     return tuple(Chart(kind, kind.value, caption, figure) for kind, caption in captions if figure is not None)

@@ -1,4 +1,4 @@
-"""Tables as plain values: what is shown, and beside it what it is."""
+"""Tables as plain values: each cell's text, and its value."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TableJson(Struct, frozen=True, tag_field="format", tag="hati-table-1"):
 
 
 def table_rows(table: Table) -> list[dict[str, Setting | None]]:
-    """The values of each row by the columns' names, each with its column's unit beside it."""
+    """The values of each row by the columns' names, each followed by its column's unit."""
     return [dict(_named_cells(table.columns, row)) for row in table.rows]
 
 

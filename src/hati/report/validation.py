@@ -30,7 +30,7 @@ SIGNIFICANT = 0.05
 
 
 def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
-    """What was validated, how, and at which cost, as pairs of a name and a sentence."""
+    """The validated claims, the method and its cost, as pairs of a name and a sentence."""
     rivals = _models if conclusion.mode is Mode.DISCRIMINATE else _effects
     rounds = [f"{r.done} of {len(r.configurations)} runs for {rivals(r.rivals)}" for r in conclusion.rounds]
     return (
@@ -77,7 +77,7 @@ def validation_tables(conclusion: ValidationConclusion) -> tuple[Table, ...]:
 
 
 def validation_assumptions(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
-    """What the screening took for granted: pairs of what became of it, and a sentence."""
+    """The screening's assumptions: pairs of the result and a sentence."""
     return tuple((a.result.value, f"{a.statement}: {a.detail}") for a in conclusion.assumptions)
 
 
@@ -155,9 +155,9 @@ def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
     counts = Counter(effect.result for effect in claims)
     said = [f"{counts[result]} {result.value}" for result in Result if counts[result]]
     many = "1 important effect" if len(claims) == 1 else f"{len(claims)} important effects"
-    told = f"of {many} {', '.join(said)}" if claims else "no important effect to confirm"
+    claimed = f"of {many} {', '.join(said)}" if claims else "no important effect to confirm"
     new = tuple(effect.options for effect in conclusion.effects if effect.important and not effect.screened)
-    return f"{conclusion.outcome.value}: {holds}; {told}" + (f"; new: {effects_text(new)}" if new else "")
+    return f"{conclusion.outcome.value}: {holds}; {claimed}" + (f"; new: {effects_text(new)}" if new else "")
 
 
 def _asked(conclusion: ValidationConclusion) -> str:
@@ -270,9 +270,9 @@ def _unsized(conclusion: ValidationConclusion) -> tuple[tuple[str, Shown, str], 
 
 
 def validation_document(conclusion: ValidationConclusion) -> Document:
-    """What was validated, the models, effects and assumptions."""
+    """The validated claims, models, effects and assumptions."""
     return Document(
-        f"{conclusion.subject}: is what was found about {conclusion.metric.name} right?",
+        f"{conclusion.subject}: do the findings about {conclusion.metric.name} hold?",
         validation_answer(conclusion),
         facts=validation_facts(conclusion),
         sections=(*validation_tables(conclusion), Facts("Assumptions", validation_assumptions(conclusion))),

@@ -18,7 +18,7 @@ from hati.studies.comparison import ChangeVerdict, Comparison, Comparisons
 
 
 def comparison_cases(found: Comparisons) -> Sequence[Case]:
-    """A case for each comparison: slower fails, also in a cluster; what is not decided is skipped."""
+    """A case for each comparison: slower fails, also in a cluster; an undecided one is skipped."""
     return [
         Case(
             row.benchmark,
@@ -70,7 +70,9 @@ def comparisons_answer(found: Comparisons) -> str:
 
 def _clustered(found: Comparisons) -> str:
     """What changed in clusters alone: the whole hides it."""
-    rows = [row for row in found.rows if row.change.verdict not in _CHANGED and any(part.told for part in row.clusters)]
+    rows = [
+        row for row in found.rows if row.change.verdict not in _CHANGED and any(part.changed for part in row.clusters)
+    ]
     return f"a cluster changed in {listed([row.benchmark for row in rows], _NAMED)}" if rows else ""
 
 

@@ -85,8 +85,8 @@ def within_process_sentence(row: Comparison, within: WithinProcess) -> str:
     label = within_process_verdict(row, within)
     if row.change.ratio is None or within.change.interval is None:
         return f"{label}: the ratio is unknown"
-    told = f"{label}: {change(row.change.ratio - 1.0)} ({interval_text(within.change.interval)} %)"
-    return told if within.decides else f"{told}; how much processes differ is not known"
+    text = f"{label}: {change(row.change.ratio - 1.0)} ({interval_text(within.change.interval)} %)"
+    return text if within.decides else f"{text}; how much processes differ is not known"
 
 
 def within_process_notes(rows: Sequence[Comparison]) -> list[str]:

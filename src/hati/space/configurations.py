@@ -31,12 +31,12 @@ def count(space: Space) -> int:
 
 
 def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configuration]:
-    """That many valid configurations, each drawn uniformly and independently of the others.
+    """Draw ``number`` valid configurations uniformly and independently.
 
-    Drawn with replacement: one may come twice.
+    Drawn with replacement: a configuration can occur twice.
 
     Raises:
-        InputError: where there is no valid configuration, or the constraints are too entangled.
+        InputError: where no configuration is valid, or the constraints are too entangled.
     """
     if number < 0:
         raise InputError(f"cannot draw {number} configurations", fix="ask for 0 or more")

@@ -55,7 +55,7 @@ BARE_NAME = re.compile(r"[^\W\d][\w.]*")
 
 
 def name_text(name: str) -> str:
-    """An option's name as formulas write it: bare, or in backquotes where it is no plain word."""
+    """An option's name as formulas write it: bare, or in backquotes where it is not a plain word."""
     return name if BARE_NAME.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
 
 
@@ -67,12 +67,12 @@ def literal_text(value: Setting) -> str:
 
 
 class Term(Node):
-    """What has a value: a setting of an option, a literal or a sum or product of numbers."""
+    """A term with a value: a setting of an option, a literal, or a sum or product of numbers."""
 
 
 @dataclass(frozen=True)
 class Literal(Term):
-    """A setting as written; ``kind`` tells 1 from 1.0 and from true."""
+    """A setting as written; ``kind`` distinguishes 1 from 1.0 and from true."""
 
     value: Setting
     kind: OptionKind = field(init=False)
@@ -135,7 +135,7 @@ class Sum(Term):
 
 
 class Condition(Proposition["Condition"]):
-    """An atom of constraints: what is true or false of a configuration."""
+    """An atom of constraints, true or false of a configuration."""
 
     @property
     def notation(self) -> Notation:
@@ -149,7 +149,7 @@ class Condition(Proposition["Condition"]):
 
 
 Constraint: TypeAlias = Proposition[Condition]
-"""What is true or false of a configuration: conditions, and their connectives."""
+"""A proposition about a configuration: conditions and their connectives."""
 
 TRUE: Constraint = Truth(value=True)
 FALSE: Constraint = Truth(value=False)
@@ -235,10 +235,10 @@ def parse_formula(text: str) -> Constraint:
 
     From loosest to tightest: ``<=>``; ``=>`` (groups to the right); ``or``; ``and``; ``not``;
     ``== != < <= > >=`` and ``in [...]``; ``+ -``; ``*``. Text is in quotes, single or double, with
-    ``\`` before a quote or a backslash; a name that is no plain word is in backquotes.
+    ``\`` before a quote or a backslash; a name that is not a plain word is in backquotes.
 
     Raises:
-        FormulaError: with the place of what is wrong and what was expected there.
+        FormulaError: for a malformed formula, with the place and the expected token.
 
     >>> str(parse_formula("a=>(b   and c == 1)"))
     'a => b and c == 1'

@@ -1,4 +1,4 @@
-"""What is wrong with a space: contradictions, settings that cannot occur, options without a choice."""
+"""Diagnosis of a space: contradictions, settings that cannot occur, options without a choice."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Diagnosis(Struct, frozen=True):
 
 
 def check(space: Space) -> Diagnosis:
-    """Look for what is wrong with a space.
+    """Check a space for errors.
 
-    By decision diagrams; a solver answers for constraints that are too entangled for them. Both are bounded by steps,
-    not by a clock: the same space gives the same answer everywhere.
+    It uses decision diagrams, and a solver for constraints that are too entangled for them. Both are bounded by
+    steps, not by a clock: the same space gives the same answer everywhere.
 
     Raises:
         FormulaError: for a comparison over too many combinations of settings.
@@ -87,7 +87,7 @@ def _minimal(solver: Solver, everything: set[int]) -> tuple[set[int], str]:
 
 
 def _alive(space: Space, solver: Solver, everything: set[int]) -> set[tuple[str, int]]:
-    """The settings that occur: configurations are asked for until none has a new one."""
+    """The settings that occur: the solver is asked for configurations until none has a new setting."""
     unseen = {(option.name, code) for option in space.options for code in range(len(option.settings))}
     alive: set[tuple[str, int]] = set()
     for _ in range(len(unseen)):  # every configuration shows one more, so that this is enough

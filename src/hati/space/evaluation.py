@@ -102,7 +102,7 @@ def _truth(condition: Condition, lookup: Callable[[str], Any]) -> Any:
 
 
 def _alike(found: Any, other: Any) -> Any:
-    """A value beside an array, as one of Python's objects: NumPy's texts lose the null characters at their end."""
+    """A value that is compared with an array, as a Python object: NumPy strips trailing null characters of texts."""
     if isinstance(found, np.ndarray) or not isinstance(other, np.ndarray):
         return found
     box = np.empty((), dtype=object)
@@ -141,7 +141,7 @@ def interpret(formula: Constraint, options: Mapping[str, Option], algebra: Choic
 
 
 def activity(option: Option, algebra: ChoiceAlgebra[T]) -> T:
-    """What is true where the option is active."""
+    """The condition under which the option is active."""
     return algebra.choice(option.name, [algebra.constant(truth=True)] * len(option.settings))
 
 

@@ -1,5 +1,6 @@
-"""Spaces narrowed by a template: constraints are evaluated in part, what is fixed leaves the options, and what
-cannot occur the settings.
+"""Spaces narrowed by a template: constraints are evaluated partially.
+
+Fixed options leave the space, and so do settings that cannot occur.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MOST_CASES = 4096
 
 
 class Remaining(Struct, frozen=True):
-    """What is left of a space's options.
+    """The remaining options of a space.
 
     ``settings`` maps each option with a choice to the settings that can occur; ``conditional`` names those that are
     inactive in some configurations; ``fixed`` holds the other options' settings. Options in none of these are inactive
@@ -234,7 +235,7 @@ def _nearest(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Conf
         for option in whole.options
         if (left := occurring[option.name])
     }
-    direct = whole.canonical(forced)  # any valid configuration differs from the default in what is forced
+    direct = whole.canonical(forced)  # any valid configuration differs from the default in the forced settings
     if whole.valid(direct):
         return direct
     found = _searched(whole)

@@ -135,7 +135,7 @@ def read_setting(option: Option, text: str) -> Setting:
 
 
 def no_setting(option: Option, text: str) -> InputError:
-    """The error that tells that a text is none of an option's settings."""
+    """The error for a text that is not a setting of an option."""
     return InputError(
         f"{text!r} is not a setting of option {option.name!r}",
         fix=suggestion(text, [setting_text(setting) for setting in option.settings]),

@@ -83,9 +83,9 @@ class Space(Struct, frozen=True, dict=True):
         return self.canonical({})
 
     def canonical(self, assignment: Mapping[str, Setting]) -> Configuration:
-        """The configuration that an assignment means: without inactive options, with defaults for what is missing.
+        """The configuration of an assignment: inactive options are dropped, missing ones have defaults.
 
-        An integer stands for the equal setting of a real option. Constraints are not looked at.
+        An integer stands for the equal setting of a real option. Constraints are not checked.
 
         Raises:
             InputError: for an unknown option or setting, with the nearest known one, and for another setting of a fixed

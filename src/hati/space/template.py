@@ -34,7 +34,7 @@ class Template(Struct, frozen=True):
 
     @property
     def alternatives(self) -> tuple[Assignment, ...]:
-        """All combinations of what may be chosen."""
+        """All combinations of the choices."""
         combined = (dict(pair for each in chosen for pair in each.items()) for chosen in product(*self.choices))
         return tuple(map(Assignment, combined))
 
@@ -48,7 +48,7 @@ def parse_template(texts: Sequence[str], space: Space) -> Template:
     """Read a template: each text is ``X=S`` (or ``X=S,Y=T``), or a formula such as ``work_mem >= 4``.
 
     Raises:
-        InputError: for what is no option, no setting of it or no formula, with its column and the fix.
+        InputError: for an unknown option or setting or a malformed formula, with its column and the fix.
     """
     given: list[dict[str, Setting]] = []
     constraints: list[Constraint] = []
@@ -62,7 +62,7 @@ def parse_template(texts: Sequence[str], space: Space) -> Template:
 
 
 def _choices(given: Sequence[Mapping[str, Setting]]) -> tuple[tuple[Assignment, ...], ...]:
-    """What is common to all; then, for options with different settings that were given together, one of these."""
+    """The common settings, then a choice among those of options that were given several together."""
     settings: dict[str, set[Setting]] = {}
     for name, setting in (pair for each in given for pair in each.items()):
         settings.setdefault(name, set()).add(setting)
@@ -115,7 +115,7 @@ def _settings(text: str, space: Space) -> dict[str, Setting] | None:
 
 
 def _setting(text: str, match: re.Match[str], end: int, space: Space) -> tuple[str, Setting] | None:
-    """The option and the setting that a part of the text means, or None where it is no setting of the option."""
+    """The option and the setting in a part of the text, or None where the option has no such setting."""
     option = _option(text, match, space)
     written = text[match.end() : end].strip()
     unquoted = written[1:-1] if written[:1] == written[-1:] and written[:1] in {"'", '"'} else written

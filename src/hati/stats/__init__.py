@@ -1,8 +1,8 @@
 """Arrays in, numbers out: the statistics that studies conclude with.
 
-Of designs: contrasts and alias sets, effects by least squares, analysis of variance, pseudo standard errors,
-models that data cannot tell apart, and what a study can detect. Of two samples: differences of run means, with
-variance borrowed or without, tests, bootstrap, clusters, and what may be looked at any time. Of a series: steadiness,
+Designs: contrasts and alias sets, effects by least squares, analysis of variance, pseudo standard errors, models
+that data cannot distinguish, and the power of a study. Two samples: differences of run means, with or without
+borrowed variance, tests, bootstrap, clusters, and tests that are valid at any time. Series: steadiness,
 autocorrelation, change points, outliers, trend. An effect is always the mean at the second setting (+) minus the mean
 at the first (-); a run is the unit of every claim about noise.
 """
@@ -20,7 +20,7 @@ from hati.stats.effects.diagnostics import (
     NO_SUSPECTS,
     BoxCox,
     Suspects,
-    beside_trend,
+    adjusted_for_trend,
     box_cox,
     confounded_with_order,
     log_variances,
@@ -244,6 +244,7 @@ __all__ = [
     "VariancePrior",
     "adaptive_benjamini_hochberg",
     "adaptive_standard_error",
+    "adjusted_for_trend",
     "alternation",
     "anova",
     "anytime_critical",
@@ -253,7 +254,6 @@ __all__ = [
     "assisted_mean",
     "averaged_model",
     "benjamini_hochberg",
-    "beside_trend",
     "block_columns",
     "bootstrap_interval",
     "box_cox",

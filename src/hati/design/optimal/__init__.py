@@ -1,1 +1,1 @@
-"""Designs of valid configurations that tell most about a linear model."""
+"""Designs of valid configurations that are most informative about a linear model."""

@@ -310,7 +310,7 @@ def candidates(space: Space, rng: np.random.Generator) -> Candidates:
     """The candidates of a space: all valid configurations up to ``MOST_LISTED``, otherwise a uniform sample.
 
     Raises:
-        InputError: where there is no option or no valid configuration, or the constraints are too entangled to count.
+        InputError: where the space has no option or no valid configuration, or its constraints are too entangled.
     """
     from hati.space import count, enumerate_configurations, sample
 

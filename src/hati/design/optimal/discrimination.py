@@ -1,4 +1,4 @@
-"""Follow-up runs that tell rival models apart: the MD criterion (Meyer, Steinberg and Box 1996)."""
+"""Follow-up runs that discriminate rival models: the MD criterion (Meyer, Steinberg and Box 1996)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BETTER = 1e-9
 
 
 class Rival(Struct, frozen=True, eq=False):
-    """A model of what was measured: its posterior probability, the variance of a run in it, and its columns."""
+    """A model of the measurements: its posterior probability, the variance of a run in it, and its columns."""
 
     probability: float
     variance: float
@@ -37,7 +37,7 @@ class Predictions(Struct, frozen=True, eq=False):
 
 
 class DiscriminatingRuns(Struct, frozen=True, eq=False):
-    """Chosen candidates (perhaps some of them twice), their MD, and how well they tell each two models apart.
+    """Chosen candidates (some perhaps twice), their MD, and how well they separate each two models.
 
     ``separations``, shape (models, models): the mean of the two models' expected logarithms of the odds that the runs
     will give for them against the other.
@@ -81,7 +81,7 @@ def predictions(
 
 
 def separations(found: Predictions, rows: Sequence[int]) -> FloatArray:
-    """How well runs tell each two models apart, shape (models, models); see ``DiscriminatingRuns``."""
+    """How well runs separate each two models, shape (models, models); see ``DiscriminatingRuns``."""
     chosen = np.asarray(rows, dtype=np.intp)
     means = found.means[:, chosen]
     spread = found.covariances[:, chosen[:, None], chosen[None, :]] + np.eye(len(chosen))
@@ -94,7 +94,7 @@ def separations(found: Predictions, rows: Sequence[int]) -> FloatArray:
 
 
 def discrimination(found: Predictions, rows: Sequence[int]) -> float:
-    """MD of those candidates: the mean, over the models' probabilities, of what runs tell of each two of them.
+    """MD of those candidates: the mean separation of each two models, over the models' probabilities.
 
     Meyer, Steinberg and Box (1996), equation 11: the sum over i and j of P_i P_j I_ij with
     I_ij = (tr(V_j^-1 V_i) - n + (y_i - y_j)' V_j^-1 (y_i - y_j) / s_i^2) / 2; its logarithms of determinants cancel.
@@ -107,9 +107,9 @@ def discrimination(found: Predictions, rows: Sequence[int]) -> float:
 def discriminating_runs(
     found: Predictions, size: int, generator: np.random.Generator, starts: int = STARTS, most_each: int | None = None
 ) -> DiscriminatingRuns:
-    """The runs that tell the models apart best, by exchange from several starts.
+    """The runs that discriminate the models best, by exchange from several starts.
 
-    The first start takes one run after the other, each the best beside those before it; the others are random.
+    The first start adds one run after the other, each the best given those before it; the others are random.
 
     Args:
         found: what the models predict of the candidates.
@@ -143,7 +143,7 @@ def discriminating_runs(
 
 
 def one_by_one(found: Predictions, size: int, most_each: int | None = None) -> list[int]:
-    """Candidates in the order in which each tells most beside those before it; arguments as in the exchange."""
+    """Candidates in order, each the most informative given those before it; arguments as in the exchange."""
     rows, each = list[int](), size if most_each is None else most_each
     for _ in range(size):
         rows.append(int(np.argmax(_gains(found, rows, each))))
@@ -151,7 +151,7 @@ def one_by_one(found: Predictions, size: int, most_each: int | None = None) -> l
 
 
 def _exchanged(found: Predictions, rows: list[int], each: int) -> list[int]:
-    """Exchange each run for the best one beside the others, until none is better."""
+    """Exchange each run for the best one given the others, until none improves."""
     for _ in range(_PASSES):
         before = list(rows)
         for place in range(len(rows)):
@@ -179,8 +179,8 @@ def _gains(found: Predictions, rows: list[int], each: int) -> FloatArray:
     trace = own[:, None, :] + np.sum(carried * explained[None, :], axis=2)
     expected = found.means[:, None, :] - np.tensordot(found.means[:, given], explained, axes=(1, 1))
     apart = expected - np.einsum("jjc->jc", expected)[None, :, :]
-    told = 0.5 * ((trace + apart**2 / found.variances[:, None, None]) / left[None, :, :] - 1.0)
+    odds = 0.5 * ((trace + apart**2 / found.variances[:, None, None]) / left[None, :, :] - 1.0)
     weights = np.outer(found.probabilities, found.probabilities)
     np.fill_diagonal(weights, 0.0)
-    used = np.bincount(given, minlength=told.shape[2]) >= each
-    return np.where(used, -np.inf, np.tensordot(weights, told, axes=2))
+    used = np.bincount(given, minlength=odds.shape[2]) >= each
+    return np.where(used, -np.inf, np.tensordot(weights, odds, axes=2))

@@ -1,4 +1,4 @@
-"""What runs say about a model's coefficients, and in which columns: those that the space can tell apart."""
+"""Information of runs about a model's coefficients, and the columns that the space can distinguish."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Basis(Struct, frozen=True, dict=True):
 
     @cached_property
     def prior(self) -> FloatArray:
-        """What is known of each coefficient beforehand: nothing of primary ones, 1/tau^2 of potential ones.
+        """The prior precision of each coefficient: zero of primary ones, 1/tau^2 of potential ones.
 
         A trace of it even for primary ones, so that a search can begin from runs that cannot fit them.
         """
@@ -105,7 +105,7 @@ def basis(among: Candidates, model: Model, fixed: Levels, primary_order: int, ta
 
 
 def independent(gram: FloatArray) -> Index:
-    """The columns that are no combination of those before them, from their products; shape (independent,)."""
+    """The linearly independent columns, each of those before it, from their products; shape (independent,)."""
     size = len(gram)
     rows = np.zeros((size, size))  # of the upper Cholesky factor
     kept: list[int] = []
@@ -119,7 +119,7 @@ def independent(gram: FloatArray) -> Index:
 
 
 class Identified(Struct, frozen=True, eq=False, dict=True):
-    """A model and its columns that are no combination of those before them over all valid configurations.
+    """A model and its columns that are linearly independent over all valid configurations.
 
     ``model`` has the terms of the lowest order first; ``kept`` are the positions of those columns, the intercept's
     included. Nested options and constraints leave out the others, and no run can change that.
@@ -172,7 +172,7 @@ class Identified(Struct, frozen=True, eq=False, dict=True):
 
 
 def identified(among: Candidates, terms: Sequence[Term], levels: Levels) -> Identified:
-    """What a space can tell of those terms.
+    """The part of those terms that a space can identify.
 
     Args:
         among: its valid configurations, or a sample of them.
@@ -249,14 +249,14 @@ class Information:
 
     @property
     def value(self) -> float:
-        """What is made as large as can be: the log determinant, or the average variance, negative."""
+        """The value to maximise: the log determinant, or the average variance, negative."""
         return self.log_determinant if self._moments is None else -self.average_variance
 
     def gains(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        """What it is worth to exchange each row for one of its others, above 0 where ``value`` grows.
+        """The gain of exchanging each row for one of its others, above 0 where ``value`` grows.
 
-        For the determinant its relative growth, for the average variance by how much it falls. ``rows`` has shape
-        (rows, parameters), ``others`` (rows, moves, parameters), and what is found (rows, moves).
+        For the determinant its relative growth, for the average variance its decrease. ``rows`` has shape
+        (rows, parameters), ``others`` (rows, moves, parameters), and the result (rows, moves).
         """
         flat = others.reshape(-1, others.shape[-1])
         spreads = None if self._spread is None else self._against(rows, others, flat @ self._spread)
@@ -372,9 +372,9 @@ _MOST_NAMED = 8
 
 
 class Fit(Struct, frozen=True):
-    """What runs say about ``model``.
+    """The information of the runs about ``model``.
 
-    ``kept`` are the model's columns that the space can tell apart; ``terms`` the terms with all their columns,
+    ``kept`` are the model's columns that the space can distinguish; ``terms`` the terms with all their columns,
     ``reduced`` those with some and ``dropped`` those with none, by names such as a and a:b. ``d_efficiency`` is
     |X'X / runs|^(1 / parameters), blocks' columns included. ``standard_errors`` are the largest of each order's
     coefficients, main effects being of order 1, in sigma: of the columns that ``setting_contrasts`` codes.

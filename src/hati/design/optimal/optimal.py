@@ -1,4 +1,4 @@
-"""Optimal designs: the valid runs that tell most about a model, from the first on or beside those already made."""
+"""Optimal designs: the valid runs that are most informative about a model, alone or added to existing ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Criterion(StrEnum):
 
 
 class OptimalDesign(Struct, frozen=True):
-    """Runs chosen for a model, and what they tell.
+    """Runs chosen for a model, and their information.
 
     ``levels`` are the runs, the first ``fixed`` of which were given; shape (runs, options). ``blocks`` holds each
     run's block, or nothing. ``value`` is the criterion's: log |M| for D and BAYES (M = X'X + K/tau^2, in the
@@ -93,7 +93,7 @@ def optimal_design(
     finding the space's candidates again. Equal generators give equal designs.
 
     Raises:
-        InputError: where the runs cannot fit the model, naming the terms that they cannot tell from those before
+        InputError: where the runs cannot fit the model, naming the terms that they cannot distinguish from those before
             them; where they are too few or too many, or must be distinct and the space is too small.
     """
     among = candidates(space, rng) if among is None else among
@@ -180,7 +180,7 @@ _AT_ONCE = 2_000
 
 
 class Augmentation(Struct, frozen=True):
-    """Runs for a model: ``levels`` are those made, then those added; ``fit`` is what they tell together."""
+    """Runs for a model: ``levels`` are the existing ones, then those added; ``fit`` is the information of both."""
 
     levels: Levels
     added: int
@@ -188,7 +188,7 @@ class Augmentation(Struct, frozen=True):
 
 
 def entangled(levels: Levels, sizes: Sequence[int], terms: Sequence[Term], order: int) -> tuple[Term, ...]:
-    """Those terms, and all effects up to an order that the runs cannot tell from one of them (RES paper, equation 5).
+    """Those terms, and all effects up to an order that the runs cannot distinguish from them (RES paper, equation 5).
 
     An effect counts where its columns are correlated with a term's by a half or more over the runs.
 
@@ -211,7 +211,7 @@ def entangled(levels: Levels, sizes: Sequence[int], terms: Sequence[Term], order
 
 
 def confounded(levels: Levels, sizes: Sequence[int], term: Term, others: Sequence[Term]) -> tuple[Term, ...]:
-    """Those of some other terms that the runs cannot tell from a term, in the sense of ``entangled``."""
+    """The terms among ``others`` that the runs cannot distinguish from ``term``, in the sense of ``entangled``."""
     rest = tuple(other for other in others if other != term)
     model = Model(tuple(sizes), rest)
     own = _normed(Model(tuple(sizes), (term,)).matrix(levels)[:, 1:])
@@ -245,8 +245,8 @@ def augment(
     Without replication no configuration is added that was run before.
 
     Raises:
-        InputError: where so many runs cannot fit the model, naming the terms that they cannot tell apart, or where
-            so many configurations are not left.
+        InputError: where the runs cannot fit the model, naming the terms that they cannot distinguish, or where
+        too few configurations are left.
     """
     among = candidates(space, generator)
     if replication is Replication.NONE and combinations(space) <= MOST_LISTED:
@@ -272,7 +272,7 @@ def refine(
 ) -> Levels:
     """The Bayesian D-optimal runs to add to others: main effects to be estimated, interactions potential.
 
-    Unlike ``augment`` it does not ask for so many runs that all terms can be estimated (DuMouchel and Jones 1994).
+    Unlike ``augment`` it does not require enough runs to estimate all terms (DuMouchel and Jones 1994).
 
     Args:
         among: what may be added, each once.

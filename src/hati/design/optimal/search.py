@@ -80,7 +80,7 @@ _MOST_PASSES = 60
 _LEAST_GAIN = 1e-6
 _AT_ONCE = 2_000_000  # numbers in an array of moves' columns
 _MOST_KNOWN = 8_000_000
-_ROUNDING = 200  # exchanges after which the inverse is found anew
+_ROUNDING = 200  # exchanges after which the inverse is computed again
 
 
 class Replication(Enum):
@@ -92,9 +92,9 @@ class Replication(Enum):
 
 @dataclass
 class _Now:
-    """The runs as they are: their levels and columns, what these tell, and how often each configuration is taken.
+    """The current runs: their levels and columns, their information, and how often each configuration is taken.
 
-    ``changes`` is what other settings of one option change in each run, where there is room for it.
+    ``changes`` are the changes of each run by other settings of one option, where memory allows.
     """
 
     levels: Levels
@@ -122,7 +122,7 @@ class Exchange(Struct, frozen=True):
 
     @property
     def prior(self) -> FloatArray:
-        """What is known beforehand of each column's coefficient."""
+        """The prior precision of each column's coefficient."""
         return np.concatenate([np.full(self.blocks.shape[1], self.basis.prior[0]), self.basis.prior])
 
     def improve(self, levels: Levels, near: Neighbourhood) -> tuple[Levels, float]:
@@ -187,7 +187,7 @@ class Exchange(Struct, frozen=True):
         return [AlikeOptions(moves, columns + self.blocks.shape[1]) for moves, columns in self.basis.alike]
 
     def _others(self, places: slice, now: _Now, near: ValidSetting) -> FloatArray:
-        """The columns, with those of blocks, of what each run may be exchanged for: (runs, moves, columns)."""
+        """The columns, with those of blocks, of the candidates for each run's exchange: (runs, moves, columns)."""
         others = near.columns(now.levels[places])
         if not self.blocks.shape[1]:
             return others
@@ -235,7 +235,7 @@ _STARTS = (3, 60)
 _SHIFTS = 30  # of given runs
 _WORTH = 2  # starts that a shift spares: it takes about as long, and most of what starts find it has found
 _RANDOM = 0.1  # of the starts
-_RENEWED = (0.08, 5)  # of the runs of the other starts, and at most so many
+_RENEWED = (0.08, 5)  # of the runs of the other starts, and the largest number
 
 
 def best(

@@ -1,4 +1,4 @@
-"""Which effects a two-level design cannot tell apart, from the binary geometry of its matrix, and its resolution."""
+"""Effects that a two-level design cannot distinguish, from the binary geometry of its matrix, and its resolution."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def hull(design: Design) -> Hull:
 
 
 def _fills(bits: NDArray[np.uint8], base: list[int]) -> bool:
-    """Whether the runs, told apart by their base factors, are all there and equally often."""
+    """Whether the runs, distinguished by their base factors, are complete and equally often."""
     if 2 ** len(base) > len(bits):
         return False
     places = np.zeros(len(bits), dtype=np.int64)

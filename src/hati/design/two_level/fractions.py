@@ -54,7 +54,7 @@ def from_generators(factors: Sequence[str], generators: Sequence[str]) -> Design
     Factors without a generator are the base; a generator may speak of generated factors.
 
     Raises:
-        InputError: for text that is no generator, a factor that is unknown, generated twice or by itself,
+        InputError: for a text that is not a generator, a factor that is unknown, generated twice or by itself,
             or a base of more than 20 factors.
     """
     factors = tuple(factors)
@@ -250,7 +250,7 @@ def by_resolution(factors: Sequence[str], resolution: int) -> Design:
 
 @cache
 def catalogue_sizes(factors: int) -> tuple[CatalogueEntry, ...]:
-    """The sizes that can be had for so many factors, by runs; the full factorial last, up to 2^20 runs."""
+    """The available sizes for that number of factors, by runs; the full factorial last, up to 2^20 runs."""
     names = tuple(f"x{i}" for i in range(factors))
     fractions = [
         CatalogueEntry(factors, runs, resolution_of(from_columns(names, runs.bit_length() - 1, generated)))

@@ -43,7 +43,7 @@ class Field(Struct, frozen=True, eq=False):
 
     @property
     def character(self) -> NDArray[np.int8]:
-        """+1 for the squares, -1 for what is no square, 0 for zero, shape (size,)."""
+        """+1 for the squares, -1 for non-squares, 0 for zero, shape (size,)."""
         signs = np.full(self.size, -1, dtype=np.int8)
         signs[np.diag(self.multiply)] = 1
         signs[0] = 0
@@ -55,7 +55,7 @@ def field(size: int) -> Field:
     """The field of that many elements.
 
     Raises:
-        InputError: for a size that is no power of a prime, or above 256.
+        InputError: for a size that is not a power of a prime, or above 256.
     """
     power = prime_power(size)
     if power is None or size > _MOST_ELEMENTS:
@@ -202,9 +202,9 @@ _FEWEST, _MOST = 8, 100
 
 
 def plackett_burman(factors: Sequence[str], runs: int | None = None) -> Design:
-    """The columns of a Hadamard matrix but its constant one, the first run all -1; the smallest where no runs are told.
+    """The columns of a Hadamard matrix without its constant one, the first run all -1; by default the smallest.
 
-    Main effects are orthogonal to each other. Where the runs are no power of two every two-factor interaction is
+    Main effects are orthogonal to each other. Where the runs are not a power of two every two-factor interaction is
     aliased with many main effects in part: in 12 runs by a third with each that is not in it (Plackett and
     Burman 1946, Biometrika 33).
 

@@ -26,7 +26,7 @@ MOST_FACTORS = 1024
 class Design:
     """The settings of every factor in every run, -1 for the first setting and +1 for the second.
 
-    ``matrix`` is a read-only copy of shape (runs, factors). ``kind`` and ``generators`` tell how the design
+    ``matrix`` is a read-only copy of shape (runs, factors). ``kind`` and ``generators`` only record how the design
     was made and nothing else: every property is recomputed from the matrix. Two designs are equal
     when they have the same factors and the same matrix.
 
@@ -67,7 +67,7 @@ class Design:
 
 
 def check_factors(factors: tuple[str, ...]) -> None:
-    """Names can be told apart, written in one line of text, and are not too many.
+    """Check that names are distinct and printable, and not too many.
 
     Raises:
         InputError: where they cannot.

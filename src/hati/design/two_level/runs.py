@@ -24,8 +24,8 @@ _NOTHING = 1e-9
 class Estimability(Struct, frozen=True):
     """What can be estimated when effects of more than ``order`` factors are null.
 
-    ``effects`` are those that can be told from all others up to that order and from the mean. ``rank`` is the number
-    of parameters, the mean's included, that the runs tell apart: that of the model's matrix.
+    ``effects`` are those distinguishable from all others up to that order and from the mean. ``rank`` is the number
+    of estimable parameters, the mean's included: the rank of the model's matrix.
     """
 
     runs: int
@@ -35,7 +35,7 @@ class Estimability(Struct, frozen=True):
 
 
 class Separation(Struct, frozen=True):
-    """What more runs tell apart: the estimable effects without and with them."""
+    """The gain of more runs: the estimable effects without and with them."""
 
     before: Estimability
     after: Estimability
@@ -175,8 +175,8 @@ _PAIR_WEIGHT = 0.01
 class Blocks(Struct, frozen=True):
     """Which block each run belongs to, counted from 1, and what the differences between blocks are confounded with.
 
-    ``generators`` are effects whose signs tell the block; ``confounded`` are all effects of two and three factors that
-    cannot be told from a difference between blocks: no main effect is. ``lost`` are the two-factor interactions
+    ``generators`` are effects whose signs give the block; ``confounded`` are all effects of two and three factors
+    that are confounded with differences between blocks: main effects never are. ``lost`` are two-factor interactions
     that were clear and are no longer. Blocks that are balanced by exchanges have no generators: ``explained`` is then
     the largest part of a main effect's variance, and of a two-factor interaction's, that blocks explain.
     """
@@ -220,7 +220,7 @@ def blocked(design: Design, number: int) -> Blocks:
     two-factor interactions, then confounds the fewest of two, then of three factors.
 
     Raises:
-        InputError: for a design that is not regular or too large, a number that is no power of two, or more blocks
+        InputError: for a design that is not regular or too large, a number that is not a power of two, or more blocks
             than leave the main effects free.
     """
     geometry = hull(design)

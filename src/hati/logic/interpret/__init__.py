@@ -1,6 +1,6 @@
-"""What measurements say of relations between means, and of formulas of them: arrays in, verdicts out.
+"""Verdicts on relations between means, and on formulas of them: arrays in, verdicts out.
 
-The default interpretation is three-valued, with the run as the unit; those that the SPL paper prints are beside it.
+The default interpretation is three-valued, with the run as the unit; the SPL paper's interpretations follow it.
 """
 
 from hati.logic.interpret.anytime import decide_early, fewest_pairs, glance_early, pairs_to_decide

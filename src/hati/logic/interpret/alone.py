@@ -1,4 +1,4 @@
-"""Many looks at runs, and runs beside an absolute limit: there is no second side in which skewness cancels."""
+"""Many looks at runs, and runs compared with an absolute limit: no second side cancels skewness."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _paths(self) -> dict[tuple[float, int], FloatArray]:
-        """By bound and direction, as far as they have been asked for."""
+        """Computed paths by bound and direction."""
         return {}
 
     @cached_property

@@ -94,7 +94,7 @@ class Pairs(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _paths(self) -> dict[tuple[float, int], FloatArray]:
-        """The p-values up to each look, by bound and direction, as far as they have been asked for."""
+        """The computed p-values up to each look, by bound and direction."""
         return {}
 
     def path(self, bound: float, direction: int) -> FloatArray:
@@ -141,7 +141,7 @@ class Looked(Test, Protocol):
         ...
 
     def at(self, size: int) -> OneSided:
-        """The tests of all looks up to so many runs."""
+        """The tests of the first ``size`` looks."""
         ...
 
     def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
@@ -154,27 +154,27 @@ def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
 
     The bounds are those of ``decide``, and the verdict and its p-values are of the first look that gives one: with the
     truth on a bound HOLDS and VIOLATED each are given in at most alpha of all campaigns, however long they go on. Pairs
-    are judged by the anytime-valid t-test of ``anytime_e_values``, runs beside a limit, of which the skewness does not
-    cancel, by ``skewed_e_values``; looks begin with ``fewest_pairs`` and ``fewest_alone``. The rest is of all runs. A
+    are judged by the anytime-valid t-test of ``anytime_e_values``. Runs against a limit use ``skewed_e_values``, as
+    their skewness does not cancel. Looks begin with ``fewest_pairs`` and ``fewest_alone``. The rest covers all runs. A
     history is not used.
 
     Raises:
         InputError: for ``=`` without a margin, and for sides with different numbers of runs.
     """
     looked, right_mean = _looked(left, right, relation), _right_mean(right)
-    told = glance_early(left, right, relation)
+    glanced = glance_early(left, right, relation)
     if looked.size < 2:
-        return replace(told, runs_needed=looked.fewest)
+        return replace(glanced, runs_needed=looked.fewest)
     return replace(
-        told,
-        interval=interval_of(looked, float(left.means.mean()), right_mean, told.scale, relation.alpha),
-        detectable=detectable_of(looked, relation, right_mean, told.scale),
+        glanced,
+        interval=interval_of(looked, float(left.means.mean()), right_mean, glanced.scale, relation.alpha),
+        detectable=detectable_of(looked, relation, right_mean, glanced.scale),
         runs_needed=_needed(looked, relation, right_mean),
     )
 
 
 def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
-    """The verdict of ``decide_early`` with its p-values, without interval, detectable and runs needed: sooner told.
+    """The verdict of ``decide_early`` with its p-values, without interval, detectable and runs needed: less to compute.
 
     Raises:
         InputError: as ``decide_early``.

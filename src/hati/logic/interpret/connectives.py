@@ -39,9 +39,9 @@ class SettledFormula(Struct, frozen=True):
 class Combined(Struct, frozen=True):
     """A formula of formulas: its verdict, and the places of the ``parts`` that decide it, or leave it undecided.
 
-    p-values are those of all parts together, so that they may stand beside those of other formulas: that all hold is
-    shown where each is (intersection-union: Berger 1982, Technometrics 24, 295-300), that any does with its p-value
-    times the number of those that may, which leaves out what is certain (Bonferroni).
+    p-values are those of all parts together, so that they are comparable with those of other formulas. A conjunction
+    is shown where each part is (intersection-union: Berger 1982, Technometrics 24, 295-300). A disjunction has its
+    smallest p-value times the number of parts that are not certain (Bonferroni).
     """
 
     parts: tuple[Judged, ...]
@@ -120,7 +120,7 @@ def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdic
 
 
 def _any(p_values: Sequence[float], opposite: Sequence[float]) -> float:
-    """The p-value of any, of as many as are not certain to be none: what needs no measurement is no chance to err."""
+    """The p-value of any of the parts that are not certainly false: a part that needs no measurement cannot err."""
     return min(1.0, max(1, sum(p_value > 0.0 for p_value in opposite)) * min(p_values))
 
 
@@ -128,7 +128,7 @@ def alarms(found: Sequence[Judged], alpha: float) -> list[FormulaVerdict]:
     """The verdicts of formulas that are judged together, at one level.
 
     Of those that stay VIOLATED at most a share alpha is so falsely, on average (Benjamini and Hochberg 1995); where the
-    p-value does not suffice among so many, a formula is INCONCLUSIVE. What holds is left as it is.
+    p-value does not suffice after the correction, a formula is INCONCLUSIVE. HOLDS stays.
     """
     if not found:
         return []

@@ -1,5 +1,6 @@
-"""Left mean less so many times the right one: Student's t with Welch's degrees of freedom, and what it says of a
-relation.
+"""The left mean minus a multiple of the right one: Student's t with Welch's degrees of freedom.
+
+It supports the verdict on a relation.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ UNSEEN = 0.3
 
 
 def unseen(runs: int) -> float:
-    """The probability that none of so many runs is of a kind that three in ten are of.
+    """The probability that ``runs`` runs include none of a kind with a frequency of three in ten.
 
     >>> round(unseen(5), 3), round(unseen(13), 4)
     (0.168, 0.0097)
@@ -44,7 +45,7 @@ def unseen(runs: int) -> float:
 
 
 def fewest_alone(alpha: float) -> int:
-    """Runs that it takes to decide beside a limit, 13 at 1 %: of fewer ``unseen`` is above alpha."""
+    """Runs needed to decide against a limit, 13 at 1 %: with fewer, ``unseen`` is above alpha."""
     return fewest_of_a_share(alpha, 1.0 - UNSEEN)
 
 
@@ -64,9 +65,9 @@ def differences(left: FloatArray, right: FloatArray | float) -> FloatArray:
 
 
 class SideMean(Struct, frozen=True):
-    """A side's mean, the variance of what it is the mean of, how many these are, and the variance's degrees of freedom.
+    """A side's mean, with the variance, number and variance's degrees of freedom of its values.
 
-    A limit is the mean of none.
+    A limit is a mean of no values.
     """
 
     mean: float
@@ -121,7 +122,7 @@ class Contrast:
         return -half, half
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """How far beyond the bound the difference must be to be told at alpha in 80 % of cases."""
+        """How far beyond the bound the difference must be to be detected at alpha in 80 % of cases."""
         error = self.standard_error(bound)
         if not error > 0.0:
             return 0.0
@@ -148,14 +149,14 @@ class Contrast:
         return total**2 / known if known > 0.0 else math.inf
 
     def of(self, size: int) -> Contrast:
-        """The same with so many values of each side."""
+        """The same with ``size`` values of each side."""
         return replace(self, left=self.left.of(size), right=self.right.of(size))
 
     def _difference(self, bound: float) -> float:
         return difference(self.left.mean, bound * self.right.mean)
 
     def _beyond(self, size: float, bound: float) -> float:
-        """Where nothing varies, the share of orders in which all of a side are beyond; beside a limit ``unseen``."""
+        """Without variance: the fraction of orders in which all values of a side are beyond; for a limit ``unseen``."""
         error = self.standard_error(bound)
         if error > 0.0:
             return self._above(size / error, bound)
@@ -233,7 +234,7 @@ class Test(OneSided, Protocol):
         ...
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """How far beyond the bound the difference must be to be told at alpha in 80 % of cases."""
+        """How far beyond the bound the difference must be to be detected at alpha in 80 % of cases."""
         ...
 
 
@@ -272,7 +273,7 @@ def verdict_of(p_holds: float, p_violated: float, alpha: float) -> FormulaVerdic
 
 
 def scale_of(left: float, right: float, sizes: tuple[int, int]) -> EstimateScale:
-    """On which the two means are told."""
+    """The scale on which the two means are reported."""
     if not sizes[1]:
         return EstimateScale.MEAN
     return EstimateScale.RATIO if left > 0.0 and right > 0.0 else EstimateScale.DIFFERENCE

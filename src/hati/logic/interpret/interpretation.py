@@ -1,5 +1,7 @@
-"""The interpretations of relations by their names: the default, with the run as the unit, in which what is not shown is
-INCONCLUSIVE; and those that the SPL paper prints, in which a relation holds unless it is rejected, without margins.
+"""The interpretations of relations by name.
+
+The default has the run as the unit, and an unproven relation is INCONCLUSIVE. The SPL paper's interpretations accept
+a relation unless it is rejected, without margins.
 """
 
 from __future__ import annotations
@@ -151,11 +153,11 @@ def _undefined(left: MeasuredSample, right: MeasuredSample | Limit, why: str) ->
 FEWEST_RUNS = 5
 """Of a side without a history: t on fewer run means errs too often where they have two modes."""
 _SHORTEST_HISTORY = 10
-"""A history of fewer runs tells too little of how run means are distributed."""
+"""A shorter history determines the distribution of run means too poorly."""
 _ALONE = 100
 """From as long a history on one run of a side is enough, else two."""
 _LEVEL = 0.01
-"""At smaller ones it takes a longer history in proportion, as what is rarer is in fewer, and spares none of now."""
+"""At smaller levels the history must be longer in proportion, and spares no runs."""
 _ROUNDING = 1e-9
 
 
@@ -165,15 +167,15 @@ def decide(
     """What run means show of a relation.
 
     ``<=`` HOLDS where it is shown at alpha that left < right (1 + margin), and is VIOLATED where it is shown that
-    left > right (1 + margin): with the truth there each is told in at most alpha of all cases. ``>=`` is ``<=`` with
+    left > right (1 + margin): with the truth there each has at most probability alpha. ``>=`` is ``<=`` with
     the sides exchanged. ``=`` HOLDS where both are shown (Schuirmann 1987), and is VIOLATED where it is shown at alpha
     that either is violated. ``<`` and ``>`` have their bound at 1.
 
     By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
     runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. At an alpha below 1 % a
-    history has to be longer in proportion, and spares no runs. The generator is for what is drawn with it. Beside a
-    limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history is not used: it tells nothing of
-    what is rarer than one of its runs, and skewness cancels only between two sides.
+    history has to be longer in proportion, and spares no runs. The generator is for randomised interpretations.
+    Against a limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history is not used: it does not
+    show events that are rarer than one of its runs, and skewness cancels only between two sides.
 
     Raises:
         InputError: for ``=`` without a margin.
@@ -188,7 +190,7 @@ def decide(
 
 
 class Tested(Struct, frozen=True, eq=False):
-    """The test of two sides, with what more runs would make of it, from how many, and what else tells of the noise."""
+    """The test of two sides, the effect of more runs on it, the minimal runs, and the history behind it."""
 
     test: Test
     contrast: Contrast
@@ -201,10 +203,10 @@ def tested(
 ) -> Tested | None:
     """What the default interpretation rests on; None where there are too few runs."""
     if isinstance(right, Limit):
-        return _beside_limit(left, right, alpha)
+        return _against_limit(left, right, alpha)
     fewest = min(len(left.runs), len(right.runs))
     remembered = history_of(left, right)
-    least = _fewest_beside(remembered, alpha)
+    least = _fewest_against(remembered, alpha)
     if remembered * min(alpha / _LEVEL, 1.0) >= _SHORTEST_HISTORY - _ROUNDING and fewest >= least:
         return Tested(*remembering(left, right, alpha, rng), least, remembered)
     if fewest < FEWEST_RUNS:
@@ -213,14 +215,14 @@ def tested(
     return Tested(contrast, contrast, FEWEST_RUNS, 0)
 
 
-def _fewest_beside(history: int, alpha: float) -> int:
+def _fewest_against(history: int, alpha: float) -> int:
     if alpha < _LEVEL:
         return FEWEST_RUNS
     return 1 if history >= _ALONE else 2
 
 
-def _beside_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | None:
-    """Of fewer runs than decide anything, too: what they tell is how many more it takes."""
+def _against_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | None:
+    """The test against a limit, also for fewer runs than decide: these estimate how many more it takes."""
     if len(left.runs) == 1:
         return None
     contrast = BesideLimit(side_mean(left.means), limit_mean(right.value))
@@ -291,7 +293,7 @@ def interpret(
     """What an interpretation says of a relation.
 
     Raises:
-        InputError: where the default is asked for equality without a margin.
+        InputError: for equality without a margin under the default interpretation.
     """
     if by is Interpretation.WELCH:
         return welch(left, right, relation)

@@ -1,4 +1,4 @@
-"""What is asked of two means, what was measured of them, and what is concluded: the verdict and its evidence."""
+"""Relations of two means: the request, the measurements, the verdict and its evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FormulaVerdict(StrEnum):
 
     @property
     def truth(self) -> bool | None:
-        """The truth that it tells, None where it tells none."""
+        """The truth of the verdict, None where it has none."""
         return None if self is FormulaVerdict.INCONCLUSIVE else self is FormulaVerdict.HOLDS
 
 
@@ -70,7 +70,7 @@ class AskedRelation(Struct, frozen=True):
             raise InputError(f"{self.sign} has no margin", fix=f"use {self.sign}= for one")
 
     def bounds(self, right: float) -> Bounds:
-        """For a right mean, of which only the sign counts: a margin makes room on the far side of what is negative."""
+        """For a right mean, of which only the sign counts: a margin widens the bounds away from a negative mean."""
         room = 1.0 + math.copysign(self.margin, right)
         low = None if self.sign in {Comparator.AT_MOST, Comparator.LESS} else 1.0 / room
         high = None if self.sign in {Comparator.AT_LEAST, Comparator.MORE} else room
@@ -78,7 +78,7 @@ class AskedRelation(Struct, frozen=True):
 
 
 class Limit(Struct, frozen=True):
-    """A right side that is no measurement: an absolute limit, in the left side's unit.
+    """A right side that is not measured: an absolute limit, in the left side's unit.
 
     Raises:
         InputError: where it is not finite.
@@ -94,10 +94,10 @@ class Limit(Struct, frozen=True):
 class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
     """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
 
-    ``history`` are earlier runs of the same method, or of one that behaves like it from run to run, transformed alike;
-    a run of which only the mean is known is one of one observation. They tell how runs vary, and nothing of the mean:
-    between them all they are of one level. ``offset`` is added to what is compared: it is known, and changes nothing of
-    how runs vary.
+    ``history`` are earlier runs of the same method, or of one with the same variation from run to run, transformed
+    alike; a run of which only the mean is known has one observation. They estimate how runs vary, not the mean:
+    all are taken as one level. ``offset`` is a known constant that is added to the compared values, and does not
+    change their variation.
 
     Raises:
         InputError: without runs, for a run without observations, and for values that are not finite.
@@ -118,7 +118,7 @@ class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def means(self) -> FloatArray:
-        """What is compared of the runs, shape (runs,)."""
+        """The compared value of each run, shape (runs,)."""
         return self.own_means + self.offset
 
     @cached_property
@@ -173,11 +173,11 @@ class RelationEvidence(Struct, frozen=True):
 
     ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` is of confidence
     1 - 2 alpha, so that each end is where a one-sided test at alpha ends; ``detectable`` is how far beyond its bound
-    the truth must be, on the scale, to be told in 80 % of cases. ``runs`` are those of both sides, 0 of a limit, and
-    ``runs_needed`` how many of each decide with 80 % power if the estimate and the noise hold. Interval, detectable and
-    runs needed are None where there is no such number. ``p_holds`` and ``p_violated`` are as ``Judged`` says;
-    ``remembered`` is how many earlier runs told of the noise; ``remark`` says why there is no verdict where nothing was
-    tested.
+    the truth must be, on the scale, to be detected in 80 % of cases. ``runs`` are those of both sides, 0 of a limit,
+    and ``runs_needed`` how many of each decide with 80 % power if the estimate and the noise hold. Interval, detectable
+    and runs needed are None where they do not exist. ``p_holds`` and ``p_violated`` are as ``Judged`` says;
+    ``remembered`` counts the earlier runs that estimate the noise; ``remark`` says why nothing was tested, where there
+    is no verdict.
 
     Raises:
         InputError: for p-values that are none.

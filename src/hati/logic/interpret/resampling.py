@@ -36,7 +36,7 @@ class Resampled(Struct, frozen=True, eq=False):
         return self.left_draws - bound * self.right_draws
 
     def above(self, bound: float) -> float:
-        """The share of draws that are no less than the difference: at most alpha beyond the quantile 1 - alpha."""
+        """The fraction of draws that are not below the difference: at most alpha beyond the quantile 1 - alpha."""
         return float(np.mean(self.differences(bound) >= self.left - bound * self.right))
 
     def below(self, bound: float) -> float:
@@ -84,7 +84,7 @@ def _mean_draws(side: MeasuredSample | Limit, rng: np.random.Generator, draws: i
 def resampled_means(
     runs: Sequence[FloatArray], size: int, observations: int, draws: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Draws of the mean of ``size`` resampled runs of so many resampled observations, shape (draws,).
+    """Draws of the mean of ``size`` resampled runs, each of a given number of resampled observations, shape (draws,).
 
     A run's resampled means theta* are drawn with replacement from a store of them (SPL paper, section 4.4), which holds
     one for each run of each draw, or as many as 40 million observations make: the means of long runs hardly differ.
@@ -160,7 +160,7 @@ class Deviations(Struct, frozen=True, eq=False, dict=True):
         return abs(mean) if self.relative else 1.0
 
     def draws(self, mean: float, runs: int, rng: np.random.Generator) -> FloatArray:
-        """Of the mean of so many runs about the true one, shape (draws,)."""
+        """Draws of the mean of ``runs`` runs about the true one, shape (draws,)."""
         chosen = rng.integers(0, len(self.values), (DRAWS, runs))
         return np.asarray(self.unit(mean) * self.values[chosen].mean(axis=1), dtype=np.float64)
 
@@ -263,8 +263,8 @@ def remembering(
 ) -> tuple[HistoricalVariance, Contrast]:
     """The test of two sides of which one has a history at least, and what more runs would make of it.
 
-    A history that only one side has, or both have alike, tells of both, with the runs of both. Of two histories each
-    tells of its own side; the degrees of freedom then are the fewer.
+    A history that only one side has, or that both share, estimates the variance of both, with the runs of both. Each of
+    two histories estimates that of its own side; the degrees of freedom are then the smaller number.
     """
     sides = [_side(side, varying) for side, varying in zip((left, right), _varying(left, right), strict=True)]
     drawn = Resampled(sides[0].mean, sides[1].mean, *(side.draws(rng) for side in sides))
@@ -274,7 +274,7 @@ def remembering(
 
 
 def history_of(left: MeasuredSample, right: MeasuredSample) -> int:
-    """How many earlier runs tell of the noise of the side of which fewer do."""
+    """The number of earlier runs that estimate the noise of the side with fewer of them."""
     own = [side.history_means for side in (left, right)]
     if _shared(own):
         return max(len(means) for means in own)

@@ -142,7 +142,7 @@ class Declarations(Struct, frozen=True, dict=True):
         return Declarations((*self.declared, declaration))
 
     def resolved(self, method: Method) -> Method:
-        """The method with what is declared in place of its name and of its generators' names.
+        """The method with declarations in place of its name and of its generators' names.
 
         Raises:
             InputError: where the alias and its use both say the revision, the generators or the arguments.
@@ -164,7 +164,7 @@ class Declarations(Struct, frozen=True, dict=True):
 
 
 def _refuse_circle(meant: Mapping[str, str], what: str) -> None:
-    """Refuse names that lead back to themselves through others; one of its own name means what is called so."""
+    """Refuse names that lead back to themselves through others; a name that means itself is the object of that name."""
     seen: set[str] = set()
     for start in reversed(list(meant)):
         chain, name = dict[str, None](), start

@@ -1,4 +1,4 @@
-"""Dimensions of expressions: times are not added to memory, and a limit is of what it limits."""
+"""Dimensions of expressions: times are not added to memory, and a limit has the dimension of its other side."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def unit_dimension(unit: str) -> Mapping[str, float]:
 
 
 def dimension(expression: Expression, observed: Dimension) -> Dimension:
-    """The dimension of an expression, where what is observed has that one; variables have none that is known.
+    """The dimension of an expression, given the dimension of the observations; that of variables is unknown.
 
     Raises:
-        FormulaError: where things of unlike dimension are added or compared.
+    FormulaError: where terms of different dimensions are added or compared.
     """
     match expression:
         case Number(_, unit):
@@ -149,7 +149,7 @@ def check_alike(left: Expression, right: Expression) -> None:
 def dimension_text(dimension: Mapping[str, float]) -> str:
     """A dimension in words.
 
-    >>> told({"memory": 1, "time": -1}), told({})
+    >>> dimension_text({"memory": 1, "time": -1}), dimension_text({})
     ('memory/time', 'a number without unit')
     """
     above = [_power(name, power) for name, power in dimension.items() if power > 0]

@@ -38,7 +38,7 @@ _ONE = Number(1)
 
 
 class Sets(Struct, frozen=True):
-    """The declared sets by name, and what is in any set."""
+    """The declared sets by name, and the elements of all sets."""
 
     declared: Mapping[str, Domain]
 
@@ -201,7 +201,7 @@ def expand(
 ) -> PerformanceFormula:
     """The formula with a conjunction for each ``for all`` and a disjunction for each ``exists``.
 
-    Variables and constants have their values, what has a value is computed, and comparisons of parameters are
+    Variables and constants have their values, constant parts are computed, and comparisons of parameters are
     ``true`` or ``false``; names of methods and generators stay. Errors are placed in ``source`` where it is given.
 
     Raises:
@@ -229,9 +229,9 @@ class _Expansion:
     def whole(self, formula: PerformanceFormula) -> PerformanceFormula:
         count = self._count(formula, self._constants)
         if count > self._most:
-            told = str(count) if count < _LARGE else f"{min(count, 10**300):.0e}"
+            counted = str(count) if count < _LARGE else f"{min(count, 10**300):.0e}"
             raise formula.error(
-                f"the formula has {told} relations at least, once its sets are expanded",
+                f"the formula has {counted} relations at least, once its sets are expanded",
                 fix=f"use {self._most} at most; smaller sets or larger steps",
             )
         return self._ground(formula, self._constants)

@@ -1,4 +1,4 @@
-"""Arithmetic of numbers, parameters, units and, in transformations, of what is observed."""
+"""Arithmetic of numbers, parameters, units and, in transformations, of observations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNIT = re.compile(r"(.*)/(\w+)")
 
 
 class Expression(Node):
-    """What has a value once its variables have one."""
+    """An expression with a value once its variables have one."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -26,7 +26,7 @@ class Expression(Node):
 
     @property
     def observes(self) -> bool:
-        """Whether it depends on what is observed."""
+        """Whether it depends on the observation."""
         return bool(self.find(Observed))
 
 
@@ -87,7 +87,7 @@ class Variable(Expression):
     """A quantified variable or a declared constant.
 
     Raises:
-        InputError: for a name that is no plain word or is a unit.
+        InputError: for a name that is not a plain word, or that is a unit.
     """
 
     name: str
@@ -101,10 +101,10 @@ class Variable(Expression):
 
 
 def check_variable(name: str) -> None:
-    """Refuse what cannot be a variable's name.
+    """Refuse a name that a variable cannot have.
 
     Raises:
-        InputError: where it is no plain word, a unit or a function.
+        InputError: for a name that is not a plain word, or that is a unit or a function.
     """
     if not is_word(name):
         raise InputError(f"{name!r} is not a valid name of a variable", fix="use a word such as n")
@@ -223,7 +223,7 @@ def combined(operator: Operator, left: Value, right: Value) -> Value:
     """Two numbers combined; a whole result of whole numbers is a whole number.
 
     Raises:
-        InputError: for a division by zero, or what is no finite number.
+        InputError: for a division by zero, or a result that is not finite.
 
     >>> combined(Operator.DIVIDE, 100, 4), combined(Operator.DIVIDE, 1, 4), combined(Operator.POWER, 2, 10)
     (25, 0.25, 1024)

@@ -1,4 +1,4 @@
-"""Formulas from text: one by itself, and files of declarations and formulas."""
+"""Formulas from text: a single formula, and files of declarations and formulas."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def parse_formula(
 ) -> PerformanceFormula:
     """Read a formula such as ``for all n in {100, 1000}: new(n) <= 1.05 * old(n)``.
 
-    ``source`` is what messages call the text, which begins on its ``line``. ``declarations`` are the names that it may
-    use; ``methods`` the names of methods that there are beside: where they are given, any other name that is no Python
+    ``source`` is the text's name in messages; the text begins on its ``line``. ``declarations`` are the names that it
+    may use; ``methods`` the names of other known methods: where they are given, any other name that is not a Python
     object is refused.
 
     Raises:
-        FormulaError: with line, column and what was expected there.
+        FormulaError: for malformed text, with line, column and the expected token.
 
     >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
     '0.95 * a <= b'
@@ -89,7 +89,7 @@ def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None, ta
     A declaration or formula begins at a line's start; lines that are indented, or begin with a closing bracket or a
     connective, continue it. ``#`` after white space starts a comment.
 
-    Raises:
+    FormulaError: for malformed text, with line, column and the expected token.
         FormulaError: with line, column and what was expected there.
     """
     source = Source(text, path)
@@ -120,7 +120,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 class _File:
-    """What was read of a file so far."""
+    """The part of a file read so far."""
 
     def __init__(self, source: Source, methods: frozenset[str] | None, taken: frozenset[str]) -> None:
         self._source = source

@@ -32,7 +32,7 @@ METRICS = {"cpu": "cpu_time", "memory": "peak_memory"}
 
 
 class StatisticKind(StrEnum):
-    """What is told of a sample."""
+    """The statistics of a sample."""
 
     MEAN = "mean"
     QUANTILE = "quantile"
@@ -69,9 +69,9 @@ class FormulaStatistic(Struct, frozen=True):
 
     @property
     def fewest(self) -> int:
-        """Of how many observations it can be taken: so many that one is expected beyond a quantile, on its rarer side.
+        """The fewest observations for it: a quantile needs one expected observation beyond it, on its rarer side.
 
-        The least and the greatest are of any number.
+        The minimum and the maximum need one observation.
 
         >>> [Statistic(StatisticKind.QUANTILE, level).fewest for level in (0.5, 0.9, 0.01, 0.999, 1.0)]
         [2, 10, 100, 1000, 1]
@@ -112,12 +112,12 @@ class RelationSide(Node):
 
 @dataclass(frozen=True)
 class PerformanceSide(RelationSide):
-    """What is measured, and the transformation of each of its observations (Def. 3.4's tl and tr).
+    """The measured method, and the transformation of each of its observations (Def. 3.4's tl and tr).
 
-    ``str`` tells it to people; a lambda is read only as part of a relation.
+    ``str`` prints it for people; a lambda is read only as part of a relation.
 
     Raises:
-        InputError: where the transformation does not depend on what is observed.
+        InputError: where the transformation does not depend on the observations.
     """
 
     measured: MeasuredStatistic
@@ -211,7 +211,7 @@ class Margin(Node):
 
     @property
     def strict(self) -> bool:
-        """Whether there is no margin at all."""
+        """Whether there is no margin."""
         return isinstance(self.amount, Number) and self.amount.value == 0
 
 

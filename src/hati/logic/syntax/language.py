@@ -15,7 +15,7 @@ KEYWORDS = frozenset(
         *("of", "within", "strictly"),
     }
 )
-"""Words that are no names, unless in backquotes."""
+"""Words that are not names, unless in backquotes."""
 
 FUNCTIONS = {
     **dict.fromkeys(("abs", "ceil", "exp", "floor", "log", "log2", "log10", "round", "sqrt"), (1, 1)),
@@ -24,7 +24,7 @@ FUNCTIONS = {
 """The functions of numbers, with the least and the greatest count of arguments."""
 
 FUNCTIONS_OF_METHODS = frozenset({"mean", "median", "quantile", "throughput", "cpu", "memory"})
-"""The names of statistics and metrics, beside p0 to p100."""
+"""The names of statistics and metrics, in addition to p0 to p100."""
 
 SELF = "SELF"
 """The method that a formula is attached to."""
@@ -59,7 +59,7 @@ def name_text(name: str) -> str:
 _UNITS = [*("ns", "us", "µs", "μs", "ms", "s", "min", "h"), *("kB", "MB", "GB", "KiB", "MiB", "GiB", "B")]
 _UNITS += [*("Hz", "mJ", "kJ", "J", "mW", "kW", "W")]
 UNITS = tuple(unit for unit in _UNITS if is_unit(unit))
-"""The units that follow a number without quotes, beside ``%``."""
+"""The units that follow a number without quotes, in addition to ``%``."""
 
 _CALLED = {
     **dict.fromkeys(("WORD", "NAME", "BACKQUOTED", "QUANTILE"), "a name"),

@@ -1,4 +1,4 @@
-"""Methods: what is measured, in which revision, on what input."""
+"""Methods: the callable, its revision and its input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N = TypeVar("N", bound=Node)
 
 @dataclass(frozen=True)
 class Callee(Node):
-    """What is called: a name, and for Java the constructor's arguments, the method's name and its types.
+    """The target of a call: a name, and for Java the constructor's arguments, the method's name and its types.
 
     ``name`` is a declared name, a Python object ``pkg.mod:Class.method``, or a class.
     """
@@ -108,7 +108,7 @@ def grounded(node: N, values: Values) -> N:
     """A method or generator with values for the variables of its arguments.
 
     Raises:
-        FormulaError: for an argument that is no number or text then.
+        FormulaError: for an argument that is then neither a number nor a text.
     """
 
     def put(part: Node) -> Node:

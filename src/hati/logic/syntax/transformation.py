@@ -29,7 +29,7 @@ Values: TypeAlias = Mapping[str, Expression]
 
 
 def substituted(expression: Expression, values: Values, observed: Expression | None = None) -> Expression:
-    """The expression with values for its variables, and for what is observed where that is given."""
+    """The expression with values for its variables, and for the observation where one is given."""
 
     def put(part: Expression) -> Expression:
         return substituted(part, values, observed)
@@ -59,7 +59,7 @@ def folded(expression: Expression, values: Values) -> Expression:
     """The expression without variables, computed as far as it is numbers of like units.
 
     Raises:
-        FormulaError: for a variable without a value, a division by zero, or what is no finite number.
+        FormulaError: for a variable without a value, a division by zero, or a result that is not finite.
 
     >>> from hati.logic.syntax.expression import Observed
     >>> n = Operation(Operator.MULTIPLY, Number(2), Variable("n"))
@@ -100,7 +100,7 @@ def _operation(operation: Operation) -> Expression:
 
 
 def _unit(operator: Operator, left: str, right: str) -> str | None:
-    """The unit of a result, None where the units are to be told apart only later."""
+    """The unit of a result, None where only a later step determines it."""
     match operator:
         case Operator.ADD | Operator.SUBTRACT if left == right:
             return left
@@ -164,7 +164,7 @@ def evaluate(expression: Expression, observed: FloatArray | float | None = None)
     Values that are not finite stay so: ``log2(0)`` is minus infinity.
 
     Raises:
-        FormulaError: for a variable, a text, or what is observed where nothing is.
+        FormulaError: for a variable, a text, or an observation where none is given.
 
     >>> from hati.logic.syntax.file import parse_formula
     >>> relation = parse_formula("a <= 1.5 * b + 2 ms")

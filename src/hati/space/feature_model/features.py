@@ -27,7 +27,7 @@ def numeric_settings(option: Element) -> tuple[Setting, ...]:
     Integers where all are whole, reals otherwise.
 
     Raises:
-        InputError: for what is no number, a step that does not rise, or more than 10,000 settings.
+        InputError: for a malformed number, a step that does not rise, or more than 10,000 settings.
     """
     listed = option.value("values")
     if listed:
@@ -144,7 +144,7 @@ def read_document(text: str, file: str) -> FeatureDocument:
     """Read and check a feature model.
 
     Raises:
-        InputError: for what is malformed or unknown, with its place.
+        InputError: for malformed or unknown elements, with their place.
     """
     root = parse_xml(text, file)
     if root.tag != "vm":

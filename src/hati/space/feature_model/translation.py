@@ -40,7 +40,7 @@ def boolean(rule: Rule, selected: Mapping[str, Constraint]) -> Constraint:
     """A constraint such as ``!a | b & c``: names of features, with ! & | => <=> and parentheses.
 
     Raises:
-        InputError: for what cannot be read or is no feature, with its place.
+        InputError: for malformed text or an unknown feature, with its place.
     """
     try:
         return _substituted(parse_formula(_translated(rule.text)), rule, selected)
@@ -54,7 +54,7 @@ def arithmetic(rule: Rule, selected: Mapping[str, Constraint], conditions: Mappi
     A feature among them stands for 1 where it is selected. ``conditions`` says when a numeric option is there.
 
     Raises:
-        InputError: for what cannot be read or is no option, with its place.
+        InputError: for malformed text or an unknown option, with its place.
     """
     try:
         formula = parse_formula(_translated(rule.text))
@@ -152,7 +152,7 @@ def parse_feature_model(text: str, file: str = "FeatureModel.xml") -> FeatureMod
     """The space of a feature model's XML text; ``file`` is its name in errors.
 
     Raises:
-        InputError: for malformed XML, document types, unknown names and what has no counterpart, with its place.
+        InputError: for malformed XML, document types, unknown names and unsupported elements, with their place.
     """
     document = read_document(text, file)
     groups = _groups(document)
@@ -283,7 +283,7 @@ def _options(
 def _cross_tree(
     document: FeatureDocument, groups: Mapping[str, _Group], selected: Mapping[str, Constraint]
 ) -> Iterator[Constraint]:
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for feature in document.features:
         for names in feature.implied:
             alternatives = tuple(selected[name] for name in names)
@@ -292,6 +292,6 @@ def _cross_tree(
         for other in feature.excluded:
             pair = frozenset({feature.name, other})
             alternatives_anyway = feature.name in groups and groups[feature.name] is groups.get(other)
-            if pair not in told and not alternatives_anyway:
-                told.add(pair)
+            if pair not in reported and not alternatives_anyway:
+                reported.add(pair)
                 yield Not(conjunction(selected[feature.name], selected[other]))

@@ -58,8 +58,8 @@ def box_meyer(
         activity: the prior probability that a factor is active.
         gamma: the size of an active effect's coefficient in standard deviations of a run; None for the
             most likely of ``GAMMAS``.
-        order: interactions of so many factors at most.
-        most_active: so many factors are active at most.
+        order: the largest number of factors in an interaction.
+        most_active: the largest number of active factors.
         shift: the size of shifts between blocks in standard deviations of a run; None for ``SHIFT``.
 
     Raises:
@@ -138,7 +138,7 @@ def _check(factors: int, activity: float, order: int, most_active: int) -> None:
 
 
 _ALWAYS = 100.0
-"""The prior variance of what is in every model, in variances of the values: hardly anything is excluded."""
+"""The prior variance of the terms in every model, in variances of the values: hardly anything is excluded."""
 _FIRST = (0.1, 1.0, 0.3, 0.05)
 """Where the search begins: an option's weight, the variance of main effects, of interactions, and of the noise."""
 _BOUNDS = ((-12.0, 3.0), (-8.0, 4.0), (-10.0, 4.0), (-14.0, 1.0))
@@ -169,7 +169,7 @@ class AveragedModel(Struct, frozen=True, eq=False):
     coefficients: FloatArray
 
     def predicted(self, population: NDArray[np.int16]) -> FloatArray:
-        """The posterior mean of what the options add for those configurations, shape (configurations,)."""
+        """The posterior mean of the options' contribution for those configurations, shape (configurations,)."""
         additive, beyond = _kernels(self.weights, population, self.levels, self.alike)
         return np.asarray((self.main * additive + self.interaction * beyond) @ self.coefficients)
 

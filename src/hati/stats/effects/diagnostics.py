@@ -49,10 +49,10 @@ def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
     and both kinds of parameters are rare. One outlier shifts all contrasts of a design alike, so that one parameter
     explains what takes many terms without it (Daniel 1959; Box and Meyer 1987).
 
-    A forward selection among terms, under weak heredity, and runs proposes runs. It is not stopped by a step that does
-    not pay, but taken back to its last significant one: effects of one size hide each other. Then with the first of
-    these runs, the first two, and so on, the terms are selected anew, and the extended Bayesian criterion (Chen and
-    Chen 2008, Biometrika 95, 759-771) says how many runs there are. Suspect are those whose shifts are significant.
+    A forward selection among terms, under weak heredity, and runs proposes runs. It does not stop at a step without
+    gain, but returns to its last significant one: effects of one size hide each other. Then the terms are selected
+    again with the first of these runs, the first two, and so on. The extended Bayesian criterion (Chen and Chen 2008,
+    Biometrika 95, 759-771) gives the number of runs. Those with significant shifts are suspect.
 
     Args:
         terms: the candidates.
@@ -70,7 +70,7 @@ def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
 
 
 def _significant(terms: ModelTerms, values: FloatArray, fit: Steps, smallest: float) -> Suspects:
-    """The runs whose own means are significant beside each other, by Bonferroni over all runs."""
+    """The runs whose own means are significant, each given the others, by Bonferroni over all runs."""
     count, runs = terms.runs, list(fit.runs)
     columns = [terms.always, *(terms.columns[term] for term in fit.terms)]
     while runs:
@@ -120,11 +120,13 @@ def confounded_with_order(columns: FloatArray, trends: FloatArray, blocks: Index
     return np.flatnonzero(correlations > max(CONFOUNDED, by_chance))
 
 
-def beside_trend(fit: LeastSquares, values: FloatArray, order: FloatArray, rows: Index, blocks: Index) -> LeastSquares:
-    """The same effects, each estimated beside a linear trend over the order of the runs.
+def adjusted_for_trend(
+    fit: LeastSquares, values: FloatArray, order: FloatArray, rows: Index, blocks: Index
+) -> LeastSquares:
+    """The same effects, each adjusted for a linear trend over the order of the runs.
 
-    The trend is estimated from repetitions and from the contrasts that are not large, the one in question left out:
-    in a design with as many contrasts as runs nothing else tells of it. Which contrasts are large is decided forward:
+    The trend is estimated from repetitions and from the contrasts that are not large, except the adjusted one: a
+    design with as many contrasts as runs has no other information. Which contrasts are large is decided forward:
     in each step the trend or the contrast that explains most of the values is taken.
 
     Args:
@@ -141,8 +143,8 @@ def beside_trend(fit: LeastSquares, values: FloatArray, order: FloatArray, rows:
     rest = ~_Forward(unit @ values, along, float(within @ values), float(within @ within)).large()
     own = np.where(rest, along, 0.0)
     informed = float(within @ within + own @ own) - own**2
-    told = informed > _NOTHING * float(centred @ centred)
-    weights = np.where(told, along / np.where(told, informed, 1.0), 0.0)
+    informative = informed > _NOTHING * float(centred @ centred)
+    weights = np.where(informative, along / np.where(informative, informed, 1.0), 0.0)
     adjusted = unit - weights[:, None] * (within + own @ unit) + (weights * own)[:, None] * unit
     sizes = np.sqrt(np.sum(adjusted**2, axis=1))
     terms = len(fit.terms)
@@ -164,14 +166,18 @@ class _Forward(Struct, frozen=True, eq=False):
     square: float
 
     def large(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which contrasts are too large to tell of the trend."""
+        """Which contrasts are too large to estimate the trend."""
         large, trend = np.zeros(len(self.values), dtype=np.bool_), False
         for _ in range((len(self.values) + 1) // 2):
-            told = self.square + float(self.along[~large] @ self.along[~large])
-            slope = (self.product + float(self.values[~large] @ self.along[~large])) / told if told > _NOTHING else 0.0
+            informative = self.square + float(self.along[~large] @ self.along[~large])
+            slope = (
+                (self.product + float(self.values[~large] @ self.along[~large])) / informative
+                if informative > _NOTHING
+                else 0.0
+            )
             left = np.where(large, 0.0, np.abs(self.values - (slope * self.along if trend else 0.0)))
             place = int(np.argmax(left))
-            by_trend = 0.0 if trend else abs(slope) * np.sqrt(told)
+            by_trend = 0.0 if trend else abs(slope) * np.sqrt(informative)
             if max(left[place], by_trend) <= _LARGE * float(np.median(left[~large])):
                 break
             if by_trend >= left[place]:
@@ -200,14 +206,14 @@ class BoxCox(Struct, frozen=True):
 
 
 def box_cox(values: FloatArray, model: FloatArray, groups: Index) -> BoxCox:
-    """How well a linear model fits each power of the values, besides a mean for each group.
+    """The likelihood of a linear model for each power of the values, with a mean for each group.
 
     Box and Cox (1964), An analysis of transformations, JRSS B 26(2), 211-252, section 3: with the
     responses divided by their geometric mean, the log likelihood is -n/2 ln(residual sum of squares).
 
     Args:
         values: the responses, shape (n,), all above zero.
-        model: the model's columns besides, shape (n, p), p may be 0.
+        model: the model's further columns, shape (n, p), p may be 0.
         groups: the group of each value, shape (n,).
     """
     logs = np.log(values)

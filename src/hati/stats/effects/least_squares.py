@@ -35,7 +35,7 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     interactions that these can no longer estimate. ``operator`` has shape (terms, runs);
     ``variances`` are the effects' for runs of variance one and ``correlation`` is theirs, None where they are
     independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term. ``trend``, shape
-    (runs,), is what configurations and blocks leave of a linear trend, where effects are estimated beside one.
+    (runs,), is the residual of a linear trend after configurations and blocks, where effects are adjusted for one.
     """
 
     terms: tuple[Term, ...]
@@ -48,7 +48,7 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     trend: FloatArray | None = None
 
     def effects(self, values: FloatArray) -> FloatArray:
-        """The effects, shape (terms,); what is nothing but rounding is zero."""
+        """The effects, shape (terms,); mere rounding is zero."""
         return _exact(self.operator @ values, values)
 
     def standardised(self, values: FloatArray) -> FloatArray:
@@ -122,7 +122,7 @@ def without_means(columns: FloatArray, groups: Index) -> FloatArray:
 
 
 def _independent(products: FloatArray) -> list[int]:
-    """The columns that are no combination of those before them: a Cholesky factorisation that passes over the others.
+    """The linearly independent columns, each of those before it: a Cholesky factorisation that skips the others.
 
     ``products`` are those of the columns with each other, per run.
     """
@@ -159,7 +159,7 @@ def _aliases(contrasts: Contrasts, kept: list[int], bias: FloatArray) -> tuple[t
 
 
 def _remainder(columns: FloatArray, blocks: Index) -> FloatArray:
-    """An orthonormal basis of what columns and blocks leave of the runs; none for very many runs."""
+    """An orthonormal basis of the runs' space orthogonal to columns and blocks; empty for very many runs."""
     runs = len(columns)
     levels = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
     used = columns.shape[1] + levels.shape[1]
@@ -204,7 +204,7 @@ def within_residuals(values: FloatArray, rows: Index, blocks: Index) -> tuple[Fl
 
 
 def _exact(results: FloatArray, values: FloatArray) -> FloatArray:
-    """The results, with zero for what the rounding of values of that size explains."""
+    """The results, with zero where the rounding of values of that size explains them."""
     limit = _ROUNDING * float(np.max(np.abs(values), initial=0.0))
     return np.where(np.abs(results) <= limit, 0.0, results)
 
@@ -230,7 +230,7 @@ class AnovaRow(Struct, frozen=True):
 
 
 class Anova(Struct, frozen=True):
-    """The table: a row for each term, and what is left, ``residual`` with ``df`` degrees of freedom."""
+    """The table: a row for each term, and the ``residual`` with ``df`` degrees of freedom."""
 
     rows: tuple[AnovaRow, ...]
     residual: float
@@ -240,8 +240,8 @@ class Anova(Struct, frozen=True):
 def anova(terms: ModelTerms, chosen: Sequence[Term], values: FloatArray, kind: SumOfSquares) -> Anova:
     """The analysis of variance of the model with the chosen terms.
 
-    A term's columns that others span are not counted: where combinations are missing, its degrees of freedom are those
-    that the runs can tell.
+    A term's columns that others span are not counted: where combinations are missing, its degrees of freedom are
+    only those that the runs can estimate.
 
     Args:
         terms: the columns.
@@ -253,11 +253,11 @@ def anova(terms: ModelTerms, chosen: Sequence[Term], values: FloatArray, kind: S
     rest = values - whole @ (whole.T @ values)
     residual, df = float(rest @ rest), terms.runs - whole.shape[1]
     rows = []
-    beside_all = terms.added_to_others(chosen)
+    given_all = terms.added_to_others(chosen)
     for term in chosen:
         free = [other for other in chosen if other != term and not set(term) < set(other)]
         whole_model = kind is SumOfSquares.TYPE_3 or len(free) == len(chosen) - 1
-        added = beside_all[term] if whole_model else terms.added(term, free)
+        added = given_all[term] if whole_model else terms.added(term, free)
         explained, own = float(np.sum((added.T @ values) ** 2)), added.shape[1]
         f = explained / own / (residual / df) if own and df and residual > 0.0 else None
         rows.append(AnovaRow(term, explained, own, f, None if f is None else float(f_above(np.array(f), own, df))))
@@ -294,7 +294,7 @@ def rank_by_explained(levels: NDArray[np.int16], values: FloatArray) -> tuple[in
 
     Args:
         levels: shape (configurations, options), -1 where inactive.
-        values: what is explained, such as a model's predictions; shape (configurations,).
+        values: the response, such as a model's predictions; shape (configurations,).
     """
     total = float(np.sum((values - values.mean()) ** 2))
     ranked, left, reached = list[int](), list(range(levels.shape[1])), 0.0

@@ -70,7 +70,7 @@ def margin_of_error(contrasts: FloatArray, confidence: float = 0.95) -> float:
 
 
 def simultaneous_margin_of_error(contrasts: FloatArray, confidence: float = 0.95) -> float:
-    """Lenth's own study-wise margin, from Student's t; conservative beside the simulated critical value."""
+    """Lenth's own study-wise margin, from Student's t; conservative compared with the simulated critical value."""
     m = len(contrasts)
     return pseudo_standard_error(contrasts) * t_quantile((1.0 + confidence ** (1.0 / m)) / 2.0, degrees_of_freedom(m))
 
@@ -88,7 +88,7 @@ class Tail(Struct, frozen=True, eq=False):
         return cls(probabilities, np.quantile(drawn, 1.0 - probabilities))
 
     def critical(self, probability: float) -> float:
-        """What is exceeded with that probability; the largest value where that is smaller than was simulated."""
+        """The value that is exceeded with that probability; the largest one below the simulated probabilities."""
         return float(np.interp(-np.log(probability), -np.log(self.probabilities), self.values))
 
     def p_values(self, statistics: FloatArray) -> FloatArray:
@@ -120,7 +120,7 @@ def lenth_reference(contrasts: int) -> LenthReference:
 
 
 def correlated_reference(correlation: FloatArray, independent: int) -> LenthReference:
-    """The reference for contrasts with that correlation, and ``independent`` further ones besides.
+    """The reference for contrasts with that correlation, and ``independent`` further ones.
 
     Simulated for each call, with a seed of its own: designs that lost runs have correlated estimates.
     """

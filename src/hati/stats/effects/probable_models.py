@@ -1,4 +1,4 @@
-"""How likely sets of effects are, and which sets the data cannot tell apart (Occam's window)."""
+"""Probabilities of sets of effects, and the sets that the data cannot distinguish (Occam's window)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def moments(columns: FloatArray, values: FloatArray, shifts: FloatArray | None =
     """
     runs = len(values)
     if runs < 2 or columns.shape[0] != runs:
-        raise InputError(f"{runs} values of {columns.shape[0]} runs tell nothing of models")
+        raise InputError(f"{runs} values of {columns.shape[0]} runs do not determine models")
     free = columns - columns.mean(axis=0)
     own = values - values.mean()
     if shifts is not None and shifts.shape[1]:
@@ -128,7 +128,7 @@ def log_marginals(found: Moments, chosen: Index, gamma: float, floor: float = 0.
         found: what the runs say.
         chosen: the columns of each model, shape (models, columns of a model).
         gamma: the size of effects.
-        floor: a sum of squares below which residuals are not told apart.
+        floor: a sum of squares below which residuals are not distinguished.
 
     Returns:
         Two arrays of shape (models,): the logarithms, and S + b'Gb.
@@ -197,8 +197,8 @@ def likely_models(
 ) -> EffectModels:
     """The sets of effects that explain the runs about as well as the best one does.
 
-    Their probability is that of Box and Meyer (1993) with each effect in a model or not by itself, so that
-    interactions between the same active options can be told from each other. The best is searched by adding, dropping
+    Their probability is that of Box and Meyer (1993), with each effect individually in a model or not, so that
+    interactions between the same active options are distinguishable. The best is searched by adding, dropping
     and exchanging effects, the others among its neighbours and theirs.
 
     Args:
@@ -209,8 +209,8 @@ def likely_models(
         activity: the prior probability of an effect, see ``HeredityPrior``.
         heredity: see ``HeredityPrior``.
         gamma: the size of coefficients in standard deviations of a run; None for the most likely of ``GAMMAS``.
-        floor: a sum of squares below which residuals are not told apart.
-        starts: models to look at besides, such as those that fewer runs had left.
+        floor: a sum of squares below which residuals are not distinguished.
+        starts: further models to start from, such as those that fewer runs left.
 
     Raises:
         InputError: for a bound that is not above 1.
@@ -272,7 +272,7 @@ class _Search:
         return float(left[0]) / (self._found.runs - 1)
 
     def path(self) -> list[Effects]:
-        """From no effect on, one more each time, also where the next alone is no better: several together may be."""
+        """From no effect on, one more each time, even where the next alone does not improve: several together may."""
         models = list[Effects]([()])
         for _ in range(min(_PATH, self._found.runs - 2, len(self._members))):
             models.append(_with(models[-1], int(np.argmax(self._additions(models[-1])))))

@@ -34,11 +34,11 @@ def anytime_e_values(values: FloatArray) -> FloatArray:
 
 
 _LARGEST = 700.0
-"""The logarithm of the largest e-value that is told."""
+"""The logarithm of the largest reported e-value."""
 
 
 def anytime_critical(size: int, alpha: float) -> float:
-    """The size of Student's t statistic of so many values from which on the e-value is at least 1 / alpha.
+    """The size of Student's t statistic of ``size`` values from which on the e-value is at least 1 / alpha.
 
     Times the standard error it is the half-width of the confidence sequence. Infinite where no statistic reaches it.
 
@@ -53,7 +53,7 @@ def anytime_critical(size: int, alpha: float) -> float:
 
 
 def anytime_e_value(statistic: float, size: int) -> float:
-    """The e-value where Student's t statistic of so many values, two or more, is that; ``anytime_critical`` inverts it.
+    """The e-value of a Student's t statistic of ``size`` values, at least two; ``anytime_critical`` inverts it.
 
     >>> round(anytime_e_value(anytime_critical(20, 0.05), 20), 6)
     20.0
@@ -75,13 +75,13 @@ def fewest_signs(alpha: float) -> int:
 _AGAINST_NORMAL = 1.0
 """The deviation of the standardised mean: the unit-information prior of ``anytime_e_values``."""
 _AGAINST_SKEWED = (1.0, 4.0, 16.0, 64.0)
-"""Alike probable: a distribution that ends is refuted by values that hardly vary beside their mean."""
+"""Equally probable: values that hardly vary relative to their mean refute a distribution that ends."""
 _BETWEEN = 4.0
 """The shape of the gamma distribution: its skewness is 1, that of the exponential one 2."""
 _STEP = 0.5
 _ASIDE = 0.5
 _DEVIATIONS = 4.0
-"""The integral over scales: the step in deviations of what is integrated, and how far beyond its modes it goes."""
+"""The integral over scales: the step in deviations of the integrand, and how far beyond its modes it goes."""
 
 
 def skewed_e_values(values: FloatArray) -> FloatArray:
@@ -102,7 +102,7 @@ def skewed_e_values(values: FloatArray) -> FloatArray:
 
 
 def skewed_e_value(values: FloatArray, size: float) -> float:
-    """The last of so many values, if they were as these are, shape (n,).
+    """The last e-value of ``size`` values, if all were like these, shape (n,).
 
     >>> round(skewed_e_value(np.array([1.0, 2.0, 1.5, 1.8, 1.6, 1.2]), 6), 2)
     13.01
@@ -122,7 +122,7 @@ def fewest_of_a_share(alpha: float, share: float) -> int:
 
 
 class _Summed(Struct, frozen=True, eq=False):
-    """So many values with that sum, sum of squares and largest value, which are above zero, shape (looks,) each."""
+    """Numbers of values with their sums, sums of squares and largest values, which are above zero, shape (looks,)."""
 
     sizes: FloatArray
     sums: FloatArray
@@ -142,65 +142,67 @@ def _e_values(
     found, above = np.zeros(len(sizes)), sums > 0.0
     if not above.any():
         return found
-    told = _Summed(*(each[above] for each in (sizes, sums, summed(values**2), np.maximum(largest, sums / sizes))))
-    scales = _scales(told)
+    summary = _Summed(*(each[above] for each in (sizes, sums, summed(values**2), np.maximum(largest, sums / sizes))))
+    scales = _scales(summary)
     with np.errstate(divide="ignore"):
         rests = summed(np.log(np.maximum(1.0 - np.exp(scales)[:, None] * values, 0.0)))[:, above]
-    shifted = [_log_shifted(told, deviation) for deviation in _AGAINST_SKEWED]
-    likely = log_sum_of_exponentials(np.stack(shifted)) - math.log(len(shifted)) + _log_normal(told)
+    shifted = [_log_shifted(summary, deviation) for deviation in _AGAINST_SKEWED]
+    likely = log_sum_of_exponentials(np.stack(shifted)) - math.log(len(shifted)) + _log_normal(summary)
     logs = np.minimum(
-        _log_shifted(told, _AGAINST_NORMAL),
-        likely - np.maximum(_log_exponential(told), _log_between(told, scales, rests)),
+        _log_shifted(summary, _AGAINST_NORMAL),
+        likely - np.maximum(_log_exponential(summary), _log_between(summary, scales, rests)),
     )
     found[above] = np.exp(np.minimum(logs, _LARGEST))
     return found
 
 
-def _log_shifted(told: _Summed, deviation: float) -> FloatArray:
+def _log_shifted(summary: _Summed, deviation: float) -> FloatArray:
     """The logarithm of the likelihood over the normal one, of a half-normal standardised mean above zero."""
-    known = told.sizes + deviation**-2.0  # the precision of the mean with the prior's
-    explained = told.sums**2 / (known * told.squares)
-    statistics = np.sqrt(told.sizes * explained / (1.0 - explained))
-    positive = np.log(2.0 * t_cdfs(statistics, told.sizes))
+    known = summary.sizes + deviation**-2.0  # the precision of the mean with the prior's
+    explained = summary.sums**2 / (known * summary.squares)
+    statistics = np.sqrt(summary.sizes * explained / (1.0 - explained))
+    positive = np.log(2.0 * t_cdfs(statistics, summary.sizes))
     return np.asarray(
-        positive - np.log(deviation * np.sqrt(known)) - told.sizes / 2.0 * np.log1p(-explained), dtype=np.float64
+        positive - np.log(deviation * np.sqrt(known)) - summary.sizes / 2.0 * np.log1p(-explained), dtype=np.float64
     )
 
 
-def _log_normal(told: _Summed) -> FloatArray:
+def _log_normal(summary: _Summed) -> FloatArray:
     """The logarithm of the likelihood of normal values with mean zero, the logarithm of their scale being uniform."""
-    halves = told.sizes / 2.0
+    halves = summary.sizes / 2.0
     density = -halves * math.log(2.0 * math.pi) - math.log(2.0)
-    return np.asarray(density + log_gamma(halves) + halves * np.log(2.0 / told.squares), dtype=np.float64)
+    return np.asarray(density + log_gamma(halves) + halves * np.log(2.0 / summary.squares), dtype=np.float64)
 
 
-def _log_exponential(told: _Summed) -> FloatArray:
+def _log_exponential(summary: _Summed) -> FloatArray:
     """The same of exponential values with mean zero, the tail below it: none is above its scale."""
-    sums = told.sums / told.largest
-    exact = sums - told.sizes - np.log(told.sizes) + log_confluent(told.sizes, sums)
-    return np.asarray(exact - told.sizes * np.log(told.largest), dtype=np.float64)
+    sums = summary.sums / summary.largest
+    exact = sums - summary.sizes - np.log(summary.sizes) + log_confluent(summary.sizes, sums)
+    return np.asarray(exact - summary.sizes * np.log(summary.largest), dtype=np.float64)
 
 
-def _log_between(told: _Summed, scales: FloatArray, rests: FloatArray) -> FloatArray:
+def _log_between(summary: _Summed, scales: FloatArray, rests: FloatArray) -> FloatArray:
     """The same of gamma variates, by the sum over logarithms of inverse scales, shape (scales,).
 
-    ``rests`` are the sums of the logarithms of what parts values, in their scale, from where the distribution ends, in
+    ``rests`` are the sums of the logarithms of the values' distances, in their scale, from the distribution's end, in
     shape (scales, looks): minus infinity where one is beyond.
     """
-    logs = scales[:, None] * told.sizes + (_BETWEEN - 1.0) * rests + _BETWEEN * np.exp(scales)[:, None] * told.sums
+    logs = (
+        scales[:, None] * summary.sizes + (_BETWEEN - 1.0) * rests + _BETWEEN * np.exp(scales)[:, None] * summary.sums
+    )
     likely = log_sum_of_exponentials(logs) + math.log(scales[0] - scales[1])
     density = _BETWEEN * math.log(_BETWEEN) - _BETWEEN - math.lgamma(_BETWEEN)
-    return np.asarray(likely + told.sizes * density, dtype=np.float64)
+    return np.asarray(likely + summary.sizes * density, dtype=np.float64)
 
 
-def _scales(told: _Summed) -> FloatArray:
+def _scales(summary: _Summed) -> FloatArray:
     """Logarithms of inverse scales, descending from where the first look's largest value ends the distribution.
 
-    In the logarithm the likelihood is concave, with a curvature of more than the number of values; its mode is no
-    farther aside from the largest value, or from shape deviations, than 0.48.
+    In the logarithm the likelihood is concave, with a curvature above the number of values; its mode is within
+    0.48 of the largest value, or of shape deviations.
     """
-    step = _STEP / math.sqrt(told.sizes[-1])
-    deviations = np.sqrt(_BETWEEN * told.squares / told.sizes)
-    modes = -np.log(np.maximum(told.largest, deviations))
-    least = float(np.min(modes - _DEVIATIONS / np.sqrt(told.sizes))) - _ASIDE
-    return np.arange(-math.log(float(told.largest.min())) - step / 2.0, least, -step)
+    step = _STEP / math.sqrt(summary.sizes[-1])
+    deviations = np.sqrt(_BETWEEN * summary.squares / summary.sizes)
+    modes = -np.log(np.maximum(summary.largest, deviations))
+    least = float(np.min(modes - _DEVIATIONS / np.sqrt(summary.sizes))) - _ASIDE
+    return np.arange(-math.log(float(summary.largest.min())) - step / 2.0, least, -step)

@@ -15,7 +15,7 @@ _MANY = 200
 
 
 def halved(low: float, high: float, reached: Callable[[float], bool], times: int = 60) -> tuple[float, float]:
-    """The ends of the interval, halved so many times, around the value from which on ``reached`` holds."""
+    """The ends of the interval after ``times`` halvings around the value from which on ``reached`` holds."""
     for _ in range(times):
         middle = (low + high) / 2.0
         low, high = (low, middle) if reached(middle) else (middle, high)
@@ -277,7 +277,7 @@ _SKEWED_HALVINGS = 80
 
 
 def skewed_t_above(statistic: float, size: int) -> float:
-    """The larger of P(T > statistic) of so many normal and so many exponential values.
+    """The larger of P(T > statistic) of ``size`` normal and ``size`` exponential values.
 
     >>> round(skewed_t_above(4.0, 10), 3), round(skewed_t_above(-1.0, 10), 3)
     (0.03, 0.828)
@@ -305,9 +305,9 @@ def skewed_t_critical(size: int, alpha: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _variations(size: int) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of variation of so many exponential values, denser where they are small, with their weights.
+    """Coefficients of variation of ``size`` exponential values, denser where they are small, with their weights.
 
-    The sum of squares of what parts each is of their sum has mean 2 / (n + 1) (Dirichlet distribution).
+    The sum of squares of each value's fraction of their sum has mean 2 / (n + 1) (Dirichlet distribution).
     """
     mean, square = 1.0 / (size + 1.0), (4.0 * size + 20.0) / ((size + 1.0) * (size + 2.0) * (size + 3.0))
     variance = (square - (2.0 / (size + 1.0)) ** 2) * (size / (size - 1.0)) ** 2
@@ -322,7 +322,7 @@ _ROUNDING = 1.0 + 1e-9
 
 
 def two_kinds_t_above(statistic: float, size: int, share: float) -> float:
-    """P(T >= statistic) of so many values, of a statistic above zero.
+    """P(T >= statistic) of ``size`` values, of a statistic above zero.
 
     >>> round(two_kinds_t_above(4.0, 13, 0.3), 4), round(two_kinds_t_above(2.0, 13, 0.3), 4)
     (0.0097, 0.0637)

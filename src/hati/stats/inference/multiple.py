@@ -41,7 +41,7 @@ def holm_factors(p_values: FloatArray) -> FloatArray:
 
 
 def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """Adjusted p-values: of what is rejected up to alpha, in the mean at most that share is rejected falsely.
+    """Adjusted p-values: rejecting up to alpha keeps the expected fraction of false rejections at alpha at most.
 
     Benjamini and Hochberg (1995), Controlling the false discovery rate, Journal of the Royal Statistical Society B
     57(1), 289-300: the i-th smallest of m is compared with i alpha / m.
@@ -66,7 +66,7 @@ def adaptive_benjamini_hochberg(p_values: FloatArray) -> FloatArray:
 
 
 def critical_p_value(others: FloatArray, alpha: float) -> float:
-    """The largest p-value that ``adaptive_benjamini_hochberg`` rejects at alpha, up to 1/2, beside those others.
+    """The largest p-value that ``adaptive_benjamini_hochberg`` rejects at alpha, up to 1/2, together with the others.
 
     >>> critical_p_value(np.array([0.9, 0.8, 0.7]), 0.01)
     0.0025
@@ -78,7 +78,7 @@ def critical_p_value(others: FloatArray, alpha: float) -> float:
 
 
 def _stepped_up(p_values: FloatArray, null: float) -> FloatArray:
-    """Benjamini and Hochberg's adjustment where so many null hypotheses are true."""
+    """Benjamini and Hochberg's adjustment for ``null`` true null hypotheses."""
     order = np.argsort(p_values, kind="stable")
     ratios = p_values[order] * null / np.arange(1, len(p_values) + 1)
     adjusted = np.empty(len(p_values))
@@ -92,11 +92,11 @@ _HANDED_ON = 0.5
 """An option that was found hands on this part of its share to the interactions of found options."""
 
 LargestOf = Callable[[FloatArray, int], FloatArray]
-"""Probabilities that the largest of so many statistics is as large as these, where no effect is active."""
+"""Probabilities that the largest of that number of statistics reaches these, where no effect is active."""
 
 
 class Shares(Struct, frozen=True):
-    """How the study-wise error is shared between the main effects of options and interactions, so many of each."""
+    """The split of the study-wise error between main effects of options and interactions, with the number of each."""
 
     options: int
     interactions: int
@@ -115,7 +115,7 @@ class Shares(Struct, frozen=True):
         return _ORPHANS if self.interactions else 0.0
 
     def main_effects(self, left: int) -> float:
-        """The part for main effects when so many of them are left."""
+        """The part for main effects when ``left`` of them are left."""
         whole = 1.0 - self.orphans
         if not self.interactions or not left:
             return whole * bool(left)
@@ -134,7 +134,7 @@ def options_first(sets: Sequence[Sequence[Term]], statistics: FloatArray, p_valu
     Args:
         sets: of each contrast the effects that it may stand for, a main effect first where there is one.
         statistics: their sizes in standard errors.
-        p_values: how likely the largest of so many is as large.
+        p_values: the probability that the largest of that number of statistics reaches it.
 
     >>> holm = lambda statistics, tests: tests * 10.0**-statistics
     >>> options_first([[(0,)], [(1,)], [(0, 1)]], np.array([4.0, 1.0, 3.0]), holm).round(4).tolist()

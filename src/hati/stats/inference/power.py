@@ -49,7 +49,7 @@ def detectable_by_pure_error(
 
 
 def detectable_contrast(standard_error: float, dimensions: int, df: int, p_value: float, power: float = POWER) -> float:
-    """The size of a contrast of a term with so many columns at which the term's F test is significant with that power.
+    """The size of a contrast of a term with that many columns for which its F test is significant with that power.
 
     At the least: among all effects with a contrast c of that size the noncentrality is smallest where the others are
     zero, (c / standard error)^2. Of an option's settings these are two apart and all others in their middle.
@@ -135,7 +135,7 @@ def _power_by_lenth(contrasts: int, critical: float, relevant: float) -> Callabl
 
 
 def _smallest(power: Callable[[float], float], high: float, wanted: float) -> float:
-    """The effect at which the power reaches what is wanted, by bisection."""
+    """The effect at which the power reaches ``wanted``, by bisection."""
     return halved(0.0, high, lambda effect: power(effect) >= wanted, _HALVINGS)[1]
 
 

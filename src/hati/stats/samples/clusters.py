@@ -82,8 +82,8 @@ def _finest_bandwidth(runs: Sequence[FloatArray]) -> float:
     narrow = min(spread, float(high - low) / 1.349) or spread
     steps = [np.diff(values) for values in runs]
     ticks = [float(np.median(step[step > 0.0])) for step in steps if np.any(step > 0.0)]
-    told = [values[np.rint(_SUMMARY_LEVELS * (len(values) - 1)).astype(np.int64)] for values in runs]
-    shift = float(np.median(np.std(told, axis=0, ddof=1))) if len(told) > 1 else 0.0
+    summaries = [values[np.rint(_SUMMARY_LEVELS * (len(values) - 1)).astype(np.int64)] for values in runs]
+    shift = float(np.median(np.std(summaries, axis=0, ddof=1))) if len(summaries) > 1 else 0.0
     tick = float(np.median(ticks)) if ticks else 0.0
     silverman = 0.9 * narrow / math.pow(len(pooled), 0.2)
     return max(silverman, tick, shift)
@@ -220,9 +220,9 @@ def matched_clusters(first: Sequence[FloatArray], second: Sequence[FloatArray]) 
     """The clusters of two samples in pairs, ascending; one pair where neither has several.
 
     The samples are aligned by what all observations moved (`common_shift`) and divided at the same places, so that a
-    common shift moves the cuts with it. Where each sample by itself has evidently the same clusters, but other ones
-    than both together, one of these moved alone: then each is divided by itself. A cluster that only the one sample has
-    is one without a share in the other.
+    common shift moves the cuts with it. Where each sample has clear clusters, but others than both together, one of
+    these moved alone: then each sample is divided individually. A cluster of one sample only has an empty
+    counterpart in the other.
     """
     shift = common_shift(first, second)
     aligned = [values - shift for values in second]

@@ -39,7 +39,7 @@ class Difference(Struct, frozen=True):
         return replace(self, variance=variance, borrowed=df - self.own)
 
     def remembering(self, variance: float, df: float) -> Difference:
-        """The same with what earlier runs say of its variance, worth so many degrees of freedom."""
+        """The same with the variance that earlier runs estimate, at their degrees of freedom."""
         if df <= 0.0:
             return self
         pooled = (self.df * self.variance + df * variance) / (self.df + df)
@@ -51,7 +51,7 @@ class Difference(Struct, frozen=True):
         return self.own + self.borrowed
 
     @property
-    def told(self) -> bool:
+    def testable(self) -> bool:
         """Whether anything is known of the noise."""
         return self.df > 0.0
 
@@ -66,13 +66,13 @@ class Difference(Struct, frozen=True):
 
         Samples without any variance say no more than that all of the one lie on one side of all of the other.
         """
-        if self.told and self.standard_error == 0.0 and self.estimate != 0.0:
+        if self.testable and self.standard_error == 0.0 and self.estimate != 0.0:
             return max(self.least, self._of_orders)
         return min(1.0, max(self.least, 2.0 * self._above(abs(self.estimate))))
 
     def half_width(self, confidence: float) -> float:
         """Of the interval about the estimate; infinite where nothing is known of the noise."""
-        return t_quantile(0.5 + confidence / 2.0, self.df) * self.standard_error if self.told else math.inf
+        return t_quantile(0.5 + confidence / 2.0, self.df) * self.standard_error if self.testable else math.inf
 
     def within(self, low: float, high: float) -> float:
         """The p-value of lying between two bounds: the larger of two one-sided tests' (Schuirmann 1987)."""
@@ -80,7 +80,7 @@ class Difference(Struct, frozen=True):
 
     def detectable(self, alpha: float, power: float) -> float:
         """The size of a difference that the two-sided test finds with that power; infinite where none is."""
-        if not self.told:
+        if not self.testable:
             return math.inf
         if self.standard_error == 0.0:
             return self.significant(alpha)
@@ -89,7 +89,7 @@ class Difference(Struct, frozen=True):
 
     def significant(self, alpha: float) -> float:
         """The size of an estimate from which on it is significant; infinite where none is."""
-        if self.told and self.standard_error == 0.0:
+        if self.testable and self.standard_error == 0.0:
             return 0.0 if self._of_orders <= alpha else math.inf
         return self.half_width(1.0 - alpha)
 
@@ -99,7 +99,7 @@ class Difference(Struct, frozen=True):
         Either the difference is significant at the ``level``, or shown at alpha to be between the bounds. More runs
         than there are where these do not decide; None where 10,000 do not suffice.
         """
-        if not self.told:
+        if not self.testable:
             return None
         known = self.p_value <= level or self.within(low, high) <= alpha
         fewest = max(2, min(self.runs) + (0 if known else 1))
@@ -126,7 +126,7 @@ class Difference(Struct, frozen=True):
 
     def _above(self, size: float) -> float:
         """P of a difference at least that far above the true one."""
-        if not self.told:
+        if not self.testable:
             return 1.0
         error = self.standard_error
         if error == 0.0:
@@ -319,6 +319,6 @@ def _t(name: str, first: FloatArray, second: FloatArray) -> TwoSampleTest:
     if not math.isfinite(found.variance):
         return TwoSampleTest("t", name, None, None, (None, None))
     normality = shapiro_wilk(before), shapiro_wilk(after)
-    if not found.told or found.standard_error <= 0.0:
+    if not found.testable or found.standard_error <= 0.0:
         return TwoSampleTest("t", name, None, None, normality)
     return TwoSampleTest("t", name, -found.estimate / found.standard_error, found.p_value, normality)

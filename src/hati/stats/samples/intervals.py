@@ -14,7 +14,7 @@ from hati.stats.inference.distributions import beta_cdf, beta_quantile, normal_t
 
 DRAWS = 10_000
 _AT_ONCE = 1_000_000
-"""So many values are drawn at a time, to bound the memory."""
+"""The number of values drawn at a time, to bound the memory."""
 
 
 def bootstrap_interval(
@@ -22,10 +22,10 @@ def bootstrap_interval(
 ) -> tuple[float, float] | None:
     """Of the second sample's mean of run values less the first's; shapes (runs,). None where a sample has one run.
 
-    Runs are drawn with replacement, each with all of its observations: of two levels the upper one alone is drawn anew
+    Runs are drawn with replacement, each with all of its observations: of two levels only the upper one is resampled
     (Davison and Hinkley 1997, Bootstrap Methods and their Application, 3.8; Ren and others 2010, Journal of Applied
-    Statistics 37, 1487-1498). A run's value varies with its observations already; drawing these anew besides would
-    count their variance twice.
+    Statistics 37, 1487-1498). A run's value already varies with its observations; resampling these too would count
+    their variance twice.
 
     The quantiles are those of the expanded percentile interval, which makes up for the bootstrap's variance being too
     small by (n - 1) / n and for its not knowing the variance: the probability in a tail is that of a normal variable
@@ -43,7 +43,7 @@ def bootstrap_interval(
 
 
 def _bootstrap_means(values: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
-    """The means of so many samples of as many values, drawn with replacement; shape (draws,)."""
+    """The means of ``draws`` resamples of the values' size, with replacement; shape (draws,)."""
     size = len(values)
     step = max(1, _AT_ONCE // size)
     parts = [
@@ -61,7 +61,7 @@ def quotient_interval(
     above: Sequence[FloatArray], below: Sequence[FloatArray], confidence: float
 ) -> tuple[float, float] | None:
     """Of the product of the means ``above`` over that of those ``below``; shapes (runs,). None where one is of one run,
-    and where runs vary so much that there is no end to it.
+    and where runs vary so widely that the interval has no end.
 
     By Student's t of the logarithms: that of a mean has about the variance (s / mean)^2 / n (the delta method), and
     their sum the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2, 110-114).
@@ -88,7 +88,7 @@ def quotient_interval(
 
 
 class Proportion(Struct, frozen=True):
-    """A share of so many yes among so many independent trials, and the interval of the true one."""
+    """A proportion of successes among independent trials, and the interval of the true one."""
 
     count: float
     trials: float
@@ -125,7 +125,7 @@ def clustered_proportion(shares: FloatArray, trials: int, correlation: float, co
 
     Trials of one cluster are alike. They count as fewer, by the design effect 1 + (trials - 1) r, r being the
     correlation within clusters, by the analysis of variance of zeros and ones (Kish 1965, Survey Sampling, 5.4), but
-    no less than ``correlation``: few clusters with a yes tell little of it. With what they count as the interval is
+    no less than ``correlation``: few clusters with a yes estimate it poorly. With the effective number the interval is
     Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
     """
     found = float(np.mean(shares))
@@ -135,7 +135,7 @@ def clustered_proportion(shares: FloatArray, trials: int, correlation: float, co
 
 
 def _intraclass(shares: FloatArray, trials: int) -> float:
-    """The correlation of two trials of a cluster; 0 where nothing tells."""
+    """The correlation of two trials of a cluster; 0 where it cannot be estimated."""
     if len(shares) < 2 or trials < 2:
         return 0.0
     between = trials * float(np.var(shares, ddof=1))
@@ -145,7 +145,7 @@ def _intraclass(shares: FloatArray, trials: int) -> float:
 
 
 def sign_test(first: int, second: int) -> float:
-    """The p-value, two-sided and exact, of so many cases of two kinds that are equally likely.
+    """The p-value, two-sided and exact, of the counts of two kinds that are equally likely.
 
     >>> round(sign_test(1, 7), 4)
     0.0703
@@ -161,7 +161,7 @@ _TOLERANCE = 1e-9
 
 
 class MeanEstimate(Struct, frozen=True):
-    """An estimated mean, its standard error and the error's degrees of freedom; None where nothing tells of it."""
+    """An estimated mean, its standard error and the error's degrees of freedom; None where these are unknown."""
 
     estimate: float
     standard_error: float | None
@@ -287,7 +287,7 @@ def _collapsed(means: FloatArray, shares: FloatArray, singles: Index) -> list[tu
 
 
 def _independent(columns: FloatArray, most: int) -> list[int]:
-    """The first columns that are no combinations of earlier ones, up to ``most``."""
+    """The first linearly independent columns, up to ``most``."""
     used: list[int] = []
     basis = np.empty((len(columns), 0))
     for place in range(columns.shape[1]):

@@ -35,13 +35,13 @@ class NestedVariance(Struct, frozen=True):
         return self.within / self.worth
 
     def of_run_means(self, observations: float) -> float | None:
-        """The variance of the mean of a run of so many observations; None where ``between`` is not known."""
+        """The variance of the mean of a run with that number of observations; None where ``between`` is unknown."""
         if self.between is None:
             return None
         return max(self.between, 0.0) + self.independent / observations
 
     def relative(self, observations: float) -> float | None:
-        """The same over the square of the mean; None where there is no such ratio."""
+        """The same over the square of the mean; None where that ratio does not exist."""
         found = self.of_run_means(observations)
         return None if found is None or self.mean == 0.0 else found / self.mean**2
 
@@ -70,18 +70,18 @@ def nested_variance(runs: Sequence[FloatArray]) -> NestedVariance:
 
 
 _FEWEST_LEFT = 14
-"""Fewer variances more than coefficients tell too little of how variances differ."""
+"""With fewer variances beyond the coefficients, their spread is unknown."""
 _CAUTION = 1.5
-"""Standard errors by which variances are taken to differ more than it seems: what is thought to be worth more runs than
-it is makes alarms, a quarter to a half more of them with two runs a side and twenty samples."""
+"""Standard errors that the spread of variances is raised by: an overrated variance raises false alarms, a quarter to
+a half more of them with two runs a side and twenty samples."""
 _LEAST = 1e-5
 """Variances below this part of their median are taken for it: the logarithm of zero would decide alone."""
 
 
 class VariancePrior(Struct, frozen=True, eq=False):
-    """What is known of a variance before its sample is: ``variances``, one for each sample, worth ``df`` runs more.
+    """Prior knowledge of a sample's variance: ``variances``, one for each sample, worth ``df`` runs more.
 
-    An infinite ``df`` says that the samples' variances do not differ by more than chance, 0 that nothing is known.
+    An infinite ``df`` says that the samples' variances differ only by chance, 0 that nothing is known.
     """
 
     df: float
@@ -115,16 +115,16 @@ def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[Floa
     inf
     """
     columns = np.column_stack([np.ones(len(df)), *related])
-    told = df > 0.0
-    count = int(told.sum())
-    if count < columns.shape[1] + _FEWEST_LEFT or not np.any(variances[told] > 0.0):
-        return VariancePrior(0.0, np.where(told, variances, 0.0))
-    positive = variances[told & (variances > 0.0)]
-    bounded = np.maximum(variances[told], _LEAST * float(np.median(positive)))
-    half = df[told] / 2.0
+    usable = df > 0.0
+    count = int(usable.sum())
+    if count < columns.shape[1] + _FEWEST_LEFT or not np.any(variances[usable] > 0.0):
+        return VariancePrior(0.0, np.where(usable, variances, 0.0))
+    positive = variances[usable & (variances > 0.0)]
+    bounded = np.maximum(variances[usable], _LEAST * float(np.median(positive)))
+    half = df[usable] / 2.0
     logs = np.log(bounded) - digamma(half) + np.log(half)
-    coefficients, _, rank, _ = np.linalg.lstsq(columns[told], logs, rcond=None)
-    left = logs - columns[told] @ coefficients
+    coefficients, _, rank, _ = np.linalg.lstsq(columns[usable], logs, rcond=None)
+    left = logs - columns[usable] @ coefficients
     error = float(np.std(left**2)) / math.sqrt(count)
     excess = float(left @ left) / (count - int(rank)) - float(np.mean(trigamma(half))) + _CAUTION * error
     prior = 2.0 * trigamma_inverse(excess) if excess > 0.0 else math.inf
@@ -141,10 +141,10 @@ _FEWEST = 8
 def earlier_variances(
     variances: FloatArray, df: FloatArray, earlier: FloatArray, earlier_df: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What earlier variances are worth for today's: the variances to pool, and their degrees of freedom for that.
+    """The worth of earlier variances for today's: the variances to pool, and their degrees of freedom.
 
-    A variance changes with time, its logarithm by a variance t: the earlier one tells as much of today's as one of so
-    many degrees of freedom d that trigamma(d / 2) = trigamma(own / 2) + t, which is the variance of its logarithm about
+    A variance changes with time, its logarithm by a variance t. The earlier one is worth
+    d degrees of freedom such that trigamma(d / 2) = trigamma(own / 2) + t, which is the variance of its logarithm about
     today's, and is brought to the same mean of the logarithm (of a chi-square variable: Smyth 2004, section 6). From
     eight samples on t is estimated from how much today's and earlier variances differ beyond chance, and so is a common
     rise, which is added; t is never less than ``LEAST_CHANGE``, so that a variance that has doubled unnoticed costs
@@ -159,10 +159,10 @@ def earlier_variances(
     Returns:
         The variances and degrees of freedom to pool with today's, shape (samples,) each.
     """
-    told = (earlier_df > 0.0) & (earlier > 0.0)
-    if not told.any():
+    usable = (earlier_df > 0.0) & (earlier > 0.0)
+    if not usable.any():
         return np.zeros_like(earlier), np.zeros_like(earlier_df)
-    both = told & (df > 0.0) & (variances > 0.0)
+    both = usable & (df > 0.0) & (variances > 0.0)
     change, rise = LEAST_CHANGE, 0.0
     if int(both.sum()) >= _FEWEST:
         differing = _logarithms(variances[both], df[both]) - _logarithms(earlier[both], earlier_df[both])
@@ -170,9 +170,9 @@ def earlier_variances(
         change = max(change, float(np.var(differing, ddof=1)) - chance)
         rise = max(0.0, float(np.mean(differing)))
     worth = np.zeros_like(earlier_df)
-    worth[told] = [2.0 * trigamma_inverse(float(own) + change) for own in trigamma(earlier_df[told] / 2.0)]
+    worth[usable] = [2.0 * trigamma_inverse(float(own) + change) for own in trigamma(earlier_df[usable] / 2.0)]
     centred = np.zeros_like(earlier)
-    centred[told] = np.exp(rise + _logarithms(earlier[told], earlier_df[told]) - _bias(worth[told]))
+    centred[usable] = np.exp(rise + _logarithms(earlier[usable], earlier_df[usable]) - _bias(worth[usable]))
     return centred, worth
 
 
@@ -242,7 +242,7 @@ def resolution(values: FloatArray) -> float:
 
 
 def spread_over_ticks(distances: FloatArray, tick: float) -> FloatArray:
-    """Distances in multiples of a tick, each class of them spread evenly over what is rounded to it; at least 0.
+    """Distances in multiples of a tick, each class spread evenly over the values that round to it; at least 0.
 
     The median of the result is that of grouped values: it is above zero even where most distances are zero.
     """
@@ -256,7 +256,7 @@ def spread_over_ticks(distances: FloatArray, tick: float) -> FloatArray:
 
 
 _SURE = 8
-"""Runs that never differ in so many degrees of freedom or more do not vary; fewer may have been rounded alike."""
+"""Degrees of freedom from which equal runs prove no variation; with fewer, rounding may have made them equal."""
 _APART = 0.99
 
 

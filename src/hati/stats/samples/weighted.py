@@ -14,7 +14,7 @@ from hati.stats.samples.intervals import MeanEstimate
 
 
 class Quantile(Struct, frozen=True):
-    """A quantile's estimate; a bound is None where the sample does not reach far enough to tell."""
+    """A quantile's estimate; a bound is None where the sample does not reach far enough."""
 
     level: float
     estimate: float
@@ -90,7 +90,7 @@ def _quantile(
     alpha = (1.0 - confidence) / 2.0
     ends = distribution.cumulated
     starts = np.concatenate([[0.0], ends[:-1]])
-    # Korn and Graubard's inverse: a bound is wrong if so few (so many) of the values turn out up to the quantile.
+    # Korn and Graubard's inverse: a bound is wrong if too few (too many) of the values turn out up to the quantile.
     lows = [beta_cdf(1.0 - level, number * (1.0 - start), number * start + 1.0) <= alpha for start in starts]
     highs = [beta_cdf(level, number * end, number * (1.0 - end) + 1.0) <= alpha for end in ends]
     low = max((place for place, fits in enumerate(lows) if fits), default=None)

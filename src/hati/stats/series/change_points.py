@@ -37,7 +37,7 @@ def change_place(values: FloatArray, groups: Index, near: int) -> int:
         near: the index of about where the change is; it decides what counts as an outlier.
 
     Returns:
-        The index of the first value after the step; ``near`` where no place can be told.
+        The index of the first value after the step; ``near`` where the place cannot be determined.
     """
     statistics = _splits(values, groups, near)
     if not statistics.statistics.size:
@@ -90,7 +90,7 @@ def _renumbered(groups: Index) -> Index:
 def clipped_around(values: FloatArray, groups: Index, place: int) -> FloatArray:
     """The values with outliers drawn in: to three standard deviations beyond the levels of both sides.
 
-    Levels are medians, standard deviations by the median of absolute deviations; groups are drawn in by themselves.
+    Levels are medians, standard deviations by the median of absolute deviations; each group is clipped individually.
     """
     made = values.copy()
     after = np.arange(len(values)) >= place
@@ -256,8 +256,8 @@ def change_points(
     """Find where the level changes; with probability 1 - alpha nothing where nothing does.
 
     Segments are split at the strongest sign first, as long as its p-value, times the number of segments among which
-    it was chosen, is at most alpha (Bonferroni). Then each place is looked for anew between its neighbours, and each
-    change is tested anew between them: what is not significant there is left out, the weakest first.
+    it was chosen, is at most alpha (Bonferroni). Then each place is searched again between its neighbours, and each
+    change is tested again between them: changes that are not significant there are dropped, the weakest first.
 
     Args:
         values: shape (n,), in the order of time.
@@ -334,7 +334,7 @@ class _Search(Struct, frozen=True, eq=False):
 
 
 LONGEST = 1000
-"""Of the values since the last change point so many are looked at."""
+"""The largest number of values since the last change point that are tested."""
 
 
 def appended(
@@ -342,9 +342,9 @@ def appended(
 ) -> tuple[ChangePoint, ...]:
     """The change points of a series whose last value is new.
 
-    What was known stands; the values since the last change point, the last thousand of them at most, are tested at the
-    level that remains for one of so many stretches (Bonferroni), which holds for each look by itself. The whole series
-    is told anew by ``change_points``.
+    Known change points stay. The values since the last one, at most the last thousand, are tested at the
+    level that remains for one of that number of stretches (Bonferroni), which holds for each look individually.
+    ``change_points`` analyses the whole series again.
 
     Args:
         known: the change points of the series before, in order.

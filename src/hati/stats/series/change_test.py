@@ -38,10 +38,10 @@ class LevelDifferences(Struct, frozen=True, eq=False):
 
 
 def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> LevelDifferences:
-    """For every place at which a series may be split, what is before it against what is after it.
+    """For every place at which a series may be split, the level before it against the level after it.
 
     Levels of the groups (machines) are free: the difference is the least-squares estimate of a step that is common to
-    all groups, from those that are on both sides; where no group is, nothing can be told. Its variance is that of a
+    all groups, from those on both sides; without such a group it is unknown. Its variance is that of a
     first-order autoregression, in the proportion in which it inflates the difference of one group's two sides.
 
     Args:
@@ -55,9 +55,9 @@ def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Leve
 
 
 def stretch_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> LevelDifferences:
-    """For stretches of at least five values and at most half the series, what is inside against what is around it.
+    """For stretches of at least five values and at most half the series, the level inside against the level around.
 
-    What goes up and comes down again shows here, and not from the whole series' two sides. All starts, lengths that
+    A rise that falls back again shows here, and not from the whole series' two sides. All starts, lengths that
     grow by the square root of 2: no stretch is far from one of these, at O(n log n) of them (as in Kovacs, Buehlmann,
     Li and Munk 2023, Seeded binary segmentation, Biometrika 110(1), 249-256). The arguments are those of
     ``split_statistics``.
@@ -152,7 +152,7 @@ def split_p_value(values: FloatArray, groups: Index, dependence: Dependence = De
 
 
 def critical_split(size: int, p_value: float, dependence: Dependence = Dependence.ESTIMATED) -> float:
-    """The statistic of a split that has that p-value in a series of so many values."""
+    """The statistic of a split that has that p-value in a series of that length."""
     quantiles = _quantiles(_SPLITS[dependence], size)
     wanted = math.log(p_value * SPLIT_SHARE)
     return float(np.interp(-wanted, [-math.log(p) for p in PROBABILITIES], quantiles))
@@ -182,7 +182,7 @@ def _separate(groups: Index) -> float:
 
 
 def _quantiles(table: Mapping[int, tuple[float, ...]], size: int) -> FloatArray:
-    """The table's row for so many values, between its rows linear in the logarithm."""
+    """The table's row for that length, between its rows linear in the logarithm."""
     sizes = list(table)
     above = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
     low, high = sizes[above - 1], sizes[above]

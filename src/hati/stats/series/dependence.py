@@ -22,10 +22,10 @@ def running_median(values: FloatArray, window: int) -> FloatArray:
 
 
 NEIGHBOURS = 7
-"""The values of a running median; what lasts for more than half as long is no outlier."""
+"""The values of a running median; an excursion of more than half as many values is not an outlier."""
 
 REACH = 0.5
-"""By so much of the range of the middle 80 % a value may be beyond it: what a tenth of all values has is a level."""
+"""How far beyond the range of the middle 80 % a value may be, in ranges: a tenth of all values makes a level."""
 
 
 def drawn_in(values: FloatArray) -> FloatArray:
@@ -53,7 +53,7 @@ def mirrored_median(values: FloatArray) -> FloatArray:
 
 
 LARGEST = 0.95
-"""Beyond this, and below the smallest, an estimate is taken for this: a series of this length tells no more."""
+"""Larger estimates, and those below the smallest, are clipped: a series of this length shows no more."""
 SMALLEST = -0.3
 
 _NO_VARIANCE = 1e-300
@@ -74,7 +74,7 @@ def lag_one(values: FloatArray) -> FloatArray:
         values: series along the last axis, shape (..., n), n > 2.
 
     Returns:
-        Shape (...), within [-0.3, 0.95]; 0 where more than half of the values equal the one before: what is left are
+        Shape (...), within [-0.3, 0.95]; 0 where more than half of the values equal the one before: the rest are
         steps and not noise.
     """
     changes = np.diff(values, axis=-1)
@@ -97,7 +97,7 @@ class Dependence(StrEnum):
 
 
 def sum_variance(counts: Index, phi: FloatArray) -> FloatArray:
-    """The variance of the sum of so many successive values of a first-order autoregression, in variances of one.
+    """The variance of the sum of successive values of a first-order autoregression, in variances of one.
 
     m (1 + phi) / (1 - phi) - 2 phi (1 - phi^m) / (1 - phi)^2; the shapes are broadcast.
     """
@@ -121,9 +121,9 @@ def contrast_variance(starts: Index, stops: Index, size: int, phi: FloatArray) -
     inside, outside = stops - starts, size - (stops - starts)
     left, within, right = sums[..., starts], sums[..., inside], sums[..., size - stops]
     left_within, within_right = sums[..., stops], sums[..., size - starts]
-    beside = 0.5 * (left_within + within_right - left - right) - within
+    cross = 0.5 * (left_within + within_right - left - right) - within
     around = left + right + (sums[..., size, None] - left_within - within_right + within)
-    variance = within / np.square(inside) + around / np.square(outside) - 2.0 * beside / (inside * outside)
+    variance = within / np.square(inside) + around / np.square(outside) - 2.0 * cross / (inside * outside)
     return np.asarray(variance * inside * outside / size)
 
 
@@ -243,8 +243,8 @@ def log_likelihoods(products: FloatArray, chosen: Sequence[int], size: int) -> F
 def equal_persistence(scores: FloatArray) -> float:
     """The autocorrelation of the first-order autoregression whose sums vary in the long run as those of the noise do.
 
-    0 where white noise beside an autoregression is not clearly more likely than an autoregression alone: then the
-    first autocorrelation says it all.
+    0 where white noise plus an autoregression is not clearly more likely than an autoregression alone: then the
+    first autocorrelation suffices.
     """
     likely = log_likelihoods(whitened_products(np.column_stack([scores, np.ones(len(scores))])), [1], len(scores))
     phi, part = np.array(WANDERING).T

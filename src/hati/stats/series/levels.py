@@ -14,7 +14,7 @@ from hati.stats.samples.variances import resolution
 from hati.stats.series.dependence import drawn_in, running_median
 
 BLOCKS = 80
-"""A run is looked at as the means of so many blocks: what is correlated over less than a block counts as it should."""
+"""The number of block means of a run: correlation within a block then counts as it should."""
 
 PENALTY = 4.0
 """What a level more costs, in log(blocks) variances of a block; 2 is Schwarz's criterion for its mean alone."""

@@ -21,7 +21,7 @@ UNCONFIRMED = 3
 """Positions that a level has at least where they have a single run each: fewer are outliers."""
 
 FEWEST_DIFFERENCES = 5
-"""The variance between positions is estimated from so many successive differences or more."""
+"""The variance between positions is estimated from at least that number of successive differences."""
 
 _MAD = 1.4826 / math.sqrt(2.0)  # of differences of normal variables: the standard deviation of one of these
 _LINE = 10.0
@@ -75,7 +75,7 @@ def spread_between(series: Sequence[FloatArray], tick: float) -> float:
 
     Args:
         series: the values of each machine, shape (n,); at least two of one.
-        tick: what they are rounded to; 0 where ties are no rounding.
+        tick: the step that values are rounded to; 0 where ties do not come from rounding.
     """
     if all(map(_stays, series)):
         return 0.0

@@ -28,8 +28,8 @@ def rank_trend(values: FloatArray, order: FloatArray, model: FloatArray, groups:
     correlation's variance is not that of Student's t. With one group and no column it is Spearman's.
 
     The p-value is from Student's t with n - groups - columns - 1 degrees of freedom (Kendall and Stuart 1973, The
-    advanced theory of statistics, volume 2, chapters 27 and 31). With fewer than three of them, or where nothing is
-    left of values or order, there is no trend: (0.0, 1.0).
+    advanced theory of statistics, volume 2, chapters 27 and 31). With fewer than three of them, or without a residual
+    of values or order, there is no trend: (0.0, 1.0).
 
     Args:
         values: shape (n,).
@@ -71,7 +71,7 @@ _NOTHING = 1e-9
 
 
 class GradualDrift(Struct, frozen=True):
-    """What a value changes by from one index to the next; the interval's level is what was asked for.
+    """The change of a value from one index to the next, with an interval at the requested level.
 
     A bound is infinite where too few values bound it.
     """

@@ -71,7 +71,7 @@ class Atom(Struct, frozen=True):
         """Of its holding."""
         return self.evidence.p_violated
 
-    def is_told_by(self, book: SampleCollector) -> bool:
+    def is_observed_in(self, book: SampleCollector) -> bool:
         """Whether what was measured of its sides can be shown: it is there, and fit to be judged."""
         return not self.unfit and all(key in book.samples for key in methods_of(self.resolved))
 

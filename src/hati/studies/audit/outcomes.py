@@ -119,7 +119,7 @@ def cluster_outcomes(
     ]
     for split in splits:
         pairs = [own.samples(sample) for own, sample in zip(split, samples, strict=True)]
-        alarms.append([any(part.told for part in parts) for parts in cluster_changes(pairs, question)])
+        alarms.append([any(part.changed for part in parts) for parts in cluster_changes(pairs, question)])
         moved = cluster_changes([_shifted(pair, 1.0 / (1.0 + question.margin)) for pair in pairs], question)
         misplaced.append(
             [

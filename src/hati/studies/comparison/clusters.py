@@ -48,7 +48,7 @@ def _of_one_kind(parts: Sequence[ClusterChange]) -> tuple[ClusterChange, ...]:
     if not any(part.share_moved for part in parts):
         return tuple(parts)
     return tuple(
-        replace(part, change=Change(ChangeVerdict.INCONCLUSIVE)) if part.change.told else part for part in parts
+        replace(part, change=Change(ChangeVerdict.INCONCLUSIVE)) if part.change.changed else part for part in parts
     )
 
 
@@ -79,7 +79,7 @@ def _changed(
         nothing if matched.moved is None else Decision(matched.moved, None, *moved).change(question, better),
         _side(matched.before),
         _side(matched.after),
-        matched.mixed.p_value if matched.mixed.told else None,
+        matched.mixed.p_value if matched.mixed.testable else None,
         mixed,
         mixed is not None and mixed <= question.alpha < matched.mixed.within(-question.margin, question.margin),
     )

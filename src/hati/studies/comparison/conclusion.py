@@ -92,7 +92,7 @@ class Change(Struct, frozen=True):
     of_tail: bool = False
 
     @property
-    def told(self) -> bool:
+    def changed(self) -> bool:
         """Whether it is slower or faster."""
         return self.verdict in {ChangeVerdict.SLOWER, ChangeVerdict.FASTER}
 
@@ -122,9 +122,9 @@ class ClusterChange(Struct, frozen=True):
     share_moved: bool
 
     @property
-    def told(self) -> bool:
+    def changed(self) -> bool:
         """Whether it changed."""
-        return self.change.told or self.share_moved
+        return self.change.changed or self.share_moved
 
 
 class WithinProcess(Struct, frozen=True):
@@ -185,7 +185,7 @@ class Comparison(Struct, frozen=True):
     @property
     def verdicts(self) -> frozenset[ChangeVerdict]:
         """Its own verdict, and those of its clusters that are slower or faster."""
-        return frozenset({self.change.verdict, *(part.change.verdict for part in self.clusters if part.change.told)})
+        return frozenset({self.change.verdict, *(part.change.verdict for part in self.clusters if part.change.changed)})
 
 
 class Comparisons(Struct, frozen=True):

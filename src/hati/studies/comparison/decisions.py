@@ -69,9 +69,9 @@ class MeanDifference(NamedTuple):
     tail: Difference
 
     @property
-    def told(self) -> bool:
+    def testable(self) -> bool:
         """Whether the tail says anything: it does not where runs have so few observations that it is their mean."""
-        return self.tail.told and (self.tail.standard_error > 0.0 or self.tail.estimate != 0.0)
+        return self.tail.testable and (self.tail.standard_error > 0.0 or self.tail.estimate != 0.0)
 
     @property
     def p_value(self) -> float:
@@ -217,7 +217,7 @@ def decide(
     """
     decided, scales, prior = _informed(sides)
     kept = _mean_differences(rest or [None] * len(sides))
-    p_values = [p_value_of(own, other) if own.told else None for own, other in zip(decided, kept, strict=True)]
+    p_values = [p_value_of(own, other) if own.testable else None for own, other in zip(decided, kept, strict=True)]
     corrections = corrected(p_values, question.alpha)
     found = [
         Decision(own, scale, *correction, other)
@@ -235,7 +235,7 @@ def p_value_of(decided: Difference, rest: MeanDifference | None) -> float:
 
 def p_values_of(decided: Sequence[Difference | None]) -> list[float | None]:
     """Those of differences, None where there is none, or nothing is known of the noise."""
-    return [one.p_value if one is not None and one.told else None for one in decided]
+    return [one.p_value if one is not None and one.testable else None for one in decided]
 
 
 def corrected(p_values: Sequence[float | None], alpha: float) -> list[tuple[float | None, float]]:
@@ -263,7 +263,7 @@ def _mean_differences(rest: Sequence[MeanSides | None]) -> list[MeanDifference |
     means, tails = (_informed(sides)[0] for sides in zip(*there, strict=True))
     found = iter(map(MeanDifference, means, tails))
     both = [None if each is None else next(found) for each in rest]
-    return [each if each is not None and each.told else None for each in both]
+    return [each if each is not None and each.testable else None for each in both]
 
 
 def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:

@@ -366,7 +366,7 @@ class Ruling(Struct, frozen=True):
         """Of what is not known: over all configurations, and of strata what is told."""
         return frozenset(
             row.change.verdict
-            for row in (*self.gate.rows, *(row for row in self._rows() if row.change.told))
+            for row in (*self.gate.rows, *(row for row in self._rows() if row.change.changed))
             if self.known(row) is None
         )
 

@@ -39,7 +39,7 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
         question=found.question,
         rows=tuple(row for group, row in told if group.stratum is None),
         strata=tuple(StratumChange(group.stratum, row) for group, row in told if group.stratum is not None),
-        affected_options=tuple(_affected_options(found, [group for group, row in told if row.change.told])),
+        affected_options=tuple(_affected_options(found, [group for group, row in told if row.change.changed])),
         broken=broken,
         explored=_rounds(found, Stage.EXPLORING),
         confirmed=_rounds(found, Stage.CONFIRMING),

@@ -40,7 +40,7 @@ class GroupAnswer(NamedTuple):
     q_value: float | None
     questions: float
 
-    def told(self, level: float) -> bool:
+    def significant(self, level: float) -> bool:
         """Whether it is told at a level, the way that its rounds point to."""
         if self.judged is None or self.q_value is None or self.q_value > level:
             return False
@@ -99,7 +99,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def suspected(self) -> tuple[Group, ...]:
         """What looks changed at first, and not within the margin."""
-        looking = (asked.group for asked in self.explored if asked.told(self.level))
+        looking = (asked.group for asked in self.explored if asked.significant(self.level))
         return tuple(group for group in looking if not self._slight(group))
 
     @cached_property
@@ -139,7 +139,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
             return ChangeVerdict.INCONCLUSIVE
         if whole.same:
             return ChangeVerdict.SAME
-        confirmed = again.told(self.level) and first.judged.estimate * again.judged.estimate > 0.0
+        confirmed = again.significant(self.level) and first.judged.estimate * again.judged.estimate > 0.0
         if confirmed and not whole.slight:
             worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
             return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER

@@ -1,6 +1,4 @@
-"""Trees of arithmetic as expressions; in a side, the methods that are measured are put aside. And what is known while a
-tree is read.
-"""
+"""Trees of arithmetic as expressions; in a side, the measured methods are collected. Holds the reader's context."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ class Context(Struct, frozen=True):
         return self.source.error(self.offset(part), message, fix)
 
     def at(self, part: Part) -> Placing:
-        """Places what is refused inside, unless it has its place already."""
+        """Add this place to errors that are raised inside, unless they have one."""
         return Placing(self, part)
 
     def bound(self, *names: str) -> Context:
@@ -73,7 +71,7 @@ class Context(Struct, frozen=True):
         return replace(self, variables=self.variables.union(names))
 
     def plain(self, refusal: str = "") -> Context:
-        """The context of what may not mention a method."""
+        """The context for parts that may not mention a method."""
         return replace(self, measured=None, refusal=refusal)
 
 
@@ -84,10 +82,10 @@ _NEEDS_LAMBDA = "write it as a lambda, such as a <=(x: log2(x), x: x) b"
 
 
 def read_expression(context: Context, tree: Part) -> Expression:
-    """The expression that a tree stands for.
+    """The expression of a tree.
 
     Raises:
-        FormulaError: where it is none, or mentions what is not known.
+        FormulaError: for a tree that is not an expression, or mentions an unknown name.
     """
     with context.at(tree):
         reader = _READERS.get(str(tree.data)) if isinstance(tree, Tree) else None

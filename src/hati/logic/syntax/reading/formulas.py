@@ -22,10 +22,10 @@ _IN_SET = "a set has numbers, texts and variables"
 
 
 def read_formula(context: Context, tree: Part) -> PerformanceFormula:
-    """The formula that a tree stands for.
+    """The formula of a tree.
 
     Raises:
-        FormulaError: where it is none, or mentions what is not known.
+        FormulaError: for a tree that is not a formula, or mentions an unknown name.
     """
     with context.at(tree):
         connective = read_connective(tree, partial(read_formula, context), context.offset(tree), SIGNS)

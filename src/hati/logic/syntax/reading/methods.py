@@ -20,7 +20,7 @@ _NO_METHOD = "a workload's parameters are numbers, texts and variables"
 
 @dataclass
 class _Parts:
-    """What was found of a call so far."""
+    """The parts of a call found so far."""
 
     name: str
     revision: str = ""
@@ -32,10 +32,10 @@ class _Parts:
 
 
 def read_method(context: Context, tree: Part) -> Method:
-    """The method that a call stands for.
+    """The method of a call's tree.
 
     Raises:
-        FormulaError: where it is no call, or its parts do not fit.
+        FormulaError: for a tree that is not a call, or parts that do not fit.
     """
     with context.at(tree):
         parts = _parts(context, _checked_call(tree, "a method"))
@@ -52,10 +52,10 @@ def read_method(context: Context, tree: Part) -> Method:
 
 
 def read_generator(context: Context, tree: Part) -> Generator:
-    """The generator that a call stands for.
+    """The generator of a call's tree.
 
     Raises:
-        FormulaError: where it is no call, or its parts do not fit.
+        FormulaError: for a tree that is not a call, or parts that do not fit.
     """
     with context.at(tree):
         parts = _parts(context, _checked_call(tree, "a generator"))

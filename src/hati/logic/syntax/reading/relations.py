@@ -69,7 +69,7 @@ def read_side(context: Context, tree: Part) -> ReadSide:
 
 
 def _check_factor(context: Context, tree: Part, measured: MeasuredStatistic, expression: Expression) -> None:
-    """Refuse a factor that leaves nothing of what is measured, or that a statistic does not commute with."""
+    """Refuse a factor that cancels the measurement, or that a statistic does not commute with."""
     line = affine(expression)
     if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
         return
@@ -79,7 +79,7 @@ def _check_factor(context: Context, tree: Part, measured: MeasuredStatistic, exp
 
 
 def read_measured(context: Context, tree: Any) -> Expression:
-    """A method, or a statistic or metric of one, as what is observed; the method is put into the context's list."""
+    """A method, or a statistic or metric of one, as the observed value; the method joins the context's list."""
     head, *suffixes = tree.children
     name = str(head)
     if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
@@ -196,7 +196,7 @@ def read_relation(context: Context, tree: Any) -> PerformanceFormula:
     tails = [part for part in rest if str(part.data).endswith("tail")]
     margins = [part for part in rest if not str(part.data).endswith("tail")]
     if len(tails) > 1:
-        fix = "write each by itself, joined: a <= b & b <= c"
+        fix = "write separate relations, joined: a <= b & b <= c"
         raise context.error(tails[1], "relations are not chained", fix)
     if len(margins) > 1:
         raise context.error(margins[1], "the relation already has a margin", "keep one")

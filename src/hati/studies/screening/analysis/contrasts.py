@@ -20,7 +20,7 @@ from hati.stats import (
     Signs,
     Term,
     adaptive_standard_error,
-    beside_trend,
+    adjusted_for_trend,
     confounded_with_order,
     correlated_reference,
     degrees_of_freedom,
@@ -310,7 +310,7 @@ def _in_order(
     matrix = contrasts.main_effects
     fit = least_squares(contrasts, rows, blocks)
     if order is not None:
-        fit = beside_trend(fit, readable.values, order, rows, blocks)
+        fit = adjusted_for_trend(fit, readable.values, order, rows, blocks)
     found = _analysis(fit, values, readable, reason, rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant)
     return _without_confounded(found, matrix[rows], order, blocks) if order is not None and found.effects else found
 
