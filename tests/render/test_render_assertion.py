@@ -148,7 +148,7 @@ def test_a_chart_names_its_sides_and_their_unit() -> None:
         chart_images({"c": Chart(ChartKind.RELATION, "c", "", figure)}, ImageKind.SVG)["c"].image
     )
     texts = {"".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"What was measured for a <= 10.05 ms", "a", "mean of a run (ms)"} <= texts
+    assert {"Measurements of a <= 10.05 ms", "a", "mean of a run (ms)"} <= texts
     assert any("Points: the means of runs. The dashed line is the limit." in each for each in texts)
 
 

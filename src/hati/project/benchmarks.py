@@ -1,4 +1,4 @@
-"""What is measured: the tables ``[[benchmark]]``, and of Python functions ``[python]`` with its parts."""
+"""Benchmarks: the tables ``[[benchmark]]``, and ``[python]`` with its parts for Python functions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_benchmarks(tables: Sequence[TomlTable], surroundings: Surroundings) -> 
     """The benchmarks of a project file.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     benchmarks: dict[str, Benchmark] = {}
     for table in tables:
@@ -340,10 +340,10 @@ class PythonTable:
 
 
 def read_python(document: TomlTable) -> PythonTable:
-    """Read ``[python]``; without one all is as it is where nothing is said.
+    """Read ``[python]``; without the table every field has its default.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     table = document.part("python", keys_of("python"))
     return PythonTable(

@@ -19,16 +19,16 @@ def read_command(table: TomlTable, key: str, known: Collection[str]) -> Command 
     """The argument list of a key, or None where there is none; ``known`` are the placeholders that may be there.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     return table.read(key, lambda value: _command(value, key, known), None)
 
 
 def read_commands(table: TomlTable, key: str, known: Collection[str] | None) -> Commands:
-    """The commands of a key, an argument list or an array of them; none where there is no such key.
+    """The commands of a key, an argument list or an array of them; empty without the key.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     value = table.get(key)
     if value is None:
@@ -83,7 +83,7 @@ def read_files(
     """The files of a benchmark; ``known`` are the placeholders of their paths, ``options`` the options' names.
 
     Raises:
-        InputError: for what is wrong, here or in a template, with its place.
+        InputError: for invalid entries, here or in a template, with their place.
     """
     listed = benchmark.get("file")
     files: dict[str, ConfigurationFile] = {}
@@ -134,7 +134,7 @@ def _repository(root: Path) -> Path:
 def _check_syntax(source: TomlSource, options: Collection[str]) -> None:
     from jinja2 import Environment, TemplateSyntaxError, meta  # slow to load, and most projects have no templates
 
-    # What is made here is never shown: only its syntax and its names are looked at.
+    # This output is never shown: only its syntax and its names are checked.
     jinja = Environment(autoescape=True)
     try:
         tree = jinja.parse(source.text)

@@ -426,7 +426,7 @@ def parse_document(text: str, file: str) -> TomlTable:
     """The root table of a TOML text.
 
     Raises:
-        InputError: for text that is no TOML, with its place.
+        InputError: for a text that is not valid TOML, with its place.
     """
     source = TomlSource(file, text.replace("\r\n", "\n"))
     try:

@@ -9,7 +9,7 @@ from hati.core import InputError, Place, Setting
 from hati.space import FeatureModel, Option, Space, parse_feature_model
 
 LARGEST = 1_000_000
-"""The greatest size of a file, in bytes, unless told otherwise."""
+"""The default for the greatest size of a file, in bytes."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -67,7 +67,7 @@ def duration(value: Value) -> float:
     """Seconds, of a text such as ``"30s"``.
 
     Raises:
-        InputError: for what is none.
+        InputError: for a malformed duration.
     """
     try:
         return parse_duration(value.text())
@@ -81,7 +81,7 @@ def share(value: Value) -> float:
     """A share such as ``"1%"`` or 0.01.
 
     Raises:
-        InputError: for what is none, or not between 0 and 1.
+        InputError: for a malformed number, or one that is not between 0 and 1.
     """
     text = value.data.strip() if isinstance(value.data, str) else ""
     try:
@@ -113,7 +113,7 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
     """The reader and the metrics of a benchmark.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     kind = benchmark.read("reader", _kind, ReaderKind.HATI)
     tables = benchmark.read("metric", Value.tables, [])

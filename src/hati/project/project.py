@@ -29,7 +29,7 @@ def _read_policy(check: TomlTable) -> Policy | None:
     """Read ``recalibrate`` of ``[check]``; None where there is none.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     if "recalibrate" not in check:
         return None
@@ -56,8 +56,8 @@ def _read_policy(check: TomlTable) -> Policy | None:
 class Check:
     """``reference`` is a revision's name, ``previous`` or ``merge-base``; None where none is pinned.
 
-    ``configurations`` are measured besides the default one where there is no screening suite; ``budget`` is what a
-    check may cost, where nothing else is said. ``reference_place`` is where the reference is named. ``recalibrate`` is
+    ``configurations`` are measured in addition to the default one where no screening suite exists; ``budget`` is the
+    default budget of a check. ``reference_place`` is where the reference is named. ``recalibrate`` is
     when important options are to be determined again.
     """
 
@@ -69,10 +69,10 @@ class Check:
 
 
 def _read_check(document: TomlTable, space: Space) -> Check:
-    """Read ``[check]``; without one all is as it is where nothing is said.
+    """Read ``[check]``; without the table every field has its default.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     table = document.part("check", keys_of("check"))
     return Check(
@@ -117,7 +117,7 @@ class Project(Struct, frozen=True):
 
     ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names
     variables of the environment whose values are kept nowhere; ``sources`` are patterns of the files that are the
-    subject, with ``!`` before those of what is not; ``engine`` is the name of what runs the tasks;
+    subject, with ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks;
     ``machines`` are the names of those that share each study, none where a study is of the machine that measures.
     """
 
@@ -170,7 +170,7 @@ def read_project(path: Path) -> Project:
 
 
 def parse_project(text: str, file: Path) -> Project:
-    """The project that a text says; templates are read from beside ``file``.
+    """Parse a project's text; templates are read from the folder of ``file``.
 
     Raises:
         InputError: for all that is wrong with it, with file, line, column and the fix.

@@ -228,5 +228,5 @@ def _object(table: str) -> dict[str, object]:
 
 
 def _described(fragment: Fragment, doc: str) -> dict[str, object]:
-    """A fragment with its description; draft 7 ignores what is next to ``$ref``."""
+    """A fragment with its description; draft 7 ignores keys next to ``$ref``."""
     return {"description": doc, **({"allOf": [fragment]} if "$ref" in fragment else fragment)}

@@ -16,7 +16,7 @@ from hati.project.schema import keys_of
 from hati.space import Constraint, Option, OptionError, OptionKind, Space, SpaceError, check_formula, parse_formula
 
 RESERVED = frozenset({"work", "port", "revision", "repetition", "workload"})
-"""What placeholders and templates know besides options."""
+"""Names in placeholders and templates, in addition to options."""
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that variables of the environment may have."""
@@ -27,7 +27,7 @@ def read_space(root: TomlTable) -> Space:
     """The options and constraints of a project file.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     tables = option_tables(root)
     options = {name: _option(name, table) for name, table in tables.items()}
@@ -46,7 +46,7 @@ def read_bindings(root: TomlTable) -> tuple[Binding, ...]:
     """How settings reach the commands, for each option that says so.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     bindings: list[Binding] = []
     for name, table in option_tables(root).items():
@@ -63,7 +63,7 @@ def read_recommendable(root: TomlTable, space: Space) -> dict[str, tuple[Setting
     """The settings that may be recommended, for the options that restrict them: none where ``recommend = false``.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for invalid entries, with their place.
     """
     found: dict[str, tuple[Setting, ...]] = {}
     for name, table in option_tables(root).items():

@@ -33,16 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="5m",
         help="what measuring the formulas of a project may cost: runs, or a time [default: 5m]",
     )
-    group.addoption(
-        "--hati-fresh", action="store_true", help="measure again what was measured of the same code and formulas"
-    )
+    group.addoption("--hati-fresh", action="store_true", help="repeat measurements of the same code and formulas")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect formulas where that is asked for.
+    """Collect formulas where the options request it.
 
     Raises:
-        UsageError: where tests would run beside measurements, and for a budget that is none.
+        UsageError: where tests would run at the same time as measurements, and for a malformed budget.
     """
     if not config.getoption("hati"):
         return
@@ -61,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def spl() -> Once:
-    """What a function under ``@hati.measured`` is given in a test of what it does: it turns once, without timing."""
+    """The argument of a function under ``@hati.measured`` in a test of its behaviour: one round, without timing."""
     from hati.python import Once
 
     return Once()

@@ -41,14 +41,14 @@ class Formulas:
         self._relations: dict[Path, int] = {}
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """A file with formulas, beside what pytest itself makes of it."""
+        """A file with formulas, in addition to the items of pytest itself."""
         if file_path.suffix == _FORMULAS or (file_path.suffix == _PYTHON and has_statements(file_path)):
             found: FileOfFormulas = FileOfFormulas.from_parent(parent, path=file_path, relations=self._relations)
             return found
         return None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """What was selected is measured together, once one of it runs."""
+        """All selected formulas are measured together, once one of them runs."""
         items = [item for item in session.items if isinstance(item, FormulaItem)]
         self._measurements = Measurements(session.config, {item.nodeid: item.stated for item in items})
         for item in items:
@@ -78,7 +78,7 @@ class FileOfFormulas(pytest.File):
         self._relations = relations
 
     def collect(self) -> Iterator[FormulaItem | MisstatedItem]:
-        """A test for each formula; of a Python file also for what is none, and fails.
+        """A test for each formula; in a Python file a malformed formula is a test that fails.
 
         Raises:
             CollectError: where the file cannot be read, or all files up to this one have too many relations together;
@@ -116,7 +116,7 @@ class FormulaItem(pytest.Item):
         self.stated = (project, requirement)
 
     def runtest(self) -> None:
-        """Measure, unless that was done, and tell.
+        """Measure, unless that was done, and report.
 
         Raises:
             NotShownError: where the formula does not hold, or may not.
@@ -131,7 +131,7 @@ class FormulaItem(pytest.Item):
             self.add_report_section("call", "hati", judgement.report)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The report of a formula, or what is wrong with it; no traceback of Hati's."""
+        """The report of a formula, or its error; without Hati's traceback."""
         if isinstance(excinfo.value, NotShownError | HatiError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -150,14 +150,14 @@ class FormulaItem(pytest.Item):
 
 
 class MisstatedItem(pytest.Item):
-    """What is stated as a formula and is none, as a test that fails."""
+    """A malformed formula, as a test that fails."""
 
     def __init__(self, *, misstated: Misstated, **others: Any) -> None:
         super().__init__(**others)
         self._error = misstated.error
 
     def runtest(self) -> None:
-        """Tell what is wrong.
+        """Report the error.
 
         Raises:
             InputError: always.
@@ -165,7 +165,7 @@ class MisstatedItem(pytest.Item):
         raise self._error
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is wrong with it, without a traceback."""
+        """The error, without a traceback."""
         return str(excinfo.value) if excinfo.value is self._error else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -177,7 +177,7 @@ class MisstatedItem(pytest.Item):
 def _names(stated: Iterable[Requirement | Misstated]) -> list[str]:
     """``sort[SELF <= 2 ms]`` on a function; in a file its name, or ``formula[sort <= 2 ms]`` where it has none.
 
-    As of parameters, what is in the brackets tells tests of one function apart.
+    As with parameters, the text in brackets distinguishes tests of one function.
     """
     names: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()

@@ -30,7 +30,7 @@ Stated = tuple[Path, Requirement]
 
 
 class FormulaReport(Struct, frozen=True):
-    """What is told of a formula: in full, in a line, and as properties of its test; its runs took ``seconds``."""
+    """The report on a formula: in full, in a line, and as properties of its test; its runs took ``seconds``."""
 
     verdict: FormulaVerdict
     report: str
@@ -44,7 +44,7 @@ def _warn(text: str) -> None:
 
 
 class Measurements:
-    """What is measured for the selected tests, by their ids; nothing before one of them runs."""
+    """The measurements for the selected tests, by their ids; none before one of them runs."""
 
     def __init__(self, config: pytest.Config, selected: Mapping[str, Stated]) -> None:
         self._config = config
@@ -55,7 +55,7 @@ class Measurements:
         self._booked: dict[str, float] = {}
 
     def of(self, test: str) -> FormulaReport:
-        """What is told of a test's formula.
+        """The report on a test's formula.
 
         Raises:
             HatiError: where it cannot be measured.
@@ -88,7 +88,7 @@ class Measurements:
         return self._costs
 
     def _measure(self, project: Path, stated: Mapping[str, Requirement]) -> None:
-        """Together, but for formulas that are wrong by themselves."""
+        """Measure all together, except formulas with errors of their own."""
         try:
             place = workplace_around(project, None, _warn)
             prepared = self._prepared_without_wrong(place, stated)
@@ -155,7 +155,7 @@ class Measurements:
 
 
 def _judgement(each: Answer, book: SampleCollector, seconds: float) -> FormulaReport | HatiError:
-    """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
+    """The report, or the error where the formula could not be measured or judged."""
     if why := blockers(each, book):
         return MeasurementError("; ".join(why), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]

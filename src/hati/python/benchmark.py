@@ -103,12 +103,12 @@ class Recording(Struct, frozen=True):
     @property
     def read(self) -> tuple[Metric, ...]:
         """The metrics as a benchmark has them."""
-        told = (Metric(SINGLE_CALLS, "1"),) if self.calls is CallKind.SINGLE else ()
-        return (*(Metric(name, UNITS[name]) for name in self.metrics), *told)
+        words = (Metric(SINGLE_CALLS, "1"),) if self.calls is CallKind.SINGLE else ()
+        return (*(Metric(name, UNITS[name]) for name in self.metrics), *words)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the recorder is told."""
+        """The recorder's arguments."""
         return (
             f"observations={self.observations}",
             f"seconds={self.seconds!r}",
@@ -127,7 +127,7 @@ _RECORDER = "recorder.py"
 
 
 def of_any_interpreter(definition: str) -> str:
-    """A definition without the interpreter's version and what is installed, where it is of a Python function.
+    """A definition without the interpreter's version and its packages, where it is of a Python function.
 
     Else, and where it is empty, the definition as it is.
     """
@@ -164,15 +164,15 @@ def python_benchmark(
     All three are ``module:function`` or ``module:Class.method``; workload and instance may have arguments of their own
     behind, as in ``module:function('uniform')``, which come before the parameters. The method is that of the revision
     a task is for; workload and instance, and a method that measures itself, are those of the working tree ``root``,
-    whichever that revision is; their files' contents, and those of what they import from there, are part of the
-    benchmark, and so are which Python measures and what is installed for it. Parameters in order get the names that the
+    whichever that revision is. The benchmark includes the contents of their files and of the files that these import
+    from there, the interpreter's version and its packages. Parameters in order get the names that the
     workload's have (else the instance's, else the method's own). The name is that of the method and its generators
-    unless one is given; ``timeout``, in seconds, is a minute and ten times what is to be recorded.
+    unless one is given; ``timeout``, in seconds, is a minute and ten times the recording time.
 
     Raises:
-        InputError: for a reference that is none, a generator that the working tree does not have, a parameter
-            with a name that commands have a use for, and where the working tree tells that a generator does not take
-            what it is given, or needs more.
+        InputError: for a malformed reference, a generator that the working tree does not have, a parameter with a
+        name that commands use, and where the working tree shows that a generator does not take its arguments, or
+        needs more.
     """
     recording, interpreter = recording or Recording(), interpreter or Interpreter()
     root = root.resolve()
@@ -185,11 +185,11 @@ def python_benchmark(
     every = functions_with_parameters(tree, target, generators)
     given = _named(parameters, tree, every)
     validate_parameters(method, parameters, tree, every)
-    told = [word for kind, generator in generators.items() for word in _generator_words(kind, generator)]
+    words = [word for kind, generator in generators.items() for word in _generator_words(kind, generator)]
     return Benchmark(
         name or _called(target, [*generators.values()]),
         (
-            *(interpreter.program, "-S", "-E", f"{{file:{_RECORDER}}}", f"method={target}", *told),
+            *(interpreter.program, "-S", "-E", f"{{file:{_RECORDER}}}", f"method={target}", *words),
             *("working={work}/../../..", *interpreter.arguments, *recording.arguments),
             *(_word(key, value, parameters) for key, value in given.items()),
             *(f"source={_literal(mark)}" for mark in marks),
@@ -228,13 +228,13 @@ def _named(
 
 
 def _generator_words(kind: str, generator: PythonGenerator) -> list[str]:
-    """What the recorder is told of a generator."""
+    """The recorder's arguments for a generator."""
     own = [f"{kind}.argument={_TYPES[type(value)]}:={_literal(setting_text(value))}" for value in generator.arguments]
     return [f"{kind}={generator.method}", *own]
 
 
 def _word(key: str, value: Setting, parameters: GivenParameters) -> str:
-    """What the recorder is told of a parameter: no name where it was given by its place."""
+    """The recorder's argument for a parameter: without its name where it was given by position."""
     name = key if isinstance(parameters, Mapping) else ""
     return f"parameter={_TYPES[type(value)]}:{name}={{{key}}}"
 

@@ -88,7 +88,7 @@ _PATIENCE = 60.0
 
 
 def names_of(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
-    """The kinds and references of what the benchmark of a Python function names; none of another benchmark."""
+    """The kinds and references in the benchmark of a Python function; empty for another benchmark."""
     recorded = any(file.path == _RECORDER for file in benchmark.files)
     return tuple(_references(benchmark.command)) if recorded else ()
 
@@ -150,7 +150,7 @@ class StatedFunction(Struct, frozen=True):
 def has_statements(file: Path) -> bool:
     """Whether a Python file has ``@hati.spl`` on something, by its text alone.
 
-    Of one that is no Python a line that begins so is enough: whoever then imports it tells what is wrong with it.
+    A file that is not Python counts if a line begins so: importing it then reports the error.
     """
     try:
         content = file.read_bytes()
@@ -185,13 +185,13 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
         places = ":".join(str(folder) for folder in _folders(root, interpreter.roots))
         again = f"PYTHONPATH={shlex.quote(places)} {shlex.quote(program)} -c 'import {module}'"
         raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {again}")
-    told = json.loads(done.stdout)
-    for line in told["unnamed"]:
+    printed = json.loads(done.stdout)
+    for line in printed["unnamed"]:
         raise InputError(
             f"{file}:{line}: @hati.spl stands on what no name of {module} leads to",
             fix="write it on a function or a method of its own name, above decorators that hide it such as @property",
         )
-    return tuple(_statement(each) for each in told["statements"])
+    return tuple(_statement(each) for each in printed["statements"])
 
 
 def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
@@ -220,7 +220,7 @@ def _folders(root: Path, roots: tuple[str, ...]) -> list[Path]:
 
 
 def _why_not(done: subprocess.CompletedProcess[str]) -> str:
-    """Why nothing was told; empty where it was, if only that nothing is stated."""
+    """Why there is no output; empty where there is, even without statements."""
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
     return "" if done.stdout else "it ended by itself as it was loaded"
@@ -248,9 +248,9 @@ def _ended(words: list[str], root: Path, file: Path) -> subprocess.CompletedProc
         raise InputError(f"{words[0]} cannot be started: {error.strerror}", fix="install it") from error
 
 
-def _statement(told: Mapping[str, object]) -> StatedFunction:
-    method, formulas, aliases = told["method"], told["formulas"], told["aliases"]
-    known, line = told["known"], told["line"]
+def _statement(printed: Mapping[str, object]) -> StatedFunction:
+    method, formulas, aliases = printed["method"], printed["formulas"], printed["aliases"]
+    known, line = printed["known"], printed["line"]
     assert isinstance(formulas, list)
     assert isinstance(aliases, dict)
     assert isinstance(known, dict)
@@ -259,7 +259,7 @@ def _statement(told: Mapping[str, object]) -> StatedFunction:
 
 
 def _names(module: ast.Module) -> Iterator[str]:
-    """What the decorator is called where it is imported by itself."""
+    """The names of the decorator where it is imported directly."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _HATI:
             yield from (alias.asname or alias.name for alias in node.names if alias.name == _SPL)

@@ -25,7 +25,7 @@ DIGITS: Final = 16
 _PATIENCE = 30.0
 _VERSION = Path(__file__).with_name("injected") / "version.py"
 _MARK = "hati interpreter:"
-_TELL = f"sys.stdout.buffer.write(os.fsencode({_MARK!r} + '\\0'.join([version(), *folders()])))"
+_PRINT_FACTS = f"sys.stdout.buffer.write(os.fsencode({_MARK!r} + '\\0'.join([version(), *folders()])))"
 _LEAST = 2  # a version and a folder
 _FIX = "correct `interpreter` of [python] in hati.toml, or leave it out: then it is the one that runs Hati"
 
@@ -54,13 +54,13 @@ def version_of(program: str) -> str:
 
 
 def packages_of(program: str) -> str:
-    """A digest of the names and versions of what is installed for it now.
+    """A digest of the names and versions of its installed packages.
 
     Raises:
         InputError: where it is none.
     """
-    told = installed(_asked(program).folders)
-    return hashlib.sha256(os.fsencode(told)).hexdigest()[:DIGITS]
+    packages = installed(_asked(program).folders)
+    return hashlib.sha256(os.fsencode(packages)).hexdigest()[:DIGITS]
 
 
 class _InterpreterFacts(NamedTuple):
@@ -69,14 +69,14 @@ class _InterpreterFacts(NamedTuple):
 
 
 def _asked(program: str) -> _InterpreterFacts:
-    """What it tells of itself: it is asked once, while its file stays as it is."""
+    """Facts that the interpreter reports about itself: queried once, while its file stays as it is."""
     status = Path(program).stat()
     return _ask(program, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=16)
 def _ask(program: str, _time: int, _size: int) -> _InterpreterFacts:
-    words = [program, "-c", f"{_VERSION.read_text(encoding='utf-8')}\n{_TELL}"]
+    words = [program, "-c", f"{_VERSION.read_text(encoding='utf-8')}\n{_PRINT_FACTS}"]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -103,8 +103,8 @@ class Network(StrEnum):
 class Environment(Struct, frozen=True):
     """A virtual environment of each revision's own, made from its own lock or project file, once.
 
-    ``extra`` are requirements that workloads have besides, in every revision; ``options`` are handed to pip or uv, such
-    as ``--find-links``. Without ``Network.ALLOWED`` what is installed has to be on this machine.
+    ``extra`` are requirements that workloads add in every revision; ``options`` are passed to pip or uv, such
+    as ``--find-links``. Without ``Network.ALLOWED`` all packages must be on this machine.
 
     Raises:
         InputError: for an empty requirement or option.
@@ -123,10 +123,10 @@ class Environment(Struct, frozen=True):
 
         What it names outside of the tree counts by its content.
         """
-        told = [f"extra={text}" for text in self.extra] + [f"option={text}" for text in self.options]
-        told += [f"network={self.network}", f"version={version}", f"installer={_installer()}"]
-        told += [f"content={each}" for each in mentioned((*self.extra, *self.options))]
-        escaped = [word.replace("{", "{{").replace("}", "}}") for word in told]
+        words = [f"extra={text}" for text in self.extra] + [f"option={text}" for text in self.options]
+        words += [f"network={self.network}", f"version={version}", f"installer={_installer()}"]
+        words += [f"content={each}" for each in mentioned((*self.extra, *self.options))]
+        escaped = [word.replace("{", "{{").replace("}", "}}") for word in words]
         return (f"{{program:{_OWN}}}", "-I", f"{{program:{_INSTALLER}}}", f"python={{program:{_PYTHON}}}", *escaped)
 
 
@@ -165,7 +165,7 @@ class Interpreter(Struct, frozen=True):
         """The files on this machine that commands name.
 
         Raises:
-            InputError: where there is no such interpreter.
+            InputError: where the interpreter does not exist.
         """
         own = ((_OWN, sys.executable), (_INSTALLER, str(_INSTALLING))) if self.environment else ()
         return ((_PYTHON, self.file(root)), *own)
@@ -174,38 +174,38 @@ class Interpreter(Struct, frozen=True):
         """Where it is on this machine.
 
         Raises:
-            InputError: where there is no such interpreter.
+            InputError: where the interpreter does not exist.
         """
         return located(self.command, root)
 
     def version(self, root: Path) -> str:
-        """Which Python it is, by no path.
+        """The version of Python, without a path.
 
         Raises:
-            InputError: where there is no such interpreter.
+            InputError: where the interpreter does not exist.
         """
         return version_of(self.file(root))
 
     def packages(self, root: Path) -> str:
-        """A digest of what is installed for it; empty where it measures in an environment of the revision's.
+        """A digest of its installed packages; empty where it measures in an environment of the revision's.
 
         Raises:
-            InputError: where there is no such interpreter.
+            InputError: where the interpreter does not exist.
         """
         return "" if self.environment else packages_of(self.file(root))
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the recorder is told."""
-        told = [f"roots={':'.join(self.roots)}"]
+        """The recorder's arguments."""
+        words = [f"roots={':'.join(self.roots)}"]
         if self.frozen_modules:
-            told.append(f"frozen={self.frozen_modules}")
+            words.append(f"frozen={self.frozen_modules}")
         if self.hash_seed is not None:
-            told.append(f"hash_seed={self.hash_seed}")
-        return tuple(told)
+            words.append(f"hash_seed={self.hash_seed}")
+        return tuple(words)
 
 
 @cache
 def _installer() -> str:
-    """What makes environments, by its content: another one makes them anew."""
+    """The program that makes environments, by its content: a changed one makes them again."""
     return digest(_INSTALLING.read_text(encoding="utf-8"), DIGITS)

@@ -25,7 +25,7 @@ from hati.python.installing import (
 from hati.python.requirements import Named, PathKind, contents, named, normal, tabled, texts, walked
 
 Shape = tuple[str, type, type | None]
-"""A part by its keys, with a dot between, what it is, and what is in it where that is one kind."""
+"""A part: its keys, with a dot between, its type, and the type of its elements where there is only one."""
 
 PROJECT: Final[tuple[Shape, ...]] = (
     ("project", dict, None),
@@ -47,11 +47,11 @@ PROJECT: Final[tuple[Shape, ...]] = (
 )
 LOCK: Final[tuple[Shape, ...]] = (("package", list, dict), ("packages", list, dict))
 
-_TOLD: Final[Mapping[type, str]] = {dict: "a table", list: "an array", str: "a text"}
+_TYPE_NAMES: Final[Mapping[type, str]] = {dict: "a table", list: "an array", str: "a text"}
 
 
 def parsed(file: Path, shapes: tuple[Shape, ...], called: str) -> dict[str, Any] | None:
-    """The content of a file that is there; None of one that is no TOML.
+    """The content of an existing file; None where it is not valid TOML.
 
     Raises:
         InputError: where a part has another shape; the file is ``called`` so.
@@ -63,9 +63,9 @@ def parsed(file: Path, shapes: tuple[Shape, ...], called: str) -> dict[str, Any]
     for keys, kind, inner in shapes:
         value = part(data, keys)
         if value is not None and not isinstance(value, kind):
-            raise _wrong(called, f"{keys} is {value!r}, where {_TOLD[kind]} belongs")
+            raise _wrong(called, f"{keys} is {value!r}, where {_TYPE_NAMES[kind]} belongs")
         if inner is not None and (odd := [each for each in _within(value) if not isinstance(each, inner)]):
-            raise _wrong(called, f"{keys} holds {odd[0]!r}, where {_TOLD[inner]} belongs")
+            raise _wrong(called, f"{keys} holds {odd[0]!r}, where {_TYPE_NAMES[inner]} belongs")
     return data
 
 
@@ -103,13 +103,13 @@ _ABOUT = re.compile("readme|licen[cs]e|change|history|news|authors|manifest|vers
 def declared(tree: Path, of: str = "") -> str | None:
     """A hash of what locks, requirements and a project file say is needed; None where a tree has none of these.
 
-    So that it holds the contents of all files that these name. The project's own name and version are no part of it, so
-    that a release alone is no other environment. A file that is no TOML counts by its bytes: who installs from it is
-    told. Errors call the tree ``of``, or tell its path.
+    It covers the contents of all files that these name. The project's own name and version do not count, so
+    that a release alone does not change the environment. A file that is not valid TOML counts by its bytes: installing
+    from it reports the error. Errors call the tree ``of``, or name its path.
 
     Raises:
-        InputError: for a part of a file that is none of what belongs there, or a file, a folder or a repository that
-            cannot be read.
+        InputError: for a malformed part of a file, or a file, a folder or a repository that
+        cannot be read.
     """
     try:
         said = {name: found for name, found in _said(tree, of) if found is not None}
@@ -129,7 +129,7 @@ def validate_installable(tree: Path, of: str) -> None:
         installed(tree)
     except RefusedError as error:
         raise InputError(f"{of} has no environment of its own: {error}", fix=TODAY) from None
-    except InstallationError:  # who installs from it is told
+    except InstallationError:  # installing reports it
         return
 
 
@@ -159,7 +159,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _scripts(tree: Path) -> Iterator[str]:
-    """What setuptools reads: of options alone, which tools have there too, only where they say what is needed."""
+    """Files that setuptools reads: of options, which other tools keep there too, only those that name requirements."""
     if (tree / _SETUP).is_file():
         yield _SETUP
     options = tree / _OPTIONS

@@ -92,7 +92,7 @@ def _hash(file: Path) -> str:
 
 
 def _sources(folder: Path) -> Iterator[Path]:
-    """What decides what is installed of a folder: all but what is hidden, was built or logged, and environments."""
+    """Files that decide what a folder installs: all but hidden ones, builds, logs and environments."""
     for here, folders, names in walked(folder):
         if here != folder and not _MARKS.isdisjoint(names):
             folders.clear()
@@ -109,10 +109,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def commits(tree: Path, place: Path, revision: str) -> dict[str, str]:
-    """A digest of the commits that a branch, a tag, a ref or ``HEAD`` is, by the repository's path from the tree.
+    """A digest of the commits of a branch, a tag, a ref or ``HEAD``, by the repository's path from the tree.
 
-    None of a commit, which is always the same, of what no revision is called, of a repository that is not there, and
-    of the tree itself.
+    Empty for a commit, which never changes, for an unknown revision, for a repository that does not exist, and
+    for the tree itself.
 
     Raises:
         InputError: where git cannot read it.
@@ -122,8 +122,8 @@ def commits(tree: Path, place: Path, revision: str) -> dict[str, str]:
     if _COMMIT.fullmatch(revision) or "\0" in revision or place == normal(tree) or not is_there(place):
         return {}
     names = {revision, f"refs/heads/{revision}", f"refs/tags/{revision}"}
-    told = [line for line in _resolved(place, revision).splitlines() if line.partition("\t")[2] in names]
-    return {f"{os.path.relpath(place, tree)}@{revision}": digest(told)}
+    named_paths = [line for line in _resolved(place, revision).splitlines() if line.partition("\t")[2] in names]
+    return {f"{os.path.relpath(place, tree)}@{revision}": digest(named_paths)}
 
 
 def _resolved(repository: Path, revision: str) -> str:
@@ -170,7 +170,7 @@ class PathKind(StrEnum):
 
 
 class Named(Struct, frozen=True):
-    """A path from where it is named, and what it leads to; of a repository what is asked for, by any name."""
+    """A path as a file names it, and its target; for a repository the requested revision, by any name."""
 
     path: str
     kind: PathKind = PathKind.CONTENT
@@ -178,7 +178,7 @@ class Named(Struct, frozen=True):
 
 
 def named(text: str) -> Iterator[Named]:
-    """What lines of a requirements file name, each with several options or none behind what is to be installed."""
+    """The paths in lines of a requirements file, each with its options."""
     for raw in text.replace("\\\n", " ").splitlines():
         for part in _BEFORE_OPTION.split(_COMMENT.sub("", raw).strip()):
             option = _OPTION.match(part)
@@ -191,7 +191,7 @@ def named(text: str) -> Iterator[Named]:
 
 
 def plain(path: str) -> str:
-    """The path alone: of a URL, and without the extras that are asked of what lies there."""
+    """The path alone: of a URL, and without the requested extras."""
     place = _FRAGMENT.sub("", path)
     while place.endswith("]") and "[" in place:
         place = place[: place.rindex("[")].rstrip()
@@ -225,18 +225,18 @@ _UNREAD = frozenset(
 )
 
 
-def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
-    """Digests of what is named from a tree, and of what files of requirements name in turn, by paths from the tree.
+def contents(tree: Path, named_paths: Iterable[Named]) -> dict[str, str]:
+    """Digests of the files that a tree names, and of those that requirements files name in turn, by path from the tree.
 
-    Of what is not there, of the tree itself, and of a commit, which is always the same, there are none.
+    Missing files, the tree itself, and commits, which never change, have none.
 
     Raises:
         InputError: for a repository that git cannot read.
-        OSError: for what else cannot be read.
+        OSError: for other files that cannot be read.
     """
     found: dict[str, str] = {}
     read: set[Path] = set()
-    left = [(tree, each) for each in told]
+    left = [(tree, each) for each in named_paths]
     while left:
         base, each = left.pop()
         place = normal(base / each.path)
@@ -254,14 +254,14 @@ def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
 
 
 def _starts(tree: Path, file: Path, each: Named) -> set[Path]:
-    """From where pip reads a path: of further files the file's folder, of what is installed its own, or either."""
+    """The folders that pip reads a path from: for a further file the file's, for another its own or either."""
     return {file.parent} if each.kind is PathKind.REQUIREMENTS else {file.parent, tree}
 
 
 def mentioned(words: Iterable[str]) -> list[str]:
-    """Digests of what words of a command name by absolute paths, as in ``--find-links=/srv/wheels``, in no order.
+    """Digests of the absolute paths in the words of a command, as in ``--find-links=/srv/wheels``, in no order.
 
-    They are read as lines of requirements files are; besides, the whole word can be a path, or what is behind ``=``.
+    Words are read as lines of requirements files; in addition, the whole word, or the part after ``=``, can be a path.
 
     Raises:
         InputError: for a file, a folder or a repository that cannot be read.
@@ -278,7 +278,7 @@ def mentioned(words: Iterable[str]) -> list[str]:
 
 
 def _read(words: Iterable[str]) -> Iterator[str]:
-    """Without options that name what is written, or says nothing of what is installed, and without their values."""
+    """Without options for output files or unrelated to installation, and without their values."""
     before = ""
     for word in words:
         if not _UNREAD.intersection((before, word.partition("=")[0])):
@@ -292,7 +292,7 @@ def _named_in(word: str) -> Iterator[Named]:
 
 
 def _as_it_is(each: Named) -> Named:
-    """As a file of requirements, where it is no archive: the option before it may be another word."""
+    """As a requirements file, unless it is an archive: the option before it may be another word."""
     path = Path(each.path)
     if each.kind is PathKind.REPOSITORY or path.name.endswith(ARCHIVES) or not is_file(path):
         return each
@@ -343,6 +343,6 @@ def _repository(table: Mapping[str, Any]) -> str:
 
 
 def _asked(table: Mapping[str, Any], url: str) -> str:
-    """The revision of a repository: the commit, where it is told."""
+    """The revision of a repository: the commit, where it is given."""
     asked = (url.partition("#")[2], *(table.get(key) for key in _REVISIONS))
     return next((text for text in asked if text and isinstance(text, str)), "HEAD")

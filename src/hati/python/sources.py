@@ -83,14 +83,14 @@ class PythonGenerator(Struct, frozen=True):
     @property
     def name(self) -> str:
         """What it is called in the names of benchmarks: without its module."""
-        return f"{self.method.path}{self._told}"
+        return f"{self.method.path}{self._suffix}"
 
     @property
-    def _told(self) -> str:
+    def _suffix(self) -> str:
         return f"({', '.join(map(repr, self.arguments))})" if self.arguments else ""
 
     def __str__(self) -> str:
-        return f"{self.method}{self._told}"
+        return f"{self.method}{self._suffix}"
 
 
 INITIAL: Final = "__init__.py"
@@ -140,7 +140,7 @@ class WorkingTree(Struct, frozen=True):
         """What a function takes; None where it, or its module, is from elsewhere.
 
         Raises:
-            InputError: where the module has no such function, or is no Python.
+            InputError: where the module has no such function, or is not valid Python.
         """
         defined = self._definition(method)
         if defined is None:
@@ -150,7 +150,7 @@ class WorkingTree(Struct, frozen=True):
         return TakenArguments(takes, exact=decorators <= _LEAVING)
 
     def measures(self, method: PythonMethod) -> bool:
-        """Whether a function measures by itself, as far as the working tree tells."""
+        """Whether a function measures itself, as far as the working tree shows."""
         try:
             defined = self._definition(method)
         except InputError:
@@ -161,7 +161,7 @@ class WorkingTree(Struct, frozen=True):
         """Where a function is defined, looked for through modules that import it from one another.
 
         Raises:
-            InputError: where the module has no such function, or is no Python.
+            InputError: where the module has no such function, or is not valid Python.
         """
         seen: set[PythonMethod] = set()
         while method not in seen and (file := self.file(method.module)) is not None:
@@ -186,7 +186,7 @@ def parsed_file(path: Path) -> ast.Module:
     """A file's tree, kept while the file stays as it is.
 
     Raises:
-        InputError: where it is no Python.
+        InputError: where it is not valid Python.
     """
     status = path.stat()
     return _parse(path, status.st_mtime_ns, status.st_size)
@@ -214,7 +214,7 @@ def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, Function]
 
 
 def absolute(node: ast.ImportFrom, module: str, file: Path) -> str:
-    """The module that ``from ... import`` in a module names; ``file`` tells whether that is a package."""
+    """The module that ``from ... import`` in a module names; ``file`` shows whether that is a package."""
     if not node.level:
         return node.module or ""
     package = module.split(".") if file.name == INITIAL else module.split(".")[:-1]
@@ -239,7 +239,7 @@ def _signature(written: ast.arguments) -> Signature:
 
 
 def _name(decorator: ast.expr) -> str:
-    """The last word of what it is called."""
+    """The last component of its name."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     return str(getattr(function, "attr", getattr(function, "id", "")))
 
@@ -259,7 +259,7 @@ _LOADERS = {"import_module", "__import__"}
 def imported_files(tree: WorkingTree, modules: Iterable[str]) -> frozenset[Path]:
     """The files of modules and of all that these import, wherever the statement stands; relative to the tree's folder.
 
-    What is from elsewhere is left out, and so is what a program makes up a name of.
+    Modules from elsewhere are omitted, and so are names that a program computes.
     """
     found: dict[str, tuple[Path, ...]] = {}
     left = [name for module in modules for name in _with_packages(module)]
@@ -276,7 +276,7 @@ def _imported(tree: WorkingTree, module: str, file: Path) -> Iterator[str]:
         return
     try:
         parsed = parsed_file(tree.root / file)
-    except InputError:  # who loads it is told
+    except InputError:  # importing it reports the error
         return
     for node in ast.walk(parsed):
         for name in _named_modules(node, module, file):
@@ -314,7 +314,7 @@ _KNOWN: Final[Mapping[str, object]] = {RNG: None}
 
 
 class GeneratorError(InputError):
-    """That a workload or an instance, as ``kind`` says, cannot be given what is in its brackets."""
+    """A workload or an instance, as ``kind`` says, does not take its own arguments."""
 
     def __init__(self, kind: str, message: str, *, fix: str) -> None:
         super().__init__(message, fix=fix)
@@ -371,7 +371,7 @@ def named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[Parame
 def validate_parameters(
     method: str, parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]
 ) -> None:
-    """See that each function has what it needs, and a use for what it is given, where the working tree tells.
+    """Check that each function has its parameters, and that each parameter is used, as far as the working tree shows.
 
     What a method takes itself is another thing in each revision: the recorder sees to it.
 

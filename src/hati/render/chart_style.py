@@ -1,7 +1,7 @@
-"""What all charts share: colours, sizes, type, labels and axes. Imports Altair: see `charts` for when that is.
+"""The common style of charts: colours, sizes, type, labels and axes. Imports Altair: see `charts` for when that is.
 
-Colour-blind readers can tell the colours apart, and they stand out on white and on dark grey (Okabe and Ito 2008).
-Colour is never the only sign: what is important also differs in shape or is labelled.
+Colour-blind readers can distinguish the colours, and they stand out on white and on dark grey (Okabe and Ito 2008).
+Colour is never the only sign: important items also differ in shape or are labelled.
 """
 
 from __future__ import annotations

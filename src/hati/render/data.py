@@ -123,7 +123,7 @@ _PIECE = 4096
 
 
 def samples_text(samples: Sequence[Sample]) -> Iterator[str]:
-    """The text of ``hati-samples-1``, a line for each run; what is not known of a run is left out."""
+    """The text of ``hati-samples-1``, a line for each run; unknown fields are omitted."""
     yield f'{{"format": {json.dumps(FORMAT)},\n "samples": ['
     for number, sample in enumerate(samples):
         yield f'{"," if number else ""}\n  {_opened(publish(sample, SampledHeadJson))}, "runs": ['
@@ -136,7 +136,7 @@ def samples_text(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _opened(head: Struct) -> str:
-    """The text of what is known, an object's without its last brace."""
+    """The JSON text of the known fields, without the closing brace."""
     known = {key: value for key, value in to_plain(head).items() if value is not None}
     return json.dumps(known, ensure_ascii=False)[:-1]
 
@@ -176,15 +176,15 @@ def benchstat_text(samples: Sequence[Sample]) -> Iterator[str]:
     groups = defaultdict[tuple[tuple[str, str], ...], list[_Series]](list)
     for each in series:
         groups[_settings(each.sample)].append(each)
-    told: set[str] = set()
+    written: set[str] = set()
     for settings, found in groups.items():
-        opening = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in settings if value or key in told)
+        opening = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in settings if value or key in written)
         named = list(_numbered(found))
         for run in range(max(len(each.sample.runs) for each in named)):
             yield opening
             yield from (_line(each, run) for each in named if run < len(each.sample.runs))
             yield "PASS\n"
-        told |= {key for key, value in settings if value}
+        written |= {key for key, value in settings if value}
 
 
 def _series(sample: Sample) -> _Series:

@@ -78,7 +78,7 @@ def pareto_chart(figure: EffectFigure) -> Chart:
         height=ROW * len(points),
         **looks(
             f"Effects on {figure.metric} by size",
-            "Beside the bars: how the second setting changes the mean.",
+            "Next to the bars: how the second setting changes the mean.",
             _beyond(figure) + left_out,
         ),
     )
@@ -109,7 +109,7 @@ def _beyond(figure: EffectFigure) -> str:
 
 
 def _names(figure: EffectFigure) -> list[dict[str, Any]]:
-    """The largest important effects' names, each beside its point or as far below as keeps it off the one above.
+    """The largest important effects' names, each next to its point or far enough below to clear the one above.
 
     Right of a point there are only points above it, so that there the plot is empty.
     """
@@ -308,7 +308,7 @@ def _settings(figure: MainEffectsFigure, names: list[str]) -> list[dict[str, Any
 
 
 def _domain(figure: MainEffectsFigure) -> list[float]:
-    """The axis that has room for the settings' names beside the points; not below zero for values that are not."""
+    """The axis, with room for the settings' names next to the points; below zero only for negative values."""
     settings = [at for option in figure.options for at in option.settings]
     ends = [end for at in settings for end in (at.mean, *(at.interval or ()))]
     low, high = min(ends), max(ends)

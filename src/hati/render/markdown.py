@@ -31,7 +31,7 @@ def table_markdown(table: Table, heading: str = _TOP) -> str:
 def document_markdown(document: Document) -> str:
     """A document, for a pull request or an issue: the answer first, details folded.
 
-    One with a ``mark`` is a comment that a bot writes anew: it begins with the mark, and fits into a comment.
+    With a ``mark`` it is a comment that a bot replaces: it begins with the mark, and fits into a comment.
     """
     if document.mark:
         return _comment(document)

@@ -34,10 +34,10 @@ def renderer_names() -> tuple[str, ...]:
 
 
 def renderer_of(name: str) -> Renderer:
-    """What writes documents in a format.
+    """The renderer of a format.
 
     Raises:
-        InputError: where there is no such format, or its package cannot be used.
+        InputError: for an unknown format, or where its package is not usable.
     """
     if name in _RENDERERS:
         return _RENDERERS[name]
@@ -53,7 +53,7 @@ def renderer_of(name: str) -> Renderer:
 
 
 _OUTSIDE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""All that is no character of XML 1.0: https://www.w3.org/TR/xml/#charsets, production 2."""
+"""Characters outside XML 1.0: https://www.w3.org/TR/xml/#charsets, production 2."""
 
 
 def to_junit(title: str, cases: Sequence[Case]) -> str:

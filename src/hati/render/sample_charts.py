@@ -136,21 +136,19 @@ def relation_chart(figure: RelationFigure) -> Chart:
         _means(figure, names),
         columns=1,
         spacing=14,
-        **looks(
-            f"What was measured for {figure.text}", "Bars: observations, every run counting alike.", *_reading(figure)
-        ),
+        **looks(f"Measurements of {figure.text}", "Bars: observations, every run counting alike.", *_reading(figure)),
     )
 
 
 def _reading(figure: RelationFigure) -> list[str]:
-    told = ["Points: the means of runs."]
+    sentences = ["Points: the means of runs."]
     if figure.limit is not None:
-        told.append("The dashed line is the limit.")
+        sentences.append("The dashed line is the limit.")
     if figure.far is not None:
-        told.append(f"The limit, {general(figure.far)} {figure.unit}, lies beyond what is drawn.")
+        sentences.append(f"The limit, {general(figure.far)} {figure.unit}, lies outside the chart.")
     if figure.beyond:
-        told.append(f"The outermost bars hold {figure.beyond:,} observations that lie beyond them.")
-    return [" ".join(told[:2]), " ".join(told[2:])]
+        sentences.append(f"The outermost bars hold {figure.beyond:,} observations that lie beyond them.")
+    return [" ".join(sentences[:2]), " ".join(sentences[2:])]
 
 
 def _spread(figure: RelationFigure, side: SideFigure, name: str, colour: str) -> Chart:

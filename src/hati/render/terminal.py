@@ -49,8 +49,8 @@ class Layout(NamedTuple):
 def lay_out(table: Table, console: Console) -> Layout:
     """Lay a table out in the width of the console.
 
-    Where nobody sees the console's edge (the text goes into a pipe or a file), a table of so many columns
-    that words would be broken is as wide as its lines are instead.
+    Where the text goes into a pipe or a file, a table with too many columns for whole words
+    is as wide as its lines instead.
     """
     headings = [_heading(column, console) for column in table.columns]
     cells = [[_cell(cell_text(cell), console) for cell in row] for row in table.rows]
@@ -74,7 +74,7 @@ def printable(text: str, console: Console) -> str:
 
 
 def _share(width: int, lines: list[int], words: list[int]) -> tuple[int | None, ...]:
-    """The columns' widths; None where there is no room for whole words, which leaves them to Rich."""
+    """The columns' widths; None where whole words do not fit, which leaves them to Rich."""
     spare = width - _gaps(words) - sum(words)
     if spare < 0:
         return (None,) * len(words)
@@ -130,7 +130,7 @@ _WIDTH = 80
 
 
 def print_document(document: Document, console: Console) -> None:
-    """Print what was studied, what was found, what limits it, and the answer, which comes last: there it is seen."""
+    """Print the facts, the results, their limits, and last the answer: there it is seen."""
     said = {table.title for table in document.tables}
     parts = [
         *([_facts(document.facts, console)] if document.facts else []),
@@ -145,7 +145,7 @@ def print_document(document: Document, console: Console) -> None:
 
 
 def document_text(document: Document) -> str:
-    """The document as text, as it is printed where there is no terminal."""
+    """The document as text, as printed without a terminal."""
     return _text(lambda console: print_document(document, console))
 
 
@@ -155,7 +155,7 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def table_text(table: Table) -> str:
-    """The table as text, as it is printed where there is no terminal."""
+    """The table as text, as printed without a terminal."""
     return _text(lambda console: print_table(table, console))
 
 

@@ -1,8 +1,8 @@
 """The software under test: its revision, its builds, its configuration files, one run of it, and its readers.
 
 A ``LocalExecutor`` makes the run of a job with programs that a ``Supervisor``, a small process of its own, starts
-and watches over: every process that a run starts ends with it, and with hati. What was printed and used is
-read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
+and watches over: every process that a run starts ends with it, and with hati. One of the readers reads
+its output and its resource usage. A failed run is a run too; only a problem of every run is an error.
 """
 
 from hati.subject.files.folders import make_own, remedy, remember_output, remember_redirected

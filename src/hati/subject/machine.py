@@ -1,4 +1,4 @@
-"""What tells one machine from another, and the cores of it that benchmarks are pinned to."""
+"""The identity of a machine, and its cores that benchmarks are pinned to."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _INTERLEAVED = "leave out --duet: the runs of a pair then follow each other"
 
 
 def duet_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> tuple[int, int]:
-    """Two CPUs that this process may use, of different cores, for two runs at once; ``folder`` tells their cores.
+    """Two CPUs that this process may use, of different cores, for two runs at once; ``folder`` lists their cores.
 
     Raises:
-        InputError: where there are no two, or a benchmark has CPUs of its own, or does more than its command, which
-            would disturb the other run.
+        InputError: where fewer than two are available, or a benchmark has CPUs of its own, or does more than its
+        command, which would disturb the other run.
     """
     for benchmark in benchmarks:
         _check(benchmark)
@@ -99,7 +99,7 @@ def _two_cores(usable: Sequence[int], folder: Path) -> tuple[int, int]:
 
 
 def _siblings(cpu: int, folder: Path) -> set[int]:
-    """The CPUs on the same core, as the kernel lists them: ``0,4`` or ``0-1``; itself where that is not told."""
+    """The CPUs on the same core, as the kernel lists them: ``0,4`` or ``0-1``; itself where it lists none."""
     try:
         text = (folder / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text()
         ends = [[int(end) for end in part.split("-")] for part in text.strip().split(",")]

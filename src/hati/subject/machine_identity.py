@@ -48,7 +48,7 @@ def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | 
 
     Args:
         now: the time, in UTC.
-        announce: told where the identity cannot be kept, and where the folder came from another machine.
+        announce: called where the identity cannot be kept, and where the folder came from another machine.
         folder: that of the files [default: a folder of the user's].
     """
     name = given_name()
@@ -65,7 +65,7 @@ def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | 
     if found == known:
         return found
     if known is None and not name:
-        _tell_others(folder, present, differs, announce)
+        _report_others(folder, present, differs, announce)
     try:
         return _keep(kept, found, new=known is None)
     except OSError as error:
@@ -84,7 +84,7 @@ def _other_hardware(known: Machine, present: MachineState) -> tuple[str, ...]:
     return () if same else states[-1].changes(present)
 
 
-def _tell_others(
+def _report_others(
     folder: Path, present: MachineState, differs: tuple[str, ...], announce: Callable[[str], None]
 ) -> None:
     """Which machine this may be too, where there are records in the folder."""

@@ -122,13 +122,13 @@ class EngineConformance:
         for jobs in (good_jobs, good_jobs[::-1]):
             other = _again(good_jobs[0], len(good_jobs))
             made = _by_task(_runs(engine, Batch(jobs), _alone(other)))
-            runs, beside = [made[_task(job).id] for job in jobs], made[_task(other).id]
+            runs, foreign = [made[_task(job).id] for job in jobs], made[_task(other).id]
             assert len({run.machine for run in runs}) == 1, "a batch was split"
             for first, second in pairwise(runs):
                 ended = first.started + timedelta(seconds=first.seconds) - CLOCKS_DIFFER
                 assert second.started >= max(ended, first.started), "a sequence was not kept"
-            between = runs[0].started < beside.started < runs[-1].started
-            assert beside.machine != runs[0].machine or not between, "something else was run within a batch"
+            between = runs[0].started < foreign.started < runs[-1].started
+            assert foreign.machine != runs[0].machine or not between, "something else was run within a batch"
 
     def test_a_free_batch_stays_on_one_machine(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
         """In whichever order; two of them, so that a second machine would have been idle."""
@@ -141,10 +141,10 @@ class EngineConformance:
         first, second = _runs(engine, Batch(good_jobs[:2], BatchOrder.TOGETHER))
         assert first.machine == second.machine, "a batch was split"
         for one, other in ((first, second), (second, first)):
-            assert one.started < other.started + timedelta(seconds=other.seconds), "a duet was played in turns"
+            assert one.started < other.started + timedelta(seconds=other.seconds), "a duet did not run at the same time"
 
     def test_what_waits_can_be_withdrawn(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """Nothing of it is run then; what is not withdrawn is. A batch that is not out has not begun."""
+        """No job of it runs then; other batches do. A batch that is not out has not begun."""
         room = engine.capacity()
         batches = [_alone(_again(good_jobs[0], number)) for number in range(room + 1)]
         for batch in batches:
@@ -167,7 +167,7 @@ class EngineConformance:
     def test_what_is_under_way_comes_whatever_is_withdrawn(
         self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]
     ) -> None:
-        """Both of what runs together have begun."""
+        """Both jobs of a duet have begun."""
         batch = Batch(good_jobs[:2], BatchOrder.TOGETHER)
         engine.submit(batch)
         runs = engine.completed()
@@ -184,7 +184,7 @@ class EngineConformance:
         assert engine.capacity() == room
 
     def test_room_is_there_when_a_run_is_handed_over(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """So that a machine need not wait for all others: what is submitted meanwhile comes by the same iterator."""
+        """So that a machine need not wait for all others: batches submitted meanwhile come by the same iterator."""
         engine.submit(_alone(good_jobs[0]))
         runs = engine.completed()
         assert next(runs).task == _task(good_jobs[0])
@@ -193,7 +193,7 @@ class EngineConformance:
         assert [run.task for run in runs] == [_task(good_jobs[1])]
 
     def test_it_can_be_left_unfinished(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """And serves as before once what is out was withdrawn: a campaign that is broken off closes its iterator."""
+        """It works as before once its batches are withdrawn: an aborted campaign closes its iterator."""
         room, batch = engine.capacity(), Batch(good_jobs)
         engine.submit(batch)
         runs = engine.completed()
@@ -288,7 +288,7 @@ def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcom
 
 
 def an_event(second: int) -> Event:
-    """A sighting of a regression, so many seconds after the start, and a part of the next."""
+    """A sighting of a regression, ``second`` seconds and a fraction after the start."""
     at = START.replace(microsecond=0) + timedelta(seconds=second, milliseconds=500 * (second % 2))
     spot = SeriesKey("b", "latency", "o=1", "", MACHINE.fingerprint)
     return Event("regression-1", EventKind.SEEN, at, "study", "r0", "r1", {spot: Size(1.2, 1.1, 1.3)})
@@ -399,7 +399,7 @@ class StoreConformance(ABC):
         assert [record.id for record in store.latest(a_study())] == [a_study(10)]
         assert store.latest(a_study(seed=3)) == ()
 
-    def test_campaigns_of_one_number_are_told_apart_by_their_tokens(self) -> None:
+    def test_campaigns_of_one_number_are_distinguished_by_their_tokens(self) -> None:
         store = self.open()
         begun = [a_study(2), a_study(2, 1, "b"), a_study(2, 1, "a"), a_study(1, 1, "c")]
         for study in begun:
@@ -416,7 +416,7 @@ class StoreConformance(ABC):
             store.begin(study, METRICS, MACHINE)
         assert [record.id for record in self.open().studies()] == begun
 
-    def test_spans_tell_when_studies_were_measured(self) -> None:
+    def test_spans_show_when_studies_were_measured(self) -> None:
         store, study = self.begun()
         store.begin(a_study(campaign=2), METRICS, MACHINE)
         second = START.replace(microsecond=0)
@@ -478,7 +478,7 @@ class StudyTypeConformance:
 
     @pytest.fixture
     def request_(self) -> Struct:
-        """What is asked."""
+        """The request under test."""
         raise pytest.UsageError("a subclass of StudyTypeConformance needs the fixture `request_`")
 
     @pytest.fixture
@@ -492,7 +492,7 @@ class StudyTypeConformance:
         return kind.open(project, "sqlite://", request_, mute)
 
     def test_its_request_is_described(self, kind: AnyStudyType) -> None:
-        """It is frozen, has a docstring for the help, and says how each of its fields is asked for."""
+        """It is frozen, has a docstring for the help, and describes the option of each field."""
         for name, hint in get_type_hints(kind.request, include_extras=True).items():
             assert hasattr(hint, "__metadata__"), f"{name} has no FlagField"
         assert kind.request.__struct_config__.frozen
@@ -527,7 +527,7 @@ class StudyTypeConformance:
         assert len(tasks) == len(set(tasks))
 
     def test_a_store_gives_it_back(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
-        """What was asked comes back as it was, and the report of the stored study has the same answer.
+        """The request comes back as it was, and the report of the stored study has the same answer.
 
         Of a kind that a store does not give back the report is refused; or its runs are reported as another kind.
         """

@@ -71,7 +71,7 @@ class FakeEngine(SerialEngine[Task]):
 
 @dataclass
 class FakeMachines(FakeEngine):
-    """Several machines that work at the same time: of what is out, whatever ends first comes first.
+    """Several machines that work at the same time: the run that ends first comes first.
 
     ``number`` of machines; ``lasting`` says how many seconds a run takes on the machine of that index.
     """
@@ -114,7 +114,7 @@ class FakeMachines(FakeEngine):
             yield run
 
     def close(self) -> None:
-        """Forget what is out."""
+        """Drop the batches that are out."""
         self._queue.clear()
         self._begun.clear()
 

@@ -25,10 +25,10 @@ _LOCK = ".lock"
 
 
 class KeptBuilds:
-    """Finished builds below a folder, each with a mark beside it that says how large it is, and when it was used last.
+    """Finished builds below a folder, each with a marker file that holds its size and its last use.
 
-    Where together they are larger than ``most`` bytes, those go first that were not used for longest; never those that
-    this object has found or made. What has no mark was left by a process that was killed, and goes as well, unless
+    Where together they are larger than ``most`` bytes, the least recently used go first; never those that
+    this object has found or made. A build without a marker was left by a killed process, and goes as well, unless
     another process makes a build at that moment: it may be the one.
     """
 

@@ -1,4 +1,4 @@
-"""Hati's own folder beside ``hati.toml``: the runs' work folders, the builds, and what it wrote elsewhere."""
+"""Hati's own folder next to ``hati.toml``: the runs' work folders, the builds, and redirected output."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def remember_output(file: Path) -> None:
 
 
 def remember_redirected() -> None:
-    """The same for the files that a shell sends what is printed to."""
+    """The same for the files into which a shell redirects output."""
     for descriptor in (1, 2):
         with suppress(OSError):
             remember_output(Path(f"/proc/self/fd/{descriptor}"))

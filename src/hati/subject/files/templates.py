@@ -276,7 +276,7 @@ def render(file: ConfigurationFile, variables: Mapping[str, object]) -> str:
     """The text of a configuration file.
 
     Raises:
-        InputError: with the place, where the template uses what is not there, or fails otherwise.
+        InputError: with the place, where the template uses an unknown name, or fails otherwise.
     """
     template = _compile(file)
     try:

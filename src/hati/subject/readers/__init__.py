@@ -1,4 +1,4 @@
-"""Readers of what a benchmark printed: bytes in, observations out, nothing else.
+"""Readers of a benchmark's output: bytes in, observations out.
 
 A reader finds readings (a metric's values, where they stood, how they were marked); ``read`` turns them
 into the observations of the benchmark's metrics, in their units, with their warm-up marked.

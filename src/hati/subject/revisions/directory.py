@@ -22,7 +22,7 @@ from hati.subject.files.sources import ANY, Sources, list_sources
 
 
 class Content(NamedTuple):
-    """Whether a path is a file, a program or a link; a hash of what it holds, and of a file how many bytes that are."""
+    """The kind of a path (file, program or link), a hash of its content, and a file's size in bytes."""
 
     kind: str
     hash: bytes
@@ -165,7 +165,7 @@ class Folder:
     def put(self, revision: str, folder: Path) -> None:
         """Copy the files into a folder, as they were found.
 
-        What was added since is left out, and what was appended to a file is cut off: such as a log that is written
+        Files added since are omitted, and text appended to a file is cut off: such as a log that grows
         meanwhile.
 
         Raises:
@@ -220,7 +220,7 @@ def package_revision(text: str) -> Revision | None:
 
 
 class Package:
-    """Releases of packages, installed beside a copy of the project's own files: those of its benchmarks.
+    """Releases of packages, installed next to a copy of the project's own files: those of its benchmarks.
 
     They are installed by and for the interpreter ``python``, a path; without one for the ``python3`` of commands.
     """
@@ -249,7 +249,7 @@ class Package:
         """What installs for the interpreter: its own pip, that of ``python3``, or uv.
 
         Raises:
-            InputError: where there is no such interpreter, or none of these.
+            InputError: where the interpreter does not exist, or has none of these.
         """
         if shutil.which(self.python) is None:
             raise InputError(f"{revision} cannot be installed: there is no {self.python}")

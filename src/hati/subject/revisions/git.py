@@ -34,8 +34,8 @@ def repositories(
         place = top / submodule.path
         own = common / "modules" / names.get(submodule.path, submodule.path)
         if (place / ".git").exists():
-            [told] = texts(asked(("git", "rev-parse", "--absolute-git-dir"), place), b"\n")
-            own = Path(told)
+            [printed] = texts(asked(("git", "rev-parse", "--absolute-git-dir"), place), b"\n")
+            own = Path(printed)
         if not (own / "objects").is_dir():
             continue
         try:
@@ -119,12 +119,12 @@ class GitHistory:
             InputError: where git has something to say of it, as of an ambiguous one, or of a broken repository.
         """
         try:
-            told = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
+            printed = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
         except CommandError as error:
             if error.said:
                 raise
             return None
-        [commit] = texts(told, b"\n")
+        [commit] = texts(printed, b"\n")
         [line] = texts(self._git("log", "-1", f"--format={_FORMAT}", commit), b"\n")
         return _commit(line, "" if commit.startswith(text) else text)
 
@@ -193,8 +193,8 @@ class GitHistory:
             InputError: where ``first`` is not among those that ``last`` comes from by first parents.
         """
         line = ["--first-parent", "--reverse", f"--format={_FORMAT}"]
-        told = texts(self._git("log", *line, f"{first.id}..{last.id}"), b"\n")
-        found = [_commit(text) for text in told]
+        printed = texts(self._git("log", *line, f"{first.id}..{last.id}"), b"\n")
+        found = [_commit(text) for text in printed]
         if not found:
             raise InputError(f"{last} does not come after {first}", fix="exchange them, or name others")
         oldest = found[0].id
@@ -239,8 +239,8 @@ class GitHistory:
             GitHistory(self.top / submodule.path, repository).put(submodule.commit, folder / submodule.path)
 
     def _common(self) -> Path:
-        [told] = texts(self._git("rev-parse", "--git-common-dir"), b"\n")
-        return (self.top / told).resolve()
+        [printed] = texts(self._git("rev-parse", "--git-common-dir"), b"\n")
+        return (self.top / printed).resolve()
 
     def _deepen(self) -> str:
         shallow = texts(self._git("rev-parse", "--is-shallow-repository"), b"\n") == ["true"]

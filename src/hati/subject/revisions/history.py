@@ -1,4 +1,4 @@
-"""What is asked of a repository, and asking its programs so that they change nothing and ask nobody."""
+"""Queries of a repository, by programs that change nothing and prompt nobody."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _plain(line: str) -> str:
 
 
 def texts(output: bytes, ends: bytes = b"\0") -> list[str]:
-    """The parts of what was printed, decoded as names of files are; the empty ones left out."""
+    """The non-empty parts of the output, decoded as names of files are."""
     return [os.fsdecode(part) for part in output.split(ends) if part]
 
 
@@ -88,7 +88,7 @@ class History(Protocol):
         ...
 
     def base(self) -> Revision | None:
-        """The revision that what is in the folder now stems from; None where there is none yet."""
+        """The revision that the folder's files stem from; None where there is none yet."""
         ...
 
     def main(self) -> Revision | None:

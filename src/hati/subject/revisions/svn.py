@@ -36,7 +36,7 @@ class Logged(NamedTuple):
 
 
 class Info(Struct, frozen=True):
-    """What ``svn info`` tells of a folder: ``path`` is its own in the repository at ``root``, decoded.
+    """The output of ``svn info`` for a folder: ``path`` is its own in the repository at ``root``, decoded.
 
     ``working_copy`` is the top of the working copy that it is in, None for a URL.
     """
@@ -55,12 +55,12 @@ class Status(NamedTuple):
 
 
 def _is_absent(error: CommandError) -> bool:
-    """Whether svn says that there is no such thing, and not that it cannot tell."""
+    """Whether svn reports that the target does not exist, rather than another error."""
     return _ABSENT.search(error.message) is not None
 
 
 def info(target: str, cwd: Path, number: int | None = None) -> Info:
-    """What is known of a target; of a URL as it was in the revision of that number.
+    """Information on a target; on a URL as it was in the revision of that number.
 
     Raises:
         CommandError: where there is none.
@@ -92,7 +92,7 @@ def log(target: str, cwd: Path, first: int, last: int, *more: str) -> list[Logge
     """The revisions in which a target or what it was copied from changed, in the order from ``first`` to ``last``.
 
     Raises:
-        CommandError: where there are no such revisions.
+        CommandError: where these revisions do not exist.
         InputError: where svn is not there, or does not answer.
     """
     return [_logged(entry) for entry in _xml(cwd, "log", "-r", f"{first}:{last}", *more, target).iter("logentry")]
@@ -105,12 +105,12 @@ def eligible(source: str, target: str, cwd: Path) -> list[int]:
         CommandError: where the two are not related.
         InputError: where svn is not there, or does not answer.
     """
-    told = _svn(cwd, "mergeinfo", "--show-revs", "eligible", source, target)
-    return [int(word.strip("r*")) for word in told.decode().split()]
+    printed = _svn(cwd, "mergeinfo", "--show-revs", "eligible", source, target)
+    return [int(word.strip("r*")) for word in printed.decode().split()]
 
 
 def export(target: str, number: int, folder: Path) -> None:
-    """Write the files that a target had in a revision; what is at other addresses is left out.
+    """Write the files that a target had in a revision; externals are left out.
 
     Raises:
         CommandError: where there are none.
@@ -143,8 +143,8 @@ def _logged(entry: ET.Element) -> Logged:
 
 
 def _xml(cwd: Path, *words: str) -> ET.Element:
-    told = _svn(cwd, words[0], "--xml", *words[1:])
-    return ET.fromstring(told)  # noqa: S314  # svn writes no document types, and escapes what others wrote
+    printed = _svn(cwd, words[0], "--xml", *words[1:])
+    return ET.fromstring(printed)  # noqa: S314  # svn writes no document types, and escapes what others wrote
 
 
 def _svn(cwd: Path, *words: str, timeout: float = _ASKING) -> bytes:
@@ -182,7 +182,7 @@ class SvnHistory:
     def around(cls, folder: Path) -> SvnHistory | None:
         """That of the working copy that a folder is in; None where it is in none.
 
-        What is in ``trunk``, or in a folder of ``branches`` or ``tags``, has the files and revisions of that.
+        Folders in ``trunk``, or in a folder of ``branches`` or ``tags``, have the files and revisions of that.
 
         Raises:
             InputError: where svn is not there, or cannot read it.

@@ -45,7 +45,7 @@ class Tree(Struct, frozen=True):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What they find in their environment besides."""
+        """Additional variables of their environment."""
         packages = self.top / PACKAGES
         return {"PYTHONPATH": str(packages)} if packages.is_dir() else {}
 
@@ -72,7 +72,7 @@ class Trees:
         self._failed: dict[str, RunFailure] = {}
 
     def sources(self, revision: str) -> str:
-        """The digest of what a revision's files are, and of where the project is among them."""
+        """The digest of a revision's files, and of the project's place among them."""
         within = self._origins[revision].within if revision in self._origins else HERE
         return digest([revision, str(within)], 64)
 

@@ -21,7 +21,7 @@ from hati.subject.running.servers import ServerLog, start_server
 
 
 class AttemptResult(Struct, frozen=True):
-    """What the command of a run yielded; ``remark`` tells what is to be known of it."""
+    """The result of a run's command; ``remark`` is a remark on it."""
 
     ending: ProcessResult
     observations: tuple[Observations, ...]
@@ -87,7 +87,7 @@ class Deployment:
         return stands.exit is None and not stands.problem
 
     def end(self, ending: ProcessResult | None = None) -> str:
-        """End the server, clean up and end what is left; what went wrong with that.
+        """End the server, clean up, and end remaining processes; return the problem, if any.
 
         Raises:
             RunFailure: with this ``ending``, where the server had ended before.
@@ -159,7 +159,7 @@ class Deployment:
 
     def _command(self, recipe: Recipe, command: Program) -> AttemptResult:
         written = recipe.output
-        if written is not None:  # that of an earlier run is no result of this one
+        if written is not None:  # that of an earlier run is not a result of this one
             written.unlink(missing_ok=True)
         if counter_source(recipe.benchmark):
             self._empty_counts()
@@ -217,7 +217,7 @@ class Deployment:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say of what fails beside a server what its log says, and where that is kept."""
+        """Add a server's log, and its place, to the error of a failure during its life."""
         try:
             yield
         except RunFailure as failed:

@@ -98,7 +98,7 @@ def utc_now() -> datetime:
 class LocalSubject:
     """The software under test, in the folder ``root``: builds it, starts it and reads it.
 
-    The values of the environment's variables ``secrets`` are masked in what is kept of a run.
+    The values of the environment's variables ``secrets`` are masked in the kept output of a run.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class LocalSubject:
             self._checked[benchmark.name] = _Checked(benchmark, needs_port(benchmark), needs_work(benchmark))
 
     def build(self, job: Job, supervisor: Supervisor) -> None:
-        """Make what has to be built for a job before it is measured; measuring shows what goes wrong with it.
+        """Build a job before it is measured; measuring reports the errors.
 
         Raises:
             MeasurementError: where nothing can be run.

@@ -36,7 +36,7 @@ def check_benchmark(benchmark: Benchmark) -> None:
     """See that the benchmark's reader, files and CPUs are possible.
 
     Raises:
-        InputError: naming what is not, and the fix.
+        InputError: naming the impossible part, and the fix.
     """
     check_reader(benchmark)
     check_counters(benchmark)
@@ -235,7 +235,7 @@ def read_written(path: Path) -> bytes:
     """All of a file that a command wrote.
 
     Raises:
-        InputError: where it is not there, is no file, cannot be read, or has more than a command may print.
+        InputError: where it does not exist, is not a file, cannot be read, or has more than a command may print.
     """
     place = Place(path.name)
     if not path.is_file():

@@ -72,7 +72,7 @@ class ServerLog:
         return cls(kept, f".hati/logs/{kept.name}", own, masking)
 
     def mark(self) -> None:
-        """Leave what was logged so far out of the search."""
+        """Exclude the log so far from the search."""
         self._marks = [path.stat().st_size if path and path.exists() else 0 for path in (self.kept, self.own)]
 
     def why(self) -> str:

@@ -31,11 +31,11 @@ MOST_RUNS = 500_000
 """How many runs a file may hold: each takes some hundreds of bytes, however few its observations."""
 
 Complain = Callable[[str], InputError]
-"""Makes an error of what is wrong, at its place."""
+"""Makes an error with its place."""
 
 
 class Label(Struct, frozen=True):
-    """What a run's values are of; empty where a file does not tell."""
+    """The identity of a run's values; fields that a file does not name are empty."""
 
     benchmark: str
     metric: Metric
@@ -46,7 +46,7 @@ class Label(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells samples apart; the unit and the direction are a sample's, and the same in all of its runs."""
+        """The fields that distinguish samples; all runs of a sample share its unit and direction too."""
         return self.benchmark, self.metric.name, self.configuration, self.revision, self.workload, self.machine
 
 
@@ -138,7 +138,7 @@ def settings(node: JsonNode | None) -> dict[str, Setting]:
     """The members of an object of settings; none where it is missing or null.
 
     Raises:
-        InputError: where one is no setting.
+        InputError: where one is not a setting.
     """
     return {} if node is None else {name: setting(member) for name, member in node.members()}
 
@@ -187,7 +187,7 @@ def observed(node: JsonNode, metric: Metric, warmup: int = 0) -> Observations:
 def observations(
     values: FloatArray, metric: Metric, complain: Callable[[str], InputError], warmup: int = 0
 ) -> Observations:
-    """Values, shape (n,), as observations; what is wrong with them is told with a place."""
+    """Values, shape (n,), as observations; errors in them carry a place."""
     try:
         return Observations(metric.name, metric.unit, values, warmup)
     except InputError as error:
@@ -218,4 +218,4 @@ def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], Inp
 
 def summary_only(what: str, tool: str) -> str:
     """The warning for files that hold summaries."""
-    return f"{tool} gives {what}, not what was observed: each is taken as the single observation of a run"
+    return f"{tool} gives {what}, not single observations: each is taken as the single observation of a run"

@@ -1,6 +1,4 @@
-"""JSON documents of any size: read as a stream of values that know where they are; errors say where and what is
-wrong.
-"""
+"""JSON documents of any size: read as a stream of values that know their places, for errors."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _SURROGATE = "surrogate"
 
 
 def syntax_error(stream: BinaryIO, file: str) -> InputError:
-    """The error of a document that is no JSON, with line and column.
+    """The error of a document that is not JSON, with line and column.
 
     It is parsed once more, and the part in which this fails byte by byte.
     """
@@ -125,7 +123,7 @@ class JsonNode(Struct, frozen=True):
         """The member of that name.
 
         Raises:
-            InputError: where this is no object, or has none of that name.
+            InputError: where this is not an object, or lacks that member.
         """
         found = self.get(key)
         if found is None:
@@ -236,7 +234,7 @@ def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None 
     ``()`` is a document that is itself a list. With None, the document comes whole.
 
     Raises:
-        InputError: where it is no JSON, with line and column; or nested more deeply than ``DEEPEST``.
+        InputError: for malformed JSON, with line and column; or for nesting deeper than ``DEEPEST``.
     """
     import ijson.backends.yajl2_c as parser
     from ijson.common import JSONError
@@ -276,7 +274,7 @@ class _Builder:
         self._file = file
         self._streamed = streamed
         self._open: list[dict[str, Json] | list[Json] | Numbers] = []
-        self._steps: list[str | int] = []  # the key or the index, in each that is open, of what comes next
+        self._steps: list[str | int] = []  # the key or the index of the next value, in each open container
 
     def take(self, event: str, value: Json) -> Callable[[float], None] | None:
         """Take in an event; the answer takes in the numbers that follow at once, up to the next other event."""

@@ -137,7 +137,7 @@ def read_table(source: OpenedFile, book: SampleBuilder) -> None:
 
     Raises:
         InputError: for a missing or an unknown column, or a row that has other cells than the header, or a value that
-            is no number, with its line.
+            is not a number, with its line.
     """
     file, position = source.file, _Line()
     rows = csv.reader(position.counted(source.lines()), strict=True)

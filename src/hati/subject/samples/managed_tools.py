@@ -91,7 +91,7 @@ def read_dotnet(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmarks of a document.
 
     The full exporter's measurements are taken, with the overhead subtracted where it is; of the brief one the values,
-    which are not told apart by launch.
+    which does not name their launches.
 
     Raises:
         InputError: for anything that is not as BenchmarkDotNet writes it, with its path.

@@ -93,7 +93,7 @@ SAMPLE_FILE, _BENCHMARK_FILE = "sample.json", "benchmark.json"
 
 
 def read_criterion(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in a benchmark from either of its files, ``sample.json`` and ``benchmark.json``; the other stands beside.
+    """Take in a benchmark from either of its files, ``sample.json`` and ``benchmark.json``; the other is next to it.
 
     Each observation is the time of an iteration, over those of a sample.
 
@@ -145,25 +145,25 @@ def read_go(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the benchmark lines of a text.
 
     Raises:
-        InputError: for a line that is no result, with its number.
+        InputError: for a line that is not a result, with its number.
     """
     settings: dict[str, str] = {}
     process: dict[_Key, tuple[array[float], Complain]] = {}
-    told: dict[str, Better] = {}
+    directions: dict[str, Better] = {}
     found = False
     for number, line in source.lines():
         setting = _SETTING.fullmatch(line)
         if (setting or _END.match(line)) and process:
-            _finish(process, settings, told, book)
+            _finish(process, settings, directions, book)
             process = {}
         if direct := _DIRECTION.fullmatch(line):
-            told[direct[1]] = Better(direct[2])
+            directions[direct[1]] = Better(direct[2])
         if setting:
             settings[setting[1]] = (setting[2] or "").strip()
         elif _BENCHMARK.match(line):
             found = True
             _go_result(line, _at_line(source.file, number, line), process)
-    _finish(process, settings, told, book)
+    _finish(process, settings, directions, book)
     if not found:
         raise InputError("there is no line of a benchmark's result", place=Place(source.file))
 
@@ -187,14 +187,14 @@ def _go_result(line: str, complain: Complain, process: dict[_Key, tuple[array[fl
 def _finish(
     process: dict[_Key, tuple[array[float], Complain]],
     settings: dict[str, str],
-    told: dict[str, Better],
+    directions: dict[str, Better],
     book: SampleBuilder,
 ) -> None:
     for (written, unit), (values, complain) in process.items():
         parts = _PROCESSORS.fullmatch(written)
         name, workload = (parts[1], Workload({"procs": int(parts[2])})) if parts else (written, Workload())
         package = settings.get("pkg", "")
-        metric = _metric(unit, told.get(unit))
+        metric = _metric(unit, directions.get(unit))
         label = Label(
             benchmark=f"{package}.{name}" if package else name,
             metric=metric,
@@ -297,8 +297,8 @@ def _hyperfine_result(node: JsonNode, book: SampleBuilder) -> None:
         book.add(label, single(node["mean"].number(), _SECONDS, node.error), node.error)
         return
     times = node["times"]
-    exits = _beside(node, "exit_codes", len(times.numbers()))
-    memory = _beside(node, "memory_usage_byte", len(times.numbers()))
+    exits = _parallel(node, "exit_codes", len(times.numbers()))
+    memory = _parallel(node, "memory_usage_byte", len(times.numbers()))
     for item, status, peak in zip(times.items(), exits, memory, strict=True):
         values = observations(np.array([item.number()]), _SECONDS, item.error)
         usage = Usage(wall_time=item.number(), peak_memory=peak.count() if peak else None)
@@ -307,8 +307,8 @@ def _hyperfine_result(node: JsonNode, book: SampleBuilder) -> None:
         raise times.error("there are no times")
 
 
-def _beside(node: JsonNode, key: str, length: int) -> list[JsonNode | None]:
-    """The items of a list that stands beside the times; None where one is not known."""
+def _parallel(node: JsonNode, key: str, length: int) -> list[JsonNode | None]:
+    """The items of a list parallel to the times; None where one is not known."""
     found = node.get(key)
     if found is None:
         return [None] * length

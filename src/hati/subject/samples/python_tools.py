@@ -2,7 +2,7 @@
 
 Of asv ``results/MACHINE/COMMIT-ENVIRONMENT.json`` is read, version 2; what it knows of the benchmarks is in
 ``results/benchmarks.json``: their units and the names of their parameters. It pools the samples of its rounds, which
-are processes, and does not tell them apart: they are one run. Each run of pyperf is a process of its own; runs that
+are processes, without naming them: they are one run. Each run of pyperf is a process of its own; runs that
 calibrate have no values and are left out. All rounds of a test of pytest-benchmark are of one process.
 """
 
@@ -45,18 +45,18 @@ _POOLED = "asv pools what its processes measured: a file is one run; give severa
 def read_asv(source: OpenedFile, book: SampleBuilder) -> None:
     """Take in the results of a document, with what a file a folder above says of the benchmarks.
 
-    Asv writes NaN for what was not measured, which JSON has not.
+    Asv writes NaN for missing measurements, which is not valid JSON.
 
     Raises:
         InputError: for anything that is not as asv writes it, with its path.
     """
     data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
     whole = read_whole(BytesIO(data), source.file)
-    beside = None if source.folder is None else source.folder.parent / _BENCHMARKS_FILE
-    if beside is None or not beside.is_file():
+    benchmarks = None if source.folder is None else source.folder.parent / _BENCHMARKS_FILE
+    if benchmarks is None or not benchmarks.is_file():
         _results(whole, None, book)
         return
-    with opened(beside) as file:
+    with opened(benchmarks) as file:
         _results(whole, read_whole(file.stream, file.file), book)
 
 
@@ -81,7 +81,7 @@ def _results(whole: JsonNode, about: JsonNode | None, book: SampleBuilder) -> No
 
 
 def _metric(name: str, known: JsonNode | None) -> Metric:
-    """By the first word of the benchmark's function; of what it tracks the unit is known from elsewhere alone."""
+    """By the first word of the benchmark's function; for tracked values only the benchmarks file has the unit."""
     kind = name.rpartition(".")[2].partition("_")[0]
     if kind in _ASV_UNITS:
         return Metric(*_ASV_UNITS[kind])
@@ -95,8 +95,8 @@ def _workloads(params: JsonNode | None, known: JsonNode | None) -> list[Workload
     lists = [] if params is None else [[value.text() for value in one.items()] for one in params.items()]
     names = [f"param{place + 1}" for place in range(len(lists))]
     if known is not None and "param_names" in known:
-        told = [name.text() for name in known["param_names"].items()]
-        names = told if len(set(told)) == len(told) == len(names) else names
+        parameters = [name.text() for name in known["param_names"].items()]
+        names = parameters if len(set(parameters)) == len(parameters) == len(names) else names
     return [Workload(dict(zip(names, values, strict=True))) for values in product(*lists)]
 
 

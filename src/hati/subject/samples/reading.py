@@ -51,7 +51,7 @@ def outline(head: bytes) -> Outline | None:
     from ijson.common import JSONError
 
     listed: bool | None = None
-    keys: list[str | None] = []  # of each that is open: the key of what comes next, None in a list
+    keys: list[str | None] = []  # the key of the next value in each open container, None in a list
     members: set[str] = set()
     try:
         for event, value in parser.basic_parse(BytesIO(head), use_float=True, buf_size=256):
@@ -168,10 +168,10 @@ def format_names() -> tuple[str, ...]:
 
 
 def reader_of(name: str) -> Read:
-    """What reads files of a format.
+    """The reader of a format's files.
 
     Raises:
-        InputError: where there is no such format, or its package cannot be used.
+        InputError: for an unknown format, or where its package is not usable.
     """
     if name in _READERS:
         return _READERS[name]
@@ -240,7 +240,7 @@ def _format(source: OpenedFile) -> str:
     if not source.head.strip():
         raise InputError("the file is empty", place=Place(source.file, 1))
     if source.head.lstrip().startswith((b"{", b"[")):
-        read_whole(source.stream, source.file)  # which tells where it is no JSON
+        read_whole(source.stream, source.file)  # which reports the place of the error
     raise InputError(
         "the format of this file is not known",
         place=Place(source.file, 1),

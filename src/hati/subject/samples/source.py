@@ -16,7 +16,7 @@ from msgspec import Struct
 from hati.core import InputError, Place
 
 Watch = Callable[[int, int], None]
-"""Told how many bytes of a file have been read, and how many there are."""
+"""Called with the number of bytes of a file read so far, and of all its bytes."""
 
 LONGEST_LINE = 1 << 20
 _HEAD = 1 << 16
@@ -26,13 +26,13 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def unwatched(_read: int, _size: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class OpenedFile(Struct, frozen=True):
     """An open file: its name, its bytes without a byte order mark, and the first of these.
 
-    Other files of a format are looked for in its ``folder``; None where it is no file.
+    Other files of a format are looked for in its ``folder``; None where it is not a file.
     """
 
     file: str
@@ -44,7 +44,7 @@ class OpenedFile(Struct, frozen=True):
         """The lines with their numbers from 1, without line ends.
 
         Raises:
-            InputError: for a line that is no UTF-8, or longer than ``LONGEST_LINE`` bytes.
+            InputError: for a line that is not UTF-8, or longer than ``LONGEST_LINE`` bytes.
         """
         number = 0
         while data := self.stream.readline(LONGEST_LINE):
@@ -94,7 +94,7 @@ def _unpacked(raw: BinaryIO, watch: Watch) -> io.BufferedReader:
 
 
 class _Watched(io.RawIOBase):
-    """Bytes from a place on, that tells how far one has got in the file that they come from."""
+    """Bytes from a place on, which reports how much of their file has been read."""
 
     def __init__(self, data: BinaryIO, raw: BinaryIO, start: int, size: int, watch: Watch) -> None:
         self._data, self._raw, self._start, self._size, self._watch = data, raw, start, size, watch

@@ -64,7 +64,7 @@ def read_series(
         statistic: what stands for a run of several observations; it may be chosen from the runs of other series.
 
     Raises:
-        InputError: for a missing column, a cell that is no number, one run given twice, or too few positions.
+        InputError: for a missing column, a cell that is not a number, one run given twice, or too few positions.
     """
     place = next((column for column in POSITIONS if column in sheet), None)
     if place is None:

@@ -78,7 +78,7 @@ class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
     """Measured configurations of a space, of one revision and workload.
 
     ``values`` maps each metric to a tuple for each row, of the values of its runs; ``rows`` a configuration's indexes,
-    as bytes, to its rows in the order of their repetitions. With ``deviations`` a run is drawn anew around the mean.
+    as bytes, to its rows in the order of their repetitions. With ``deviations`` each run is drawn around the mean.
     ``outside`` counts rows that do not meet the space's constraints, which are left out.
     """
 
@@ -175,7 +175,7 @@ def assembled(
 
     Raises:
         InputError: for rows of several revisions, workloads, benchmarks or machines; for a configuration twice without
-            a column ``repetition`` or ``run`` to tell the two apart; for cells that are no settings or numbers.
+            a column ``repetition`` or ``run`` to distinguish the two; for cells that are not settings or numbers.
     """
     common = {name: _common(sheet, name) for name in _origin(sheet, space, _ALIKE)}
     sheet = _by_repetition(sheet, space)

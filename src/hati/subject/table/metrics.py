@@ -46,7 +46,7 @@ def metric_column(
     over the metrics that are ``known``; without any, the unit is 1 and lower is better.
 
     Raises:
-        InputError: where there is no such column, or more than one that could be meant.
+        InputError: where the column does not exist, or more than one fits.
     """
     candidates = [column for column in sheet.columns if column and column not in others and column not in ORIGIN]
     column = _only(sheet, candidates) if name is None else _named(sheet, name, candidates)
@@ -61,7 +61,7 @@ def numbers(sheet: Sheet, column: str) -> list[tuple[float, ...]]:
     """Each row's values in a column, in order; none where the cell is empty or says that there is none.
 
     Raises:
-        InputError: for a cell that is no finite number, with its place.
+        InputError: for a cell that is not a finite number, with its place.
     """
     return [_values(sheet, column, row, text) for row, text in enumerate(sheet.texts(column))]
 
@@ -156,7 +156,7 @@ def read_deviations(sheet: Sheet, space: Space, columns: Mapping[str, str]) -> R
     Where a configuration has several rows, the root of their mean square counts.
 
     Raises:
-        InputError: for cells that are no settings, or no fractions from 0 on, with their places.
+        InputError: for cells that are not settings, or not fractions from 0 on, with their places.
     """
     codes, _ = encoded(sheet, space)
     squares: dict[bytes, dict[str, list[float]]] = {}
@@ -174,7 +174,7 @@ def same_everywhere(share: float) -> RunDeviations:
     """One relative standard deviation for all configurations.
 
     Raises:
-        InputError: where it is no fraction from 0 on.
+        InputError: where it is not a fraction from 0 on.
     """
     if not 0.0 <= share < math.inf:
         raise InputError(f"{share} is not a valid relative deviation", fix="write a fraction such as 0.02, or 2%")

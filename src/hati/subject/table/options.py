@@ -171,7 +171,7 @@ def encoded(sheet: Sheet, space: Space) -> tuple[Codes, NDArray[np.bool_]]:
     And whether the constraints hold in each row. What stands in the cells of inactive options does not matter.
 
     Raises:
-        InputError: for a missing column, and for an active option whose cell is no setting, with its place.
+        InputError: for a missing column, and for an active option whose cell is not a setting, with its place.
     """
     if not space.options:
         return np.zeros((len(sheet), 0), dtype=np.int32), np.ones(len(sheet), dtype=bool)
@@ -236,7 +236,7 @@ MOST_SETTINGS = 64
 """A column with more different values is taken for something measured."""
 
 MOST_FRACTIONS = 8
-"""The same for numbers that are no integers; also where more than half of the rows have one of their own."""
+"""The same for numbers that are not integers; also where more than half of the rows have one of their own."""
 
 
 class Inferred(Struct, frozen=True):

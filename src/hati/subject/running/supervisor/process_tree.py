@@ -1,4 +1,4 @@
-"""The processes below the supervisor, as /proc tells, and what the kernel counts of contention for processors."""
+"""The processes below the supervisor, from /proc, and the kernel's counts of contention for processors."""
 
 from __future__ import annotations
 

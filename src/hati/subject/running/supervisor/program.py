@@ -11,7 +11,7 @@ from typing import Any
 from .counters import Counters, Counts, fixed_layout, restore_layout
 
 Message = dict[str, Any]
-"""What hati asks and what it is told."""
+"""A request of hati's, or its answer."""
 
 _CHUNK = 1 << 16
 _TAIL = 1 << 12
@@ -30,7 +30,7 @@ _DEFAULTS = (
 
 
 class StartedProgram:
-    """A program that was started: ``pid``, its open ``pipes``, and what is known of its tree.
+    """A program that was started: ``pid``, its open ``pipes``, and the observed state of its tree.
 
     Its standard output goes to ``spool`` (a file's descriptor) up to the request's ``limit``; of both
     outputs the end is kept, and the beginning in the request's file ``log``. ``status`` is None until it ended.
@@ -71,7 +71,7 @@ class StartedProgram:
         os.set_blocking(err, False)
 
     def drain(self, fd: int) -> bool:
-        """Take a part of what a pipe holds, and close the pipe at its end; False where there is no more now."""
+        """Read a part of a pipe's content, and close the pipe at its end; False where it is empty now."""
         try:
             data = os.read(fd, _CHUNK)
         except BlockingIOError:
@@ -132,7 +132,7 @@ class StartedProgram:
         if self._log is not None and self._logged < _LONGEST_LOG:
             try:
                 self._logged += os.write(self._log, data)
-            except OSError:  # a full disk must not end what is measured
+            except OSError:  # a full disk must not end the measured program
                 self._logged = _LONGEST_LOG
         if stream == "stdout":
             self.printed += len(data)

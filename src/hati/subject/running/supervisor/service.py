@@ -121,7 +121,7 @@ def _end_all() -> None:
             return
         for pid in tree.below():
             kill(pid)
-        time.sleep(0.0005)  # what was killed takes a moment to end
+        time.sleep(0.0005)  # a killed process takes a moment to end
 
 
 def _control(option: int, value: int) -> None:
@@ -134,9 +134,9 @@ _SAMPLE_SHARE = 0.02  # of the time, at most, goes into looking at the tree's me
 
 
 class Service:
-    """Runs a command to its end, keeps a server beside it, and ends what they leave.
+    """Runs a command to its end, keeps a server next to it, and ends their remaining processes.
 
-    ``bystanders`` holds the pids and the process groups of what lived before the command was started (a server,
+    ``bystanders`` holds the pids and the process groups that lived before the command was started (a server,
     what `prepare` left in the background): they are neither counted nor killed with the command.
     """
 
@@ -184,7 +184,7 @@ class Service:
             self.clear({"patience": 0.0})
 
     def run(self, request: Message) -> Message:
-        """Run a program to its end; end what it leaves behind unless told to leave it (`prepare`)."""
+        """Run a program to its end; end its remaining processes unless the request keeps them (`prepare`)."""
         self.bystanders = self.alive()
         os.ftruncate(self.spool, 0)
         os.lseek(self.spool, 0, os.SEEK_SET)
@@ -192,7 +192,7 @@ class Service:
         command = self.command = self.follow(StartedProgram(request, self.spool if request["limit"] else None))
         problem = self.attend(command, command.began * 1e-9 + request["timeout"])
         contended = contention.since()
-        if self.server is not None:  # which waits for a CPU too, and is not among what is counted
+        if self.server is not None:  # which waits for a CPU too, and is not among the counted processes
             contended["pressure"] = None
         stuck = self.end_others() if problem or not request["leave"] else set()
         self.forget(command)
