@@ -195,7 +195,7 @@ def test_what_is_read_is_not_written_over(hati: Hati, files: Path, words: tuple[
     before = (files / "a.json").read_bytes()
     done = hati(*words, "--output", "./a.json")
     assert (done.status, done.out) == (2, "")
-    assert "a.json cannot be written: it is what is read" in done.err
+    assert "a.json cannot be written: it is an input" in done.err
     assert (files / "a.json").read_bytes() == before
 
 

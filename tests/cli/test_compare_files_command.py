@@ -161,7 +161,7 @@ def test_a_name_with_brackets_is_not_a_pattern(hati: Hati, tmp_path: Path) -> No
         ),
         (("old?.txt", "units.json"), "no benchmark is in both"),
         (("ns.json", "items.json"), "BM_Sort/1024 real_time: unit 'B' cannot be converted"),
-        (("old?.txt", "new?.txt", "--output", "new3.txt"), "new3.txt cannot be written: it is what is read"),
+        (("old?.txt", "new?.txt", "--output", "new3.txt"), "new3.txt cannot be written: it is an input"),
         (("--before", "old1.txt", "notes.md", "--after", "new1.txt"), "the format of this file is not known"),
     ],
 )

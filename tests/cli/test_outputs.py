@@ -51,10 +51,10 @@ BY_MEASURING = ("assert", "--formula", "main(1) <= 4", "--budget", "13")
 @pytest.mark.parametrize(
     ("words", "file", "reason"),
     [
-        (BY_SAMPLES, "a.json", "it is what is read"),
-        (BY_SAMPLES, "h.json", "it is what is read"),
-        (BY_SAMPLES, "hati.toml", "it is what is read"),
-        (BY_MEASURING, "hati.toml", "it is what is read"),
+        (BY_SAMPLES, "a.json", "it is an input"),
+        (BY_SAMPLES, "h.json", "it is an input"),
+        (BY_SAMPLES, "hati.toml", "it is an input"),
+        (BY_MEASURING, "hati.toml", "it is an input"),
         (BY_MEASURING, "bench.py", "it is a source of the measured project"),
         (BY_MEASURING, ".hati/store.sqlite", "that folder is Hati's own"),
         (BY_MEASURING, "runs.sqlite", "it is a database"),

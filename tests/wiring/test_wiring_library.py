@@ -67,7 +67,7 @@ def test_a_screening_finds_the_option(project: Path) -> None:
 def test_a_screening_has_all_flags_of_its_command(project: Path) -> None:
     found = hati.screen(project, runs=4, budget="8", alpha="10%", detect=None)
     assert (found.conclusion.alpha, found.conclusion.done) == (0.1, 8)
-    with pytest.raises(InputError, match="--keep is a rule for what is recommended"):
+    with pytest.raises(InputError, match="--keep is a rule for recommendations"):
         hati.open(project).screen(keep=["size <= 2 * default"])
     recommended = hati.open(project).screen(budget="40", recommend=True)
     assert recommended.values["recommendation"]["metric"] == "size"

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # What modules are made of lives as long as the process; to look for garbage in it again and again delays the start.
     gc.set_threshold(_MANY_OBJECTS)
     try:
-        from hati.cli.program import run  # inside, so that Ctrl-C while it loads is no traceback either
+        from hati.cli.program import run  # inside, so that Ctrl-C during the import leaves no traceback either
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a broken installation of whatever kind

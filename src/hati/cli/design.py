@@ -43,7 +43,7 @@ OrthogonalArray = Annotated[
 
 
 class Changes(Struct, frozen=True):
-    """What is added to a design, in this order: a foldover or half of one, replicates; then it is parted in blocks."""
+    """Additions to a design, in this order: a foldover or half of one, replicates; then blocks."""
 
     foldover: str | None = None
     semifold: str | None = None
@@ -70,8 +70,8 @@ def write_two_level(
         return
     separation = None if folded is made else _separation(made, folded)
     if chosen == "json":
-        told = Joined(describe(final, alias_order), separation=separation, blocks=blocks)
-        write(render.to_json(publish(told, DesignJson)), output)
+        values = Joined(describe(final, alias_order), separation=separation, blocks=blocks)
+        write(render.to_json(publish(values, DesignJson)), output)
         return
     table = design_table(final, alias_order)
     notes = (*([separation_note(separation)] if separation else []), *(blocks_notes(blocks) if blocks else ()))
@@ -101,8 +101,8 @@ def write_orthogonal_array(path: Path | None, runs: int | None, chosen: str, out
         write(write_level_csv(design, texts), output)
     elif chosen == "json":
         settings = {option.name: list(option.settings) for option in space.options}
-        told = Joined(design, level_properties(design), settings=settings)
-        write(render.to_json(publish(told, LevelDesignJson)), output)
+        values = Joined(design, level_properties(design), settings=settings)
+        write(render.to_json(publish(values, LevelDesignJson)), output)
     else:
         others = _elsewhere(*array_runs(sizes), design.runs)
         write_table(level_design_table(design, texts, others), TableFormat(chosen), output)
@@ -145,8 +145,8 @@ def _elsewhere(exact: tuple[int, ...], nearly: tuple[int, ...], runs: int) -> st
         "orthogonal": [size for size in exact if size != runs],
         "nearly so": [size for size in nearly if size < runs],
     }
-    told = [f"{words} in {', '.join(map(str, sizes[:6]))}" for words, sizes in found.items() if sizes]
-    return f"Other sizes, by --runs: {'; '.join(told)}." if told else ""
+    values = [f"{words} in {', '.join(map(str, sizes[:6]))}" for words, sizes in found.items() if sizes]
+    return f"Other sizes, by --runs: {'; '.join(values)}." if values else ""
 
 
 class OptimalIn(StrEnum):
@@ -210,7 +210,7 @@ def write_optimal(
     """Find an optimal design for a project's space, and write it.
 
     Raises:
-        InputError: without a project or a number of runs, and for what cannot be designed or read.
+        InputError: without a project or a number of runs, and for designs that cannot be made or read.
     """
     if path is None or runs is None:
         raise InputError("--optimal needs a space and a size", fix="give a project's PATH and --runs")
@@ -233,8 +233,8 @@ def write_optimal(
     )
     seconds = perf_counter() - start
     if chosen == TableFormat.JSON.value:
-        told = Joined(made, made.fit, seconds=seconds, runs=from_levels(made.levels, made.space))
-        write(render.to_json(publish(told, OptimalDesignJson)), output)
+        values = Joined(made, made.fit, seconds=seconds, runs=from_levels(made.levels, made.space))
+        write(render.to_json(publish(values, OptimalDesignJson)), output)
     else:
         write_table(_table(made, seconds), TableFormat(chosen), output)
 

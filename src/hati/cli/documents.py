@@ -1,4 +1,4 @@
-"""Documents in the format that was asked for."""
+"""Documents in the requested format."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def shows_warnings(chosen: str) -> bool:
 
 
 def write_document(document: Document, values: Callable[[], Struct], chosen: str, output: str = STDOUT) -> None:
-    """Write a document, or what is published of it as JSON.
+    """Write a document, or its published JSON.
 
     Raises:
         InputError: where the file cannot be written, or the format's package cannot be loaded.

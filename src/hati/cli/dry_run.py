@@ -33,7 +33,7 @@ def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
 
 
 def _for(table: Table, chosen: Format) -> Table:
-    """All rows for programs, the first for people, who are told how to have the others."""
+    """All rows for programs, the first for people, with a note on how to get the others."""
     if chosen is not Format.TEXT:
         return table
     return table.first(_MOST_SHOWN, "--format json lists all")

@@ -140,7 +140,7 @@ def _has(configuration: Configuration, wanted: dict[str, str]) -> bool:
 
 
 def _check(wanted: dict[str, str], configurations: Sequence[Configuration]) -> None:
-    """See that what is wanted is there.
+    """Check that the wanted configurations exist.
 
     Raises:
         InputError: where no run has these settings.

@@ -74,7 +74,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
 
 
 def write_targets(targets: Sequence[tuple[str, str]], writer: Callable[[str, str], None]) -> tuple[list[str], bool]:
-    """Write every report that can be written; what is wrong with the others, and whether standard output has one."""
+    """Write every report that can be written; return the errors of the others, and whether standard output has one."""
     errors, shown = [], False
     for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
         try:
@@ -93,7 +93,7 @@ def write_targets(targets: Sequence[tuple[str, str]], writer: Callable[[str, str
 
 @contextmanager
 def whether_read_or_not() -> Iterator[None]:
-    """What is left to be done is done, and the exit status stays, also where nobody reads on (`hati check | head`)."""
+    """Finish the work and keep the exit status, even where nobody reads on (`hati check | head`)."""
     try:
         yield
     except (BrokenPipeError, SystemExit) as error:
@@ -126,17 +126,17 @@ def check_targets(output: str, reports: Sequence[tuple[str, str]], *inputs: Path
 def check_output(output: str, *inputs: Path, project: Path | None = None, option: str = "--output") -> None:
     """See that a result can be written there, before any work is done for it; ``option`` is what names it.
 
-    ``project`` is where something is measured.
+    ``project`` is the measured project.
 
     Raises:
         InputError: where it is a folder, or in none, or in one that may not be written to, or where it would replace
-            an input, what is measured, or what Hati keeps.
+            an input, measured files, or files that Hati keeps.
     """
     if output == STDOUT:
         return
     path = Path(output)
     if path.is_file() and (path.name == _PROJECT_FILE or any(_is_same(path, each) for each in inputs)):
-        raise _unwritable(path, "it is what is read", option)
+        raise _unwritable(path, "it is an input", option)
     _refuse_kept(path, option)
     if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
         return
@@ -180,7 +180,7 @@ def _source(path: Path, project: Path) -> PurePath | None:
 
 
 def _refuse_kept(path: Path, option: str = "--output") -> None:
-    """See that it is no store, and no other of what Hati keeps for itself; reports may be among its own."""
+    """Check that it is not a store, nor another of the files that Hati keeps for itself; reports may be among these."""
     folders = path.resolve().parent.parts
     if _OWN in folders and folders[folders.index(_OWN) + 1 :][:1] != (_REPORTS,):
         raise _unwritable(path, "that folder is Hati's own", option)

@@ -28,7 +28,7 @@ StorePlace = Annotated[
 
 
 def option(name: str, asked: Any) -> Any:
-    """The option of that name for what requests ask too: its help is the same."""
+    """The option of that name, also for requests: its help is the same."""
     flag = next(each for each in get_args(asked) if isinstance(each, FlagField))
     return typer.Option(name, metavar=flag.metavar, help=flag.help, min=flag.least, max=flag.most)
 

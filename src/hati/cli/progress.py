@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hati.wiring.campaigns import Prepared
     from hati.wiring.study_types import StudyType
 
-    Tell = Callable[[Evidence], str]
-    """What is reported in addition, from what is known; nothing where it is empty."""
+    Aside = Callable[[Evidence], str]
+    """An additional report from the evidence; empty for none."""
 
 R = TypeVar("R", bound=Struct)
 S = TypeVar("S", bound="Study[Any]")
@@ -30,13 +30,13 @@ C = TypeVar("C")
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_BETWEEN_LINES = 0.2
-"""Of what has passed: an hour takes some thirty lines."""
+"""Of the elapsed time: an hour takes some thirty lines."""
 _TIMES_LONGER = 20.0
-"""As what is told besides took to find out: so long it stays as it is."""
+"""In multiples of the time that the additional report took to compute: it stays for that long."""
 
 
 def make_watched(kind: StudyType[R, S, C], prepared: Prepared[S, C], request: R) -> C:
-    """Make a campaign, or what is left of it, where its user sees how far it is."""
+    """Run a campaign, or the rest of it, and show its progress."""
     known = prepared.finished and prepared.evidence().runs
     if known and (text := kind.nothing_left(prepared)):
         say(text)
@@ -45,7 +45,7 @@ def make_watched(kind: StudyType[R, S, C], prepared: Prepared[S, C], request: R)
 
 
 class Position(Struct, frozen=True):
-    """Where a campaign stands: runs made, of how many, and how many of those that were seen failed; what is known."""
+    """The position of a campaign: runs made, of how many, how many of the seen ones failed, and the evidence."""
 
     made: int
     total: int
@@ -58,7 +58,7 @@ def _nothing(_: Evidence) -> str:
 
 
 class _Counter:
-    """An observer that counts, and tells of each run where the campaign stands; one campaign may follow another."""
+    """An observer that counts, and reports the position after each run; one campaign may follow another."""
 
     def __init__(self, show: _Bar | _Lines) -> None:
         self._show = show
@@ -86,10 +86,10 @@ class _Counter:
 
 
 @contextmanager
-def progress(title: str, tell: Tell = _nothing) -> Iterator[Observer]:
+def progress(title: str, report: Aside = _nothing) -> Iterator[Observer]:
     """Show a campaign's progress on standard error."""
     if not sys.stderr.isatty():
-        lines = _Lines(title, tell)
+        lines = _Lines(title, report)
         yield _Counter(lines)
         lines.end()
         return
@@ -97,63 +97,63 @@ def progress(title: str, tell: Tell = _nothing) -> Iterator[Observer]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True)) as bar:
-        drawn = _Bar(bar, title, tell)
+        drawn = _Bar(bar, title, report)
         yield _Counter(drawn)
         drawn.end()
 
 
 class _Bar:
-    """Draws where a campaign stands; what is told besides is of the end at the end, and seldom found out before."""
+    """Draws the position of a campaign; the additional report is final at the end, and seldom computed before."""
 
-    def __init__(self, bar: Progress, title: str, tell: Tell) -> None:
+    def __init__(self, bar: Progress, title: str, report: Aside) -> None:
         self._bar = bar
         self._task = bar.add_task(title, total=None)
         self._title = title
-        self._tell = tell
-        self._told = _Seldom(tell)
+        self._report = report
+        self._reported = _Seldom(report)
         self._last: Position | None = None
 
     def __call__(self, position: Position) -> None:
         self._last = position
-        self._draw(position, self._told(position))
+        self._draw(position, self._reported(position))
 
     def end(self) -> None:
         if self._last is not None:
-            self._draw(self._last, self._tell(self._last.evidence()))
+            self._draw(self._last, self._report(self._last.evidence()))
 
-    def _draw(self, position: Position, told: str) -> None:
-        description = f"{self._title}{_aside(position, told)}"
+    def _draw(self, position: Position, reported: str) -> None:
+        description = f"{self._title}{_aside(position, reported)}"
         self._bar.update(self._task, completed=position.made, total=position.total, description=description)
 
 
-def _aside(position: Position, told: str) -> str:
+def _aside(position: Position, reported: str) -> str:
     failed = f", {position.failed} failed" if position.failed else ""
-    return f"{failed}, {told}" if told else failed
+    return f"{failed}, {reported}" if reported else failed
 
 
 class _Seldom:
-    """Tells anew when that has become cheap beside the time since."""
+    """Reports again once that is cheap compared with the time since."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, report: Aside) -> None:
+        self._report = report
         self._again = 0.0
-        self._told = ""
+        self._reported = ""
 
     def __call__(self, position: Position) -> str:
         began = time.monotonic()
         if began >= self._again:
-            self._told = self._tell(position.evidence())
+            self._reported = self._report(position.evidence())
             now = time.monotonic()
             self._again = now + _TIMES_LONGER * (now - began)
-        return self._told
+        return self._reported
 
 
 class _Lines:
     """Says a line now and then, and one at the end."""
 
-    def __init__(self, title: str, tell: Tell) -> None:
+    def __init__(self, title: str, report: Aside) -> None:
         self._title = title
-        self._tell = tell
+        self._report = report
         self._said = self._began = time.monotonic()
         self._last: Position | None = None
 
@@ -169,7 +169,7 @@ class _Lines:
             self._say(self._last)
 
     def _say(self, position: Position) -> None:
-        aside = _aside(position, self._tell(position.evidence()))
+        aside = _aside(position, self._report(position.evidence()))
         say(f"{self._title}: {position.made} of {position.total} runs{aside}")
 
 

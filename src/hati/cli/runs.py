@@ -56,8 +56,8 @@ def runs(
     if task is not None and not found:
         raise InputError(f"no run's task begins with {task!r}", fix="`hati runs` lists them")
     if task is not None and len(found) == 1:
-        beside = disturbed_runs(place.runs(Selection(study=found[0].task.study)))
-        table = run_table(found[0], beside.get(found[0].task.id), place.machine(found[0].machine))
+        disturbed = disturbed_runs(place.runs(Selection(study=found[0].task.study)))
+        table = run_table(found[0], disturbed.get(found[0].task.id), place.machine(found[0].machine))
     else:
         table = runs_table(found, last or (_SHOWN if chosen is TableFormat.TEXT else None), place.machines())
     write_table(table, chosen, output)

@@ -96,7 +96,7 @@ def _run(
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
             return ExitStatus.OK
-        context.ensure_object(set).add(kind.name)  # what is interrupted from here on goes on
+        context.ensure_object(set).add(kind.name)  # an interruption from here on can be resumed
         answer = kind.concluded(prepared, request, make_watched(kind, prepared, request))
         pages = place.project.root / ".hati" / "reports"
     return _finished(answer, [(chosen, output), *reports], pages)
@@ -117,7 +117,7 @@ def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Pa
 
 
 def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]:
-    """Write every report that can be written; what is wrong with the others.
+    """Write every report that can be written; return the errors of the others.
 
     Where standard output has none that could be, the answer goes to standard error, so that people have it.
     """
@@ -148,7 +148,7 @@ def _own_parameters(kind: AnyStudyType) -> Iterator[inspect.Parameter]:
 
 
 def _asked_fields(request: type[Struct]) -> Iterator[tuple[FieldInfo, Any, FlagField | PositionalField]]:
-    """Each field, its type, and how it is asked for."""
+    """Each field, its type, and its flag or position."""
     hints = get_type_hints(request, include_extras=True)
     for field in fields(request):
         plain, *more = get_args(hints[field.name])

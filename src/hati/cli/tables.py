@@ -1,4 +1,4 @@
-"""Tables in the format that was asked for."""
+"""Tables in the requested format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_tables(tables: Sequence[Table], chosen: TableFormat = TableFormat.TEXT
 
 
 def write_published(values: Struct, table: Table, chosen: Format, output: str = STDOUT) -> None:
-    """Write what is published as JSON, or what people read of it as a table."""
+    """Write the published JSON, or the table for people."""
     if chosen is Format.JSON:
         from hati import render
 

@@ -35,7 +35,7 @@ class Expected(Struct, frozen=True):
 
 
 class PlannedCampaign(Struct, frozen=True):
-    """What a campaign would do: tasks in order, and the time that they would take, where earlier runs tell.
+    """The plan of a campaign: tasks in order, and their time, where earlier runs allow an estimate.
 
     ``options`` are the space's, in the order of the project file; ``choice`` is a screening's design, and ``methods``
     are those of formulas, None of other studies.
@@ -77,7 +77,7 @@ def _timed(place: Workplace, study: str, runs: list[Run]) -> TimedRuns:
 
 
 def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | None:
-    """What so many runs of a benchmark would take, by those in the store; None where there are none."""
+    """The expected time of ``runs`` runs of a benchmark, from those in the store; None without any."""
     known = run_cost(place, benchmark)
     return (
         None if known is None else Expected(runs * known.value, f"a run takes {duration(known.value)} ({known.source})")
@@ -85,7 +85,7 @@ def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | No
 
 
 def estimate_all(place: Workplace, benchmarks: Sequence[Benchmark], plan: Plan) -> Expected | None:
-    """What a plan, and what is expected after it, would take; None where that of one of the benchmarks is not known."""
+    """The expected time of a plan and its continuation; None where a benchmark's is unknown."""
     more = plan.expected_total / max(1, len(plan.tasks))
     counts = Counter(task.benchmark for task in plan.tasks)
     found = [estimate(place, each, round(more * counts[each.name])) for each in benchmarks]
@@ -124,16 +124,16 @@ class Prepared(Resumable, Protocol[S_co, C_co]):
         """What it measures, as far as that is decided."""
 
     def evidence(self) -> Evidence:
-        """What was measured so far."""
+        """The runs measured so far."""
 
     def planned(self) -> PlannedCampaign:
         """The tasks that there may be, without making or storing anything."""
 
     def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> C_co:
-        """Make it, or what is left of it, keep what was ``asked`` with it, and conclude.
+        """Run the campaign, or the rest of it, keep the request ``asked`` with it, and conclude.
 
         Raises:
-            MeasurementError: where too little could be measured for a conclusion.
+            MeasurementError: where too few runs succeeded for a conclusion.
         """
 
 
@@ -171,10 +171,10 @@ class Campaign(Struct, Generic[S, C], frozen=True):
         return PlannedCampaign(self.described(), plan, expected, self.place.project.space.names)
 
     def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> C:
-        """Make it, or what is left of it, keep what was ``asked`` with it, and conclude.
+        """Run the campaign, or the rest of it, keep the request ``asked`` with it, and conclude.
 
         Raises:
-            MeasurementError: where too little could be measured for a conclusion.
+            MeasurementError: where too few runs succeeded for a conclusion.
         """
         place, study = self.place, self.study
         finished, evidence = self.finished, self.evidence()
@@ -198,16 +198,16 @@ def all_failed(known: Campaign[S, C]) -> bool:
 
 
 ASKED = "asked"
-"""The key of what was asked, in what a store keeps with a campaign."""
+"""The key of the request among the values that a store keeps with a campaign."""
 
 
 def as_kept(asked: Struct | None) -> dict[str, Any]:
-    """What was asked, as a store keeps it; nothing of None."""
+    """The request as a store keeps it; empty for None."""
     return {} if asked is None else {ASKED: msgspec.to_builtins(asked, enc_hook=str)}
 
 
 def keep(place: Workplace, study: StudyId, kept: Mapping[str, Any]) -> None:
-    """Keep with a campaign what is to be kept, beside what it keeps already."""
+    """Keep values with a campaign, in addition to those that it has."""
     if not kept:
         return
     known = json.loads(place.store.choice(study) or "{}")

@@ -89,7 +89,7 @@ def _described(contest: PairedDesign) -> str:
 
 PER_COMMIT = "pairs per commit"
 PAIRS = 24
-"""So many pairs of each probe a bisection may cost in the mean, where nothing else is said."""
+"""The default budget of a bisection: pairs of each probe, on average."""
 
 
 def prepare_bisection(
@@ -98,7 +98,7 @@ def prepare_bisection(
     """Find the campaign to go on with, or number a new one.
 
     Raises:
-        InputError: where there are no such revisions, or the bad one does not come after the good one.
+        InputError: for an unknown revision, or where the bad one does not come after the good one.
     """
     revisions = place.revisions()
     line = _line(revisions, request)

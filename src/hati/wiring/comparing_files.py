@@ -143,7 +143,7 @@ def history_files(words: Sequence[str], sides: FileSides) -> tuple[Path, ...]:
 
 
 def _chosen(files: Sequence[ImportedSamples], sides: FileSides, request: CompareRequest) -> list[tuple[Sample, ...]]:
-    """The samples of each side that are asked for."""
+    """The requested samples of each side."""
     found = [of_metric(file.samples, request.metric, name) for file, name in zip(files, sides.names, strict=True)]
     if not request.benchmarks:
         return found
@@ -162,7 +162,7 @@ def _is_named(benchmark: str, text: str) -> bool:
 
 
 def _warnings(files: Sequence[ImportedSamples], sides: FileSides) -> Iterator[str]:
-    """What a reader of the files should know, each once; what is said of single processes is in the result."""
+    """Warnings about the files, each once; those about single processes are in the result."""
     if sides.same:
         yield "both sides are the same files: a difference between them is not possible"
     texts = [text for file in files for text in file.warnings if text not in file.one_process]

@@ -1,4 +1,4 @@
-"""Designs that are asked for: read from files, or written as generators."""
+"""Designs by request: read from files, or written as generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings of a project: kept in its store, and told once."""
+"""Findings of a project: kept in its store, and reported once."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
 
 
 def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
-    """Keep what a gate says of findings, and tell what is to be told of them.
+    """Keep a check's findings, and return the reports that are due.
 
-    A gate that is concluded again, from the same runs, says nothing new; one that went on says what it had not said.
+    A check that concludes again from the same runs reports nothing new; one with further runs reports the news.
     """
     known = store.events()
     own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
@@ -57,7 +57,7 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
 
 
 def stored_reports(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
-    """What is to be told of a gate's findings, as they are known now."""
+    """The reports that are due on a check's findings, in their present state."""
     known = store.events()
     own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
     before = findings_of(event for event in known if event not in own)
@@ -83,10 +83,10 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
     return max(cells, key=lambda cell: sizes[str(cell.stratum)]).configuration
 
 
-def mark_reported(store: SqlStore, found: GateConclusion, told: Sequence[Report]) -> None:
-    """Remember that people were told, and are not told again, and that nothing of the gate is left to be told."""
+def mark_reported(store: SqlStore, found: GateConclusion, made: Sequence[Report]) -> None:
+    """Record that the reports were made, so that none of the check is repeated."""
     now = datetime.now(UTC)
-    news = [Event(one.finding.id, EventKind.TOLD, now) for one in told if one.news]
+    news = [Event(one.finding.id, EventKind.TOLD, now) for one in made if one.news]
     store.add_events([*news, concluded(found.study, found.reference.id, found.revision.id, now)])
 
 
@@ -94,7 +94,7 @@ def acknowledge(store: SqlStore, name: str, author: str, reason: str) -> Finding
     """Keep that somebody knows of a finding; ``name`` is its id, or the beginning of it.
 
     Raises:
-        InputError: where there is no such finding, it is resolved, or author and reason are missing.
+        InputError: for an unknown finding, a resolved one, or a missing author or reason.
     """
     finding = find(store, name)
     if finding.state is FindingState.RESOLVED:

@@ -67,7 +67,7 @@ def interpreter_around(root: Path) -> Interpreter:
     """The same of the project in a folder, if it has a project file.
 
     Raises:
-        InputError: for what is wrong with the file.
+        InputError: for an invalid file.
     """
     return interpreter_of(read_project(root).python if (root / FILE).is_file() else PythonTable())
 
@@ -88,10 +88,10 @@ def recording_of(table: PythonTable) -> Recording:
 
 
 def environments_of(project: Project, revisions: Revisions) -> Environments:
-    """An environment of its own for each past revision that says what it needs, if that is not what is needed today.
+    """An environment of its own for each past revision whose requirements differ from today's.
 
-    A release of a package has none: it is installed with what it needs. What is given raises an InputError for a
-    revision that says what it needs wrongly, or in a way that nothing here installs.
+    A release of a package has none: it is installed with its requirements. The result raises an InputError for a
+    revision with malformed requirements, or with a format that Hati does not install.
     """
     said = project.python.environment
     if said.past is Past.TODAY:
@@ -108,7 +108,7 @@ def environments_of(project: Project, revisions: Revisions) -> Environments:
         with TemporaryDirectory(prefix="hati-") as folder:
             try:
                 tree = revisions.trees(Path(folder)).tree(revision.id).folder
-            except RunFailure:  # who measures it is told
+            except RunFailure:  # measuring reports it
                 return None
             needed = declared(tree, str(revision))
             if needed is None or needed == today():
@@ -133,7 +133,7 @@ class AskedMetrics(Struct, frozen=True):
 
     @classmethod
     def of(cls, side: PerformanceSide) -> AskedMetrics:
-        """What a side asks: of batches only means and what is linear in them are known."""
+        """The metrics of a side: of batches only means and their linear functions are known."""
         calls = CallKind.SINGLE if asks_single_calls(side) else CallKind.BATCHED
         return cls(frozenset({side.measured.metric}), calls)
 
@@ -150,13 +150,13 @@ def point_of(
     method: Method,
     asked: AskedMetrics,
 ) -> MeasuredMethod:
-    """What is measured of a method: one of hati.toml by its name, else a Python function.
+    """The benchmark of a method: one of hati.toml by its name, else a Python function.
 
     ``find`` gives a revision by what people call it, ``environments`` what it runs in if it is not the working tree's;
-    ``asked`` is what is asked of the method in any revision.
+    ``asked`` are the metrics of the method in any revision.
 
     Raises:
-        InputError: where there is none that is called so, or it has no such parameters or revision.
+        InputError: for an unknown method, parameter or revision.
     """
     for callee in (method.callee, *(part.callee for part in (method.workload, method.instance) if part)):
         _check_callee(callee)
@@ -184,7 +184,7 @@ def is_function(place: Workplace, method: Method) -> bool:
 
 
 def _check_callee(callee: Callee) -> None:
-    """What is written as for Java is not measured."""
+    """A method in the notation for Java cannot be measured."""
     if callee.member or callee.constructor or callee.types:
         raise InputError(
             f"{callee} has a member, a constructor or types",
@@ -197,7 +197,7 @@ def _own(benchmark: Benchmark) -> str:
 
 
 def validate_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
-    """See that a method tells the metric that is asked of it, or one alone where none is named.
+    """Check that a method reports the requested metric, or only one where none is named.
 
     Raises:
         FormulaError: where it does not.
@@ -228,8 +228,8 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
             raise InputError(f"{method} has parameter {name} twice", fix=f"give it once; its workload has: {known}")
         seen.add(name)
         given[name] = _setting(argument.value)
-    told = f"({', '.join(repr(value) for value in given.values())})" if given else ""
-    return replace(benchmark, name=f"{benchmark.name}{told}", workload=Workload(given))
+    bracketed = f"({', '.join(repr(value) for value in given.values())})" if given else ""
+    return replace(benchmark, name=f"{benchmark.name}{bracketed}", workload=Workload(given))
 
 
 def _of_python(place: Workplace, method: Method, asked: AskedMetrics, environment: Environment | None) -> Benchmark:
@@ -275,7 +275,7 @@ def _generator(method: Method, generator: Generator | None) -> PythonGenerator |
 
 @contextmanager
 def _placing(method: Method) -> Iterator[None]:
-    """Places what is refused of a generator's arguments where they were read."""
+    """Add the place of a generator's arguments to errors in them."""
     try:
         yield
     except GeneratorError as error:
@@ -307,7 +307,7 @@ T = TypeVar("T", Generator, Method)
 
 
 class Misstated(Struct, frozen=True):
-    """What is stated of the function ``name``, and is no formula; ``error`` says why, and where."""
+    """A malformed statement on the function ``name``; ``error`` has the reason and the place."""
 
     name: str
     text: str

@@ -26,12 +26,12 @@ MERGE_BASE = "merge-base"
 def reference_of(revisions: Revisions, revision: Revision, wanted: str | None, start: Path | None = None) -> Revision:
     """The revision of that name; ``previous``: the one before; ``merge-base``: where it left the main branch.
 
-    Where nothing is said that last one, or the one before where it is on the main branch itself; of what is in the
-    folder now the last commit, unless that is what is there. Paths of folders count from ``start``, else from the
+    By default ``merge-base``, or the previous revision on the main branch itself. For the folder's present files, the
+    last commit, unless the files equal it. Paths of folders count from ``start``, else from the
     current folder.
 
     Raises:
-        InputError: where there is no such revision.
+        InputError: for an unknown revision.
     """
     if wanted not in {None, PREVIOUS, MERGE_BASE}:
         return revisions.find(str(wanted), start)
@@ -56,11 +56,11 @@ def reference_of(revisions: Revisions, revision: Revision, wanted: str | None, s
 
 
 ROUNDS = 24
-"""So many rounds of every configuration at both revisions a gate may cost, where nothing else is said."""
+"""The default budget of a check: rounds of every configuration at both revisions."""
 
 
 def _over(known: Campaign[Gate, GateConclusion]) -> bool:
-    """Whether it is finished and what it says of findings is kept; or it measured nothing that could be told."""
+    """Whether it is finished and its findings are kept; or it measured nothing to report."""
     if not known.finished:
         return False
     try:
@@ -76,10 +76,10 @@ def _over(known: Campaign[Gate, GateConclusion]) -> bool:
 def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
     """Find the campaign to go on with, or number a new one: a gate measures afresh unless it was broken off.
 
-    One that was broken off after its last run, before what it says of findings was kept, has only to be concluded.
+    One that was interrupted after its last run, before its findings were kept, only has to conclude.
 
     Raises:
-        InputError: where there are no such revisions or benchmarks, or the budget cannot decide.
+        InputError: for an unknown revision or benchmark, or where the budget cannot decide.
     """
     question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
     revisions = place.revisions()
@@ -111,7 +111,7 @@ def _described(study: Gate) -> str:
 
 
 def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
-    """The wanted one, else the project's; what is wrong with that one is told with its place."""
+    """The wanted one, else the project's, whose errors carry its place."""
     if wanted is not None:
         return reference_of(revisions, revision, wanted)
     check = place.project.check

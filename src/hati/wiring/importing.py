@@ -13,7 +13,7 @@ from hati.wiring.workplace import IN_MEMORY, found_store, own_store
 
 
 class ImportedStore(Struct, frozen=True):
-    """What was taken from a store, by the name that people are told."""
+    """The data taken from a store, by the name in messages."""
 
     store: str
     merged: Merged
@@ -23,7 +23,7 @@ def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list
     """Merge stores into that of the project at a path, or into the one at a ``place``; the sources stay as they are.
 
     Raises:
-        InputError: where one is no store, empty, or of a newer Hati.
+        InputError: where one is not a store, is empty, or of a newer Hati.
         MeasurementError: where one stays locked, or cannot be reached.
     """
     with closing(own_store(path, place)) as into:

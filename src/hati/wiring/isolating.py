@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 _FIRST = 4
-"""So many runs are made before failures are looked for; then as many again as there are."""
+"""The runs after which failures are searched first; then after each doubling."""
 
 
 class UntilFailure(Struct, frozen=True):
     """A screening that stops where runs failed and it is not known why.
 
-    Its tasks are those of one ``member`` of so many ``machines``.
+    Its tasks are those of one ``member`` of the ``machines``.
     """
 
     study: AnyScreening
@@ -51,7 +51,7 @@ class UntilFailure(Struct, frozen=True):
         return machine_share(self.study, evidence, self.member, self.machines).at_most(max(_FIRST, len(evidence.runs)))
 
     def conclude(self, evidence: Evidence) -> Isolated:
-        """What is known to fail."""
+        """The settings that are known to fail."""
         return self.isolation.conclude(evidence)
 
 
@@ -75,7 +75,7 @@ def with_usable(choice: AnyChoice, usable: Sequence[Configuration], space: Space
 
 
 def usable_configurations(evidence: Evidence, space: Space) -> tuple[Configuration, ...]:
-    """The configurations of the design's runs that worked and are valid in what is left of a space."""
+    """The configurations of the design's runs that worked and are valid in the rest of a space."""
     from hati.studies.screening.planning.tasks import STAGE
 
     worked = dict.fromkeys(run.task.configuration for run in evidence.stage(STAGE).done)

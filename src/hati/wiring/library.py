@@ -1,6 +1,6 @@
 """What the command line does, as functions for Python code and notebooks.
 
-``hati.open`` opens a project; its methods are the commands that measure, with the same names for what is asked.
+``hati.open`` opens a project; its methods are the commands that measure, with the same names of arguments.
 ``hati.compare``, ``hati.history``, ``hati.audit`` and ``hati.assert_`` read files. Each gives a `CommandResult`.
 """
 
@@ -46,7 +46,7 @@ class CommandResult(Struct, frozen=True):
         return f'<iframe srcdoc="{page}" width="100%" height="{_HEIGHT}" frameborder="0"></iframe>'
 
     def to_dataframe(self, number: int = 0) -> Any:
-        """A table of the report as a data frame of pandas, or of polars where there is no pandas.
+        """A table of the report as a data frame of pandas, or of polars where pandas is not installed.
 
         Raises:
             InputError: where the report has no such table.
@@ -70,7 +70,7 @@ class CommandResult(Struct, frozen=True):
 
 
 class OpenedProject(Struct, frozen=True):
-    """A project at ``path`` and the store that ``store`` names; ``announce`` gets what is for standard error."""
+    """A project at ``path`` and the store that ``store`` names; ``announce`` gets the messages for standard error."""
 
     path: Path
     store: str | None = None
@@ -124,7 +124,7 @@ class OpenedProject(Struct, frozen=True):
         """As the command of that name, of a package's kind of study too; ``asked`` are its flags, ``-`` written ``_``.
 
         Raises:
-            InputError: where there is no such command, or it cannot be asked that.
+            InputError: for an unknown command, or flags that it does not take.
             MeasurementError: where too little could be measured.
         """
         kind, request = _asked(verb, asked)
@@ -159,7 +159,7 @@ class OpenedProject(Struct, frozen=True):
         """As ``hati report --study``: of any kind but formulas, without measuring.
 
         Raises:
-            InputError: where there is no such study, or it cannot be restored.
+            InputError: for an unknown study, or one that cannot be restored.
             MeasurementError: where it measured too little.
         """
         found = report_of(self._place(), study)
@@ -228,7 +228,7 @@ def _kind(verb: str) -> AnyStudyType:
 
 
 def _flag(request: type[Struct], name: str) -> FlagField | None:
-    """How the command line gives a field its value; None of what is no flag of this request."""
+    """The flag of a field on the command line; None for a name without a flag in this request."""
     marks = getattr(get_type_hints(request, include_extras=True).get(name), "__metadata__", ())
     return next((each for each in marks if isinstance(each, FlagField)), None)
 

@@ -88,14 +88,14 @@ def formulas_in(paths: Sequence[Path], project: Path | None = None) -> tuple[Req
     Python files state theirs by ``@hati.spl``; they are of the ``project``, or the one around each.
 
     Raises:
-        InputError: where there is no such file, none in a folder, a formula is none, or they are too many ``together``.
+        InputError: for a missing file, a folder without any, a malformed formula, or too many ``together``.
     """
     files = [file for path in paths for file in _files(path)]
     return together(requirement for file in dict.fromkeys(files) for requirement in _read(file, project))
 
 
 def together(stated: Iterable[Stated], before: int = 0) -> tuple[Stated, ...]:
-    """Formulas that are decided at once, and what is none; those behind the first that is too much are not read.
+    """Formulas that are decided at once, and malformed ones; those after the first excess are not read.
 
     Raises:
         TooManyError: where all have more than ``MOST_ATOMS`` relations, with those of others ``before``.
@@ -119,7 +119,8 @@ def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Sa
     """What files hold, by their names.
 
     Raises:
-        InputError: where a file cannot be read, a name is there twice, a file has no such benchmark, or what is to be
+        InputError: where a file cannot be read, a name occurs twice, a file lacks the benchmark, or the judged
+        sample is its own history.
             judged is its own history.
     """
     for earlier in history:

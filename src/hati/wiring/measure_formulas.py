@@ -70,7 +70,7 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
 
     @property
     def able(self) -> bool:
-        """Whether something is left to be run, and the budget is of as many runs as what is open takes at least."""
+        """Whether runs are left, and the budget covers at least the runs that the open formulas need."""
         evidence = self.evidence()
         return not self.finished and self.study.least_left(evidence) <= self.budget.left(evidence).runs
 
@@ -79,7 +79,7 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
         return replace(self, study=self.study.forgiving(self.evidence()))
 
     def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> Assured:
-        """Measure what is needed, or what is left of it, and conclude; formulas without methods are not kept.
+        """Run the campaign, or the rest of it, and conclude; formulas without methods are not kept.
 
         Raises:
             MeasurementError: where nothing could be measured.
@@ -104,11 +104,11 @@ def prepare_assertion(
 ) -> AssertionCampaign:
     """Find the campaign to go on with, or number a new one.
 
-    A finished one is taken as it is unless ``fresh``. Where formulas are open in it because methods failed, these are
-    measured once more, and all is measured anew where what is left of its budget is of too few runs to decide them.
+    A finished one is taken as it is unless ``fresh``. Where its formulas are open because methods failed, these are
+    measured once more; all methods are measured again where the rest of its budget is too small to decide them.
 
     Raises:
-        InputError: where a formula is about what cannot be found or measured.
+        InputError: where a formula names an unknown method, or one that cannot be measured.
         ShortBudgetError: where the budget cannot decide.
     """
     revisions = place.revisions(_python_of_releases(place, requirements))
@@ -212,7 +212,7 @@ def _methods(relation: Relation) -> list[Method]:
 
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, MeasuredMethod]:
-    """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
+    """Each method of the formulas once, by its text; all revisions of a method record the metrics of each."""
     metrics: dict[str, dict[str, tuple[MeasuredStatistic, Requirement]]] = defaultdict(dict)
     asked: dict[str, AskedMetrics] = defaultdict(AskedMetrics)
     where: dict[str, tuple[Method, Requirement]] = {}

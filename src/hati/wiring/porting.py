@@ -1,4 +1,4 @@
-"""Formulas on two machines, and as what benchmarks were defined when their runs were made."""
+"""Formulas on two machines, with the definitions of their benchmarks at the time of the runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KIND = "assertion"
 
 
 def defined_runs(store: SqlStore, runs: Sequence[Run]) -> Iterator[DefinedRun]:
-    """Each run of formulas with the definition of its benchmark then, empty where the store does not tell it."""
+    """Each run of formulas with the definition of its benchmark then, empty where the store lacks it."""
     studies = {record.id.key: record.id for record in store.studies() if record.id.kind == _KIND}
     points = {key: list(_points(studies[key])) for key in {run.task.study for run in runs} & studies.keys()}
     known: dict[tuple[str, str, str], str] = {}
@@ -110,7 +110,7 @@ def sampled_portability(
     """By samples of files, which say of which machine they are.
 
     Raises:
-        InputError: where there are no such machines among the samples, or nothing is of both.
+        InputError: for an unknown machine, or where no sample is of both.
     """
     samples = [sample for each in book.samples.values() for sample in each]
     known = [KnownMachine(name, {}) for name in dict.fromkeys(sample.machine for sample in samples) if name]
@@ -168,7 +168,7 @@ def _of_study(runs: Iterable[Run], study: Assertion) -> tuple[Run, ...]:
 
 
 def _book(study: Assertion, taken: TakenRuns, machine: str) -> SampleCollector:
-    """What was measured on a machine, and why nothing of a method counts."""
+    """The measurements on a machine, and the reason where none of a method counts."""
     book = study.book(Evidence(tuple(run for run in taken.runs if run.machine == machine)))
     names = {key: point.benchmark.name for key, point in study.points.items()}
     unlike = {

@@ -60,7 +60,7 @@ _DEVIATION = "give the table's noise by --deviation, or leave out --detect"
 
 
 class Goal(Struct, frozen=True):
-    """What has to be found: a main effect of that size, a fraction; smaller than ``relevant`` none is important."""
+    """The main effect to find, a fraction; effects smaller than ``relevant`` are not important."""
 
     detect: float
     relevant: float
@@ -70,12 +70,12 @@ class Goal(Struct, frozen=True):
 
 
 def pilot_runs(budget: Budget) -> int:
-    """How many runs tell the noise: no more than a quarter of the budget, but five."""
+    """The number of runs that estimate the noise: at most a quarter of the budget, but five."""
     return int(max(_FEWEST, min(PILOT_RUNS, budget.runs // _SHARE)))
 
 
 def check_noise(most: float) -> None:
-    """See that the noise of a run can be known, where a configuration has at ``most`` so many.
+    """Check that the noise of a run can be estimated, where a configuration has at most ``most`` runs.
 
     Raises:
         InputError: where none has two.
@@ -108,7 +108,7 @@ def planned(
 
 
 def _followed(choice: AnyChoice, runs: int) -> AnyChoice:
-    """With what is set aside of so many runs, as far as the design leaves it."""
+    """The choice with the runs set aside, as far as the design leaves them."""
     if not isinstance(choice, ModelChoice) or choice.repetitions > 1:
         return choice
     step = 2 * PAIRS
@@ -159,7 +159,7 @@ def _rounded_up(fraction: float | None) -> str:
 
 
 _VAGUE = 3.0
-"""Where interactions may make what will be found so many times as large, a pilot promises no single figure."""
+"""Interactions may make the detectable effect larger by this factor; beyond it a pilot promises no single figure."""
 
 
 class Promise(Struct, frozen=True):
@@ -191,7 +191,7 @@ def promise_by_pilot(choice: AnyChoice, pilot: PilotResult, relevant: float) -> 
 def correcting(
     study: AnyScreening, made: Sequence[Run], before: float | None, announce: Announce, observe: Observer
 ) -> Observer:
-    """An observer that also corrects what was promised, as the design's runs come in.
+    """An observer that also corrects the promise, as the design's runs come in.
 
     Args:
         study: the screening.
@@ -221,7 +221,7 @@ _STORED = "see `hati runs --store`"
 
 
 def remedies(place: Workplace, benchmark: str, asked_for: object | None) -> Remedies:
-    """The advice for a screening: of a program, or of a table, of which a store may hold what was looked up.
+    """The advice for a screening: of a program, or of a table, of which a store may hold looked-up rows.
 
     ``asked_for`` is the effect that the design has to find, or the fraction that it has to be, whatever the budget.
     """

@@ -1,4 +1,4 @@
-"""What is published as JSON, by the name of its format: Hati's own, and that of studies of other packages."""
+"""Published JSON, by the name of its format: Hati's own, and that of studies of other packages."""
 
 from __future__ import annotations
 

@@ -97,16 +97,16 @@ def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
 
 
 def _prior(place: Workplace, record: StudyRecord, metric: Metric, relevant: float) -> Prior:
-    """What was found then, by the effect that is relevant now."""
+    """The findings of that time, for the effect that is relevant now."""
     options = tuple(json.loads(record.id.parameters)["options"])
     try:
         return Prior(record.id.key, options, _conclusion(place, record, metric, relevant))
-    except HatiError:  # of another metric, or no longer to be told
+    except HatiError:  # of another metric, or no longer reproducible
         return Prior(record.id.key, options)
 
 
 def _conclusion(place: Workplace, record: StudyRecord, metric: Metric, relevant: float) -> ScreeningConclusion | None:
-    """Of other options than today's only that of a fraction can be told."""
+    """Of other options than today's only the conclusion of a fraction can be reproduced."""
     parameters, choice = json.loads(record.id.parameters), read_choice(record.choice or "")
     if parameters["space"] == place.project.space.digest and parameters["options"] == list(place.project.space.names):
         return conclude_stored(place, record.id.key, metric.name, relevant)

@@ -51,11 +51,11 @@ KEPT = 0.2
 _TIME_KEPT = 0.25
 _RESERVE = 0.05
 _LARGER = 1.25
-"""A screening that has to be made is preferred to one that is known where it has so many times its runs."""
+"""A new screening is preferred to a known one if it has this multiple of its runs."""
 
 
 class SplitBudget(Struct, frozen=True):
-    """A budget as it was written, the part for the screening, and what is kept to confirm, in words."""
+    """A budget as written, the part for the screening, and the part for confirmation, in words."""
 
     whole: str
     screening: str
@@ -75,7 +75,7 @@ def split_budget(text: str) -> SplitBudget:
     kept = max(2 * FEWEST_PAIRS, math.ceil(KEPT * budget.runs))
     if kept >= budget.runs:
         raise InputError(
-            f"of {text} runs none is left to screen: {kept} are kept to confirm what is recommended",
+            f"of {text} runs none is left to screen: {kept} are kept to confirm recommendations",
             fix="give a larger --budget, or leave out --recommend",
         )
     return SplitBudget(text, str(int(budget.runs) - kept), f"{kept} runs")
@@ -94,7 +94,7 @@ class KnownScreening(Struct, frozen=True):
 
 
 class RecommendationCampaign(Campaign[Recommendation, RecommendationConclusion], frozen=True, kw_only=True):
-    """The campaign that confirms what is recommended from a screening that is ``known``."""
+    """The campaign that confirms recommendations from a screening that is ``known``."""
 
     known: KnownScreening
 
@@ -118,7 +118,7 @@ def prepare_recommended(
             return prepare_recommendation(place, known, request)
     prepared = (prepare_recalibration if request.recalibrate else prepare_screening)(place, screening, fresh=fresh)
     place.announce(
-        f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended"
+        f"{split.kept} of the budget, and the rest of the screening's part, are kept to confirm recommendations"
     )
     return prepared
 
@@ -126,7 +126,7 @@ def prepare_recommended(
 def prepare_continued(
     prepared: ScreeningCampaign, found: ScreeningConclusion, request: ScreeningRequest
 ) -> RecommendationCampaign:
-    """The campaign of what is recommended from a screening that was made for it.
+    """The campaign of recommendations from a screening that was made for it.
 
     Raises:
         MeasurementError: where the screening has no design yet.

@@ -32,7 +32,7 @@ def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) ->
     """Find the campaign to go on with, or number a new one.
 
     Raises:
-        InputError: where there are no such revisions, or too few.
+        InputError: for unknown revisions, or too few.
     """
     order, statistic = _order(request.order), parse_statistic(request.statistic)
     revisions = place.revisions()
@@ -81,7 +81,7 @@ def _line(revisions: Revisions, request: HistoryRequest) -> list[Revision]:
 
 
 def _thinned(line: Sequence[Revision], every: str) -> list[Revision]:
-    """Every so many counted from the newest, and the oldest; or the last of each day, in UTC."""
+    """Every n-th revision counted from the newest, and the oldest; or the last of each day, in UTC."""
     if every == _DAY:
         days: dict[date | None, Revision] = {}
         for revision in reversed(line):  # clocks differ: a day may come back on a line
@@ -102,10 +102,10 @@ _DESIGN_RUNS = 4
 def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Campaign[EffectDriftStudy, EffectDrift]:
     """Find the campaign to go on with, or number a new one.
 
-    The design is that of the most informative screening, without what is known not to work; else one made for this.
+    The design is that of the most informative screening, without settings known to fail; else one made for this.
 
     Raises:
-        InputError: where there are no such revisions, or the budget has not two rounds.
+        InputError: for unknown revisions, or a budget below two rounds.
     """
     revisions = place.revisions()
     reference, revision = revisions.find(request.before), revisions.find(request.after)

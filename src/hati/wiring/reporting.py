@@ -29,7 +29,7 @@ def screening_report(
     changes: EffectChanges | None = None,
     known: Knowledge | None = None,
 ) -> StudyReport:
-    """A screening, with what a recalibration changed, what is recommended and what is known; as JSON its validation
+    """A screening, with the changes of a recalibration, recommendations and later knowledge; as JSON its validation
     too. A page of it is kept.
     """
 
@@ -44,10 +44,10 @@ def screening_report(
 def stored_screening_report(
     place: Workplace, key: str | None, metric: str | None = None, relevant: float = RELEVANT
 ) -> StudyReport:
-    """The same of what the store holds: of a key, or the last one.
+    """The same for a stored study: of a key, or the last one.
 
     Raises:
-        InputError: where there is no such study, or the project no longer fits it.
+        InputError: for an unknown study, or one that the project no longer fits.
         MeasurementError: where nothing was measured.
     """
     conclusion = conclude_stored(place, key, metric, relevant)
@@ -60,7 +60,7 @@ def report_of(place: Workplace, key: str) -> StudyReport:
     """The report of any study by its key, or the beginning of it; a recommendation's is that of its screening.
 
     Raises:
-        InputError: where there is no such study, or it cannot be restored.
+        InputError: for an unknown study, or one that cannot be restored.
         MeasurementError: where it measured too little.
     """
     screening = screening_key(place, key)

@@ -72,8 +72,8 @@ _SLOW_TO_ANALYSE = 30_000
 class ScreeningCampaign(Struct, frozen=True):
     """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen.
 
-    ``prior`` is the screening that it makes again: it has a say in who is which factor, and nowhere else. ``isolated``
-    is what is known not to work.
+    ``prior`` is the screening that it repeats: it only helps to assign options to factors. ``isolated``
+    are the settings known to fail.
     """
 
     place: Workplace
@@ -93,7 +93,7 @@ class ScreeningCampaign(Struct, frozen=True):
 
     @property
     def goal(self) -> Goal | None:
-        """What has to be found, where that was asked for."""
+        """The effect to find, where the request names one."""
         asked = self.request
         return None if asked.detect is None else Goal(asked.detect, asked.relevant)
 
@@ -160,7 +160,7 @@ class ScreeningCampaign(Struct, frozen=True):
         return bool(evidence.failed) and not evidence.done and not left
 
     def chosen(self, runs: int, known: Sequence[Configuration] = ()) -> AnyChoice:
-        """The design that a number of runs buys beside known runs, or the fraction that was asked for."""
+        """The design that a number of runs buys in addition to known runs, or the requested fraction."""
         rng, space = generator(self.id.seed, "design"), self.space
         if self.fraction is None:
             if self.place.table is None:
@@ -179,7 +179,7 @@ class ScreeningCampaign(Struct, frozen=True):
         return planned(pilot, evidence, budget, goal, self.place.repetitions, rng)
 
     def _assigned(self, choice: Choice) -> Choice:
-        """Those that were important before become the factors whose interactions are told apart best."""
+        """Assign options that were important before to the factors whose interactions are best distinguishable."""
         names = self.space.names
         likely = self.prior.likely(names) if self.prior else ()
         if len(likely) < _SEVERAL or not choice.generators:
@@ -212,7 +212,7 @@ class ScreeningCampaign(Struct, frozen=True):
     def make(
         self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None
     ) -> ScreeningConclusion:
-        """Make the campaign, or what is left of it, keep what was ``asked`` with it, and conclude.
+        """Run the campaign, or the rest of it, keep the request ``asked`` with it, and conclude.
 
         Raises:
             MeasurementError: where nothing could be measured.
@@ -230,7 +230,7 @@ class ScreeningCampaign(Struct, frozen=True):
         evidence = prepared.evidence()
         if place.pool and (left := prepared.left):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
-            _tell_without_block(place, prepared.designed(prepared.choice), announce)
+            _announce_without_block(place, prepared.designed(prepared.choice), announce)
         if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
             announce(f"analysing {len(evidence.runs):,} runs")
         conclusion = prepared.designed(prepared.choice).conclude(evidence)
@@ -284,7 +284,7 @@ def prepare_screening(
     return campaign_of(place, study, prepared, lambda known: known.in_vain, fresh=fresh)
 
 
-def _tell_without_block(place: Workplace, study: AnyScreening, announce: Announce) -> None:
+def _announce_without_block(place: Workplace, study: AnyScreening, announce: Announce) -> None:
     """Say where a pool has more machines than the design has blocks, and this is one of those that have none."""
     member, machines = place.member
     blocks = set(study.blocks_of(study.tasks, machines))
@@ -329,7 +329,7 @@ def _made(
         assert prepared.choice is not None
         study = prepared.designed(prepared.choice)
         watching = correcting(study, prepared.evidence().runs, promised, announce, observe)
-        if place.table is not None:  # of what it lacks nothing can be learned
+        if place.table is not None:  # missing rows are no failures
             campaign(study, engine, place.store, prepared.budget, watching)
             break
         campaign(UntilFailure(study, prepared.isolation, *place.member), engine, place.store, prepared.budget, watching)
@@ -355,7 +355,7 @@ def _isolated(
 
 
 def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequest | None:
-    """The fraction that is asked for; None where the budget decides."""
+    """The requested fraction; None where the budget decides."""
     if not request.of_fraction:
         return None
     from hati.wiring.designs import asked_design
@@ -388,7 +388,7 @@ def _choose(
 ) -> tuple[ScreeningCampaign, float | None]:
     """Choose the design, after pilot runs where the budget is a time or a goal is set, and keep the choice.
 
-    With it comes the smallest effect that it was promised to find, None where nothing tells of the noise.
+    With it comes the smallest effect that it promises to find, None where the noise is unknown.
     """
     goal, store = prepared.goal, prepared.place.store
     pilot: PilotResult | None = None
@@ -433,7 +433,7 @@ def _agreed(prepared: ScreeningCampaign, pilot: PilotResult | None) -> tuple[Scr
 
 
 def _design(prepared: ScreeningCampaign, pilot: PilotResult | None) -> AnyChoice:
-    """The design for what is left of the space and the budget; the runs that there are where none fits.
+    """The design for the rest of the space and of the budget; the existing runs where none fits.
 
     Raises:
         InputError: where none fits, and no run of an earlier design is usable.

@@ -35,7 +35,7 @@ def statistics_of(
     """What a campaign counts runs by: as it was begun, else as an earlier one did, else by the stored runs.
 
     A campaign that was begun before choices were kept goes on with the mean. Runs of the campaign itself have no part.
-    Nothing is chosen where a statistic is asked for.
+    The request for a statistic replaces any choice.
     """
     if isinstance(question.statistic, Statistic):
         return StatisticChoices()
@@ -59,7 +59,7 @@ def statistics_of(
 def known_statistic(
     place: Workplace, benchmark: str, metric: str, without: str = "", now: datetime | None = None
 ) -> Entry[StatisticChoice] | None:
-    """The statistic of a run that a new check would take; None where neither an earlier one nor stored runs tell.
+    """The statistic of a run that a new check would take; None where neither earlier checks nor stored runs decide.
 
     Runs of the study whose key is ``without`` have no part in it.
     """

@@ -37,7 +37,7 @@ def conclude_stored(
     ``metric`` may be left out where the benchmark has one; else it is the one that was last screened.
 
     Raises:
-        InputError: where there is no such study, or the project no longer fits it.
+        InputError: for an unknown study, or one that the project no longer fits.
         MeasurementError: where nothing was measured.
     """
     study = stored_screening(place, key, metric, relevant)
@@ -52,7 +52,7 @@ def stored_screening(
     """A screening study that the store holds: that of a key, or the last one under the workplace's template.
 
     Raises:
-        InputError: where there is no such study, or the project no longer fits it.
+        InputError: for an unknown study, or one that the project no longer fits.
     """
     records = _screenings(place)
     own = list(map(str, place.project.space.template))
@@ -67,7 +67,7 @@ def stored_screening(
 def screening_key(place: Workplace, key: str | None) -> str | None:
     """The key of a screening, or of that which a recommendation continues; without a key, that of the last screening.
 
-    Whatever its template; None where there is no screening, or the study is none.
+    Whatever its template; None without a screening, or where the study is not one.
     """
     if key is None:
         return next((record.id.key for record in reversed(_screenings(place))), None)
@@ -107,7 +107,7 @@ def _described(record: StudyRecord) -> str:
 
 
 def of_tables(place: Workplace) -> str:
-    """What has to be said of a table besides: what it yielded is forgotten where no store is named."""
+    """A remark on a table: its runs are not stored where no store is named."""
     return "" if place.table is None else ", with --store FILE both there and here"
 
 
@@ -135,7 +135,7 @@ def study_over(
     """The study of a record over the space that it was made for.
 
     Raises:
-        InputError: where there is no such benchmark or metric.
+        InputError: for an unknown benchmark or metric.
     """
     from hati.space import narrowed
 

@@ -40,7 +40,7 @@ R = TypeVar("R", bound=Struct)
 class StoredStudy(Struct, frozen=True, dict=True):
     """A study's record, and the project as it is now; ``wanted`` is the name of a metric.
 
-    Records of earlier versions of Hati do not keep what was asked: the defaults of the command stand in.
+    Records of earlier versions of Hati do not keep the request: the defaults of the command stand in.
     """
 
     place: Workplace
@@ -59,7 +59,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
         return self.record.id
 
     def asked(self, request: type[R]) -> R | None:
-        """What was asked of it; None where its record does not have that."""
+        """The request of the study; None where its record lacks it."""
         known = json.loads(self.record.choice or "{}").get(ASKED)
         try:
             return None if known is None else convert_request(known, request)
@@ -73,13 +73,13 @@ class StoredStudy(Struct, frozen=True, dict=True):
         return len({name for name, *_ in each}) > 1
 
     def benchmark(self, name: str) -> Benchmark:
-        """The project's of that name, with the metrics of then where the record tells which they were."""
+        """The project's of that name, with the metrics of then where the record lists them."""
         if self._several:
             return self.place.project.benchmark(name)
         return benchmark_of(self.place, self.record, name)
 
     def metric(self, benchmark: Benchmark, asked: str | None) -> Metric:
-        """The one that is wanted now, else the one that was asked for, else the benchmark's only one."""
+        """The metric of the present request, else that of the study's request, else the benchmark's only one."""
         return chosen_metric(benchmark, self.wanted or asked)
 
     def cells(self) -> tuple[Cell, ...]:
@@ -110,7 +110,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
         return StatisticChoices.from_json(self.record.choice) if self.record.choice else StatisticChoices()
 
     def statistic(self, otherwise: str = "mean") -> Statistic | Automatic:
-        """What stood for a run: what was chosen where anything was."""
+        """The statistic of a run: the chosen one where the study chose one."""
         return AUTO if self.choices().rows else Statistic.parse(otherwise)
 
 
@@ -126,7 +126,7 @@ def stored_report(place: Workplace, key: str, metric: str | None = None) -> Stud
     """The report of the study of a key, with what its record does not have.
 
     Raises:
-        InputError: where there is no such study, formulas are needed that no store keeps, or the project no longer
+        InputError: for an unknown study, formulas that no store keeps, or where the project no longer
             fits it.
         MeasurementError: where it measured too little.
     """

@@ -1,7 +1,7 @@
-"""Kinds of studies: each says what it is asked, how it is prepared, and how it is reported; one table of them.
+"""Kinds of studies: each defines its request, preparation and report; one table of them.
 
-What is common to all is done once, for every kind alike: the command with its flags, resuming, the dry run, keeping,
-reporting what a store holds. Packages add kinds by an entry point of the group ``hati.studies``.
+Everything common is done once, for every kind alike: the command with its flags, resuming, the dry run, keeping,
+and reports from a store. Packages add kinds by an entry point of the group ``hati.studies``.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def _nothing() -> None:
 
 
 class StudyReport(Struct, frozen=True):
-    """What is written of a conclusion: a document, what is published of it as JSON, and the exit status of the command.
+    """The output for a conclusion: a document, its published JSON, and the exit status of the command.
 
     ``conclusion`` are the values that callers get, None: those of the study. ``remarks`` are warnings that the document
-    does not have; ``unshown`` are those that only plain values do not have. ``instead`` is what the command writes in
-    the place of the document, empty: nothing. ``spoken`` are sentences that people must have, besides the answer, where
-    the report cannot be written; ``written`` is done once they have it; ``kept`` names the file of a page that is kept
-    beside it, empty: none.
+    does not have; ``unshown`` are those that only plain values do not have. ``instead`` is the text that replaces
+    the document, empty: none. ``spoken`` are sentences that people must see, in addition to the answer, where
+    the report cannot be written; ``written`` runs once they have it; ``kept`` names the file of a page that is kept
+    in addition, empty: none.
     """
 
     document: Document
@@ -68,7 +68,7 @@ class StudyReport(Struct, frozen=True):
 
 
 class GivenFlags(Struct, frozen=True):
-    """What a command line or a call has: ``flags`` by the names of parameters, and the ``formats`` of what is written.
+    """The arguments of a command line or a call: ``flags`` by the names of parameters, and the output's ``formats``.
 
     The first format is that of the document.
     """
@@ -100,10 +100,10 @@ class StudyType(ABC, Generic[R, S, C]):
 
     ``request`` is a frozen Struct, whose docstring, fields, defaults and flags make its command. ``section`` is where
     the help lists the verb, ``place_help`` the help of PATH, empty: the request says where the project is. ``judges``
-    is whether its documents have test cases. ``metrics_apart`` is whether a report may be of another metric than was
-    asked for; ``unrecorded`` is what records do not have where they do not keep what was asked; ``restores`` is whether
+    is whether its documents have test cases. ``metrics_apart`` is whether a report may be of another metric than the
+    request's; ``unrecorded`` names what records lack where they do not keep the request; ``restores`` is whether
     a store has all that a report takes; ``afresh`` is whether a finished study is measured again by the same command.
-    ``published`` is the type that another package has of what ``--format json`` writes; its tag field is ``format``.
+    ``published`` is the type, of another package, that ``--format json`` writes; its tag field is ``format``.
     """
 
     name: str
@@ -119,10 +119,10 @@ class StudyType(ABC, Generic[R, S, C]):
     published: type[Struct] | None = None
 
     def refuse(self, path: Path, request: R, given: GivenFlags) -> None:
-        """See that nothing is given that has no say in what is asked.
+        """Refuse arguments without an effect on the request.
 
         Raises:
-            InputError: where something is.
+            InputError: where there are any.
         """
 
     def root(self, path: Path, request: R) -> Path | None:
@@ -138,13 +138,13 @@ class StudyType(ABC, Generic[R, S, C]):
         """The files that are read, which no report may replace.
 
         Raises:
-            InputError: where there are no such files.
+            InputError: where these files do not exist.
         """
         del request
         return (path,)
 
     def read(self, path: Path, store: str | None, request: R, announce: Announce, steps: Steps) -> StudyReport | None:
-        """What is written where all is measured already, in files that the request names; None where it is not.
+        """The report where files that the request names hold all measurements; None where it is not so.
 
         Raises:
             InputError: where they cannot be read.
@@ -173,7 +173,7 @@ class StudyType(ABC, Generic[R, S, C]):
         return narrowed_workplace(place, getattr(request, "template", ()), announce)
 
     def look(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
-        """The same for what will measure nothing."""
+        """The same for commands that measure nothing."""
         return self.open(path, store, request, announce)
 
     @abstractmethod
@@ -194,7 +194,7 @@ class StudyType(ABC, Generic[R, S, C]):
 
     @abstractmethod
     def report(self, place: Workplace, study: S, found: C, request: R | None) -> StudyReport:
-        """What is written of a conclusion; ``request`` is None where a record does not have what was asked."""
+        """The report of a conclusion; ``request`` is None where a record lacks it."""
 
     def measured_report(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
         """The same of one that was measured now."""
@@ -226,10 +226,10 @@ class StudyType(ABC, Generic[R, S, C]):
         return () if stored.asked(self.request) else self.unrecorded
 
     def make(self, prepared: Prepared[S, C], request: R, announce: Announce, observe: Observer) -> C:
-        """Make a campaign, or what is left of it, keep what was asked with it, and conclude.
+        """Run a campaign, or the rest of it, keep the request with it, and conclude.
 
         Raises:
-            MeasurementError: where too little could be measured for a conclusion.
+            MeasurementError: where too few runs succeeded for a conclusion.
         """
         return prepared.make(announce, observe, request)
 
@@ -239,12 +239,12 @@ class StudyType(ABC, Generic[R, S, C]):
         return self.name
 
     def progress(self, study: S, known: Evidence) -> str:
-        """What its progress says besides the number of runs, empty: nothing."""
+        """Its progress in addition to the number of runs, empty: nothing."""
         del study, known
         return ""
 
     def nothing_left(self, prepared: Prepared[S, C]) -> str:
-        """What is said where nothing is measured, as all runs are there; empty: nothing."""
+        """The message where nothing is measured, as all runs exist; empty: none."""
         return f"{prepared.study.id.key} was measured before; --fresh measures again"
 
 

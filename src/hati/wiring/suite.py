@@ -42,7 +42,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Ca
     nothing. A table to compare with is read by the options of the project.
 
     Raises:
-        InputError: where the request does not fit the project, or there is no screening to take options from.
+        InputError: where the request does not fit the project, or no screening exists to take options from.
     """
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric if place.table is None else None)

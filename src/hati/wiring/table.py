@@ -62,13 +62,13 @@ class TableRequest(Struct, frozen=True):
 
 
 def table_workplace(request: TableRequest, store: str | None = None) -> Workplace:
-    """The table in the place of a program; what is looked up is forgotten, unless a store is named.
+    """The table in the place of a program; looked-up rows are not stored, unless a store is named.
 
-    The project is the space file's, with one benchmark, of the metrics that were asked for. The revision is that of the
+    The project is the space file's, with one benchmark, of the requested metrics. The revision is that of the
     rows, or a hash of the file's content; the machine stands for the file and how it is read.
 
     Raises:
-        InputError: for what is wrong with the table, the space or the request, with its place.
+        InputError: for errors in the table, the space or the request, with their place.
     """
     project = read_project(request.space)
     if not project.space.options:
@@ -110,7 +110,7 @@ def check_table_budget(budget: str) -> None:
 
 
 def described(place: Workplace) -> tuple[str, ...]:
-    """What was found in a table, in sentences for people."""
+    """The contents of a table, in sentences for people."""
     table = place.table
     if table is None:
         return ()
@@ -166,7 +166,7 @@ def _deviations(
     conditions: tuple[RowCondition, ...],
     wanted: str | None,
 ) -> tuple[RunDeviations | None, str]:
-    """The deviations that were asked for, and what tells them from others."""
+    """The requested deviations, and the part of the identity that distinguishes them."""
     if wanted is None:
         return None, "none"
     if wanted in sheet:
@@ -216,12 +216,12 @@ def open_subject(
     announce: Announce,
     others: tuple[str, ...] = (),
 ) -> Workplace:
-    """The workplace of a project, or of a table, of which it is said what was found.
+    """The workplace of a project, or of a table, whose contents are announced.
 
-    ``others`` are metrics that are read from a table besides the one that is asked for.
+    ``others`` are metrics that are read from a table in addition to the requested one.
 
     Raises:
-        InputError: for what is wrong with either, a table without a space, or a project with options of tables.
+        InputError: for errors in either, a table without a space, or a project with options of tables.
     """
     if asked.space is None and not is_table(path):
         _refuse(path, asked)

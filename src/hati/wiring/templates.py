@@ -13,7 +13,7 @@ from hati.wiring.workplace import Announce, Workplace
 
 
 def narrowed_workplace(place: Workplace, texts: Sequence[str], announce: Announce) -> Workplace:
-    """The workplace with the space that ``--set`` leaves; what is fixed, and another default, are announced.
+    """The workplace with the space that ``--set`` leaves; fixed options, and another default, are announced.
 
     Raises:
         InputError: for a text that is neither a setting nor a constraint, and where nothing valid is left.
@@ -34,7 +34,7 @@ def narrowed_workplace(place: Workplace, texts: Sequence[str], announce: Announc
 
 
 def template_configurations(space: Space, texts: Sequence[str], announce: Announce) -> tuple[Configuration, ...]:
-    """The configurations to measure: the default of what ``--set`` leaves, or that of each of its alternatives.
+    """The configurations to measure: the default of the rest after ``--set``, or that of each of its alternatives.
 
     Raises:
         InputError: as ``narrowed_workplace``.
@@ -48,7 +48,7 @@ def parse_configuration(space: Space, text: str) -> Configuration:
     """The default configuration with the settings in the text.
 
     Raises:
-        InputError: for what is no option or no setting of it, and for a configuration that is not valid.
+        InputError: for an unknown option or setting, and for a configuration that is not valid.
     """
     changed = {}
     for part in filter(None, text.split(",")):
@@ -86,7 +86,7 @@ def template_of(record: StudyRecord) -> list[str]:
 
 
 def described_space(space: Space, before: Space) -> tuple[str, ...]:
-    """What a template leaves of a space, in sentences: what is fixed, and the default where it is another one."""
+    """The rest of a space after a template, in sentences: fixed options, and the default where it changed."""
     if not space.template:
         return ()
     fixed = " ".join(f"{name}={setting_text(space.fixed[name])}" for name in before.names if name in space.fixed)
@@ -95,14 +95,14 @@ def described_space(space: Space, before: Space) -> tuple[str, ...]:
     parts += [f"inactive: {', '.join(inactive)}"] if inactive else []
     left = f"{len(space.options)} of {len(before.options)} options are left"
     default, usual = space.default, before.default
-    told = [f"--set: {'; '.join([*parts, left])}"]
+    sentences = [f"--set: {'; '.join([*parts, left])}"]
     if default != usual:
         names = [name for name in before.names if default.get(name) != usual.get(name)]
-        told.append(
+        sentences.append(
             f"the default configuration ({_settings(usual, names)}) does not satisfy --set; "
             f"the nearest valid configuration is used instead: {_settings(default, names)}"
         )
-    return tuple(told)
+    return tuple(sentences)
 
 
 def _settings(configuration: Configuration, names: Sequence[str]) -> str:

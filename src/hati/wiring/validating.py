@@ -45,7 +45,7 @@ def prepare_validation(
     """Find the screening, and the validation of it to go on with, or number a new one.
 
     Raises:
-        InputError: where there is no such screening, it is unfinished, the subject has changed since, or the budget is
+        InputError: where the screening is unknown or unfinished, the subject has changed since, or the budget is
             a time in which no run can be made.
         MeasurementError: where the screening measured nothing.
     """
@@ -90,7 +90,7 @@ def prepare_validation(
 
 
 def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScreening, str]:
-    """The screening that is asked for; else the most informative one of this revision, or the last one of another."""
+    """The requested screening; else the most informative one of this revision, or the last one of another."""
     last = stored_screening(place, request.study, _metric(place, request), request.relevant)
     known = None
     if request.study is None:
@@ -102,19 +102,19 @@ def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScree
 
 
 def _metric(place: Workplace, request: ValidationRequest) -> str | None:
-    """The name of the metric that is asked for, or a table's."""
+    """The name of the requested metric, or a table's."""
     return request.metric if place.table is None else place.table.metrics[0].name
 
 
 def _with_left_out(place: Workplace, screening: AnyScreening, source: str) -> str:
-    """The source of what is validated, with the settings that do not work, which its space is without."""
+    """The source of the validated claims, with the failing settings, which its space excludes."""
     [record] = [record for record in place.store.studies() if record.id == screening.id]
     described = isolated_of(record.choice).described
     return f"{source}; left out because it does not work: {', '.join(described)}" if described else source
 
 
 def _changes(place: Workplace, evidence: Evidence) -> str:
-    """Which files were written to since the first of the runs, as far as their times tell."""
+    """The files that were written to since the first of the runs, as far as their times show."""
     if place.folder is None or not evidence.runs:
         return ""
     files = place.folder.modified_since(min(run.started for run in evidence.runs))
@@ -152,7 +152,7 @@ def _suspects(space: Space, names: tuple[str, ...]) -> tuple[str, ...]:
     """The options of those names, in the order of the space.
 
     Raises:
-        InputError: where there is no such option.
+        InputError: for an unknown option.
     """
     for name in names:
         if name not in space.names:
@@ -258,7 +258,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
 
 
 def _screened_size(effect: Effect, scale: ValueScale, typical: float) -> ScreenedSize:
-    """An effect's size on the deciding scale; its interval was told in fractions."""
+    """An effect's size on the deciding scale; its interval was reported in fractions."""
     if effect.relative_interval is None:
         return ScreenedSize(effect.contrast, None)
     low, high = effect.relative_interval

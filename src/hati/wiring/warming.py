@@ -54,7 +54,7 @@ def _known(runs: list[tuple[datetime, FloatArray]], now: datetime) -> Entry[Know
 
 
 def warm_up_cuts(place: Workplace, study: StudyId, benchmarks: Sequence[Benchmark]) -> tuple[WarmUpCut, ...]:
-    """What a campaign leaves out of each run: as it was begun, else what is known now."""
+    """The warm-up that a campaign leaves out of each run: as at its start, else as known now."""
     begun = next((record for record in place.store.studies() if record.id.key == study.key), None)
     if begun is not None:
         return tuple(WarmUpCut(**row) for row in json.loads(begun.choice or "{}").get(_KEY, []))

@@ -135,7 +135,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
     restores = False
 
     def refuse(self, path: Path, request: AssertionRequest, given: GivenFlags) -> None:
-        """See that the levels are valid, and that nothing is given of what is not done."""
+        """Check the levels, and refuse flags without an effect."""
         del path
         _ = request.standard, request.failing
         if request.explain is not None and given.format != "text":
@@ -215,7 +215,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
         announce: Announce,
         observe: Observer,
     ) -> Assured:
-        """Measure the methods, all of which must be there. A store keeps no formulas, and so not what was asked.
+        """Measure the methods, all of which must exist. A store keeps no formulas, and so not the request.
 
         Raises:
             InputError: where a function that a formula names is not in the working tree.
@@ -248,7 +248,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
         return _assured(found, request or AssertionRequest())
 
     def title(self, study: Assertion) -> str:
-        """What is measured."""
+        """The measured methods."""
         del study
         return "formulas"
 

@@ -70,7 +70,7 @@ class AuditRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> MeasurementRequest:
-        """What is measured for it: the default configuration."""
+        """Its measurement: the default configuration."""
         return MeasurementRequest(benchmark=self.benchmark, budget=self.budget, seed=self.seed)
 
 
@@ -118,7 +118,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
         announce: Announce,
         observe: Observer,
     ) -> MeasurementConclusion:
-        """Measure, and keep what was asked of a measurement."""
+        """Measure, and keep the request as that of a measurement."""
         return MeasurementType().make(prepared, request.measured, announce, observe)
 
     def restore(self, stored: StoredStudy) -> Measurement:
@@ -128,7 +128,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
     def report(
         self, place: Workplace, study: Measurement, found: MeasurementConclusion, request: AuditRequest | None
     ) -> StudyReport:
-        """The audit of the runs that were made, with the statistics of metrics that other runs tell."""
+        """The audit of the existing runs, with the statistics of metrics that other runs determine."""
         from hati.store import Selection
         from hati.wiring.statistics import known_statistics
 

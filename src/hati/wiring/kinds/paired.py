@@ -131,7 +131,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> Question:
-        """What is asked of each comparison.
+        """The question of each comparison.
 
         Raises:
             InputError: for a level, a margin or a statistic that is not valid.

@@ -169,7 +169,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         )
 
     def report(self, place: Workplace, study: Replay, found: Replayed, request: HistoryRequest | None) -> StudyReport:
-        """The changes, at the level that was asked for."""
+        """The changes, at the requested level."""
         del place, study
         return _reported(found, request or HistoryRequest())
 
@@ -179,7 +179,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         """The changes, and what the store knows of findings.
 
         Raises:
-            InputError: where there is no such metric.
+            InputError: for an unknown metric.
         """
         from hati.report import Aside, findings_table, skipped_text
         from hati.studies.findings import findings_of

@@ -72,7 +72,7 @@ class ScreeningRequest(TableFields, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.keep and not self.recommend:
-            raise InputError("--keep is a rule for what is recommended", fix="add --recommend, or leave --keep out")
+            raise InputError("--keep is a rule for recommendations", fix="add --recommend, or leave --keep out")
         if self.detect is not None and self.of_fraction:
             raise InputError("--detect chooses the design", fix="leave out --resolution, --runs and --design")
         if not self.alpha:
@@ -90,10 +90,10 @@ class ScreeningRequest(TableFields, frozen=True, kw_only=True):
 
     @property
     def rules(self) -> tuple[KeepRule, ...]:
-        """The bounds of what is recommended.
+        """The bounds on recommendations.
 
         Raises:
-            InputError: for a text that states none.
+            InputError: for a text without a bound.
         """
         from hati.studies.recommendation import parse_keep
 
@@ -101,7 +101,7 @@ class ScreeningRequest(TableFields, frozen=True, kw_only=True):
 
 
 class ScreeningAnswer(Struct, frozen=True):
-    """What a screening found, what is recommended from it, and what it found otherwise than the one that it repeats."""
+    """A screening's findings, the recommendations from it, and its differences from the repeated screening."""
 
     conclusion: ScreeningConclusion
     advice: RecommendationConclusion | None = None
@@ -141,7 +141,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     def make(
         self, prepared: Prepared[Any, Any], request: ScreeningRequest, announce: Announce, observe: Observer
     ) -> ScreeningAnswer:
-        """Screen, or go on with it, then confirm what is to be recommended."""
+        """Screen, or resume the screening, then confirm the recommendations."""
         from hati.wiring.recalibrating import changes_of
         from hati.wiring.recommending import RecommendationCampaign, prepare_continued
         from hati.wiring.screening import ScreeningCampaign
@@ -163,7 +163,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         return stored_screening(stored.place, stored.id.key, stored.wanted)
 
     def reported(self, stored: StoredStudy) -> StudyReport:
-        """The screening with what the store knows besides: a validation, recommendations, changes."""
+        """The screening with later knowledge in the store: a validation, recommendations, changes."""
         from hati.wiring.reporting import stored_screening_report
 
         return stored_screening_report(stored.place, stored.id.key, stored.wanted)
