@@ -1,4 +1,4 @@
-"""Runs without a value, or with a remark: what is said of them, and when a study gives up."""
+"""Runs without a value, or with a remark: their messages, and when a study gives up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLDERS = re.compile(r"(?<![\w.-])(?:[\w.-]*/)+")
 _HEXADECIMAL = re.compile(r"\b(?:0x[0-9a-fA-F]+|(?=[0-9a-f]*\d)[0-9a-f]{7,})\b")
 _NUMBERS = re.compile(r"\d+(?:[.:,#/-]\d+)*")
 GIVE_UP_AFTER = 5
-"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
+"""The first runs after which a study ends if all failed: it would only spend the budget on failures."""
 
 
 def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:
@@ -22,9 +22,9 @@ def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:
 
 
 def remarked(runs: Sequence[Run]) -> Iterator[str]:
-    """What was remarked on runs that are done, each remark once with the number of runs that have it."""
-    told = Counter(part for run in runs if run.outcome is Outcome.DONE for part in run.detail.split(REMARKS_APART))
-    for remark, number in told.items():
+    """The remarks on completed runs, each once with its number of runs."""
+    remarks = Counter(part for run in runs if run.outcome is Outcome.DONE for part in run.detail.split(REMARKS_APART))
+    for remark, number in remarks.items():
         if remark:
             yield f"{number} of {len(runs)} runs: {remark}"
 

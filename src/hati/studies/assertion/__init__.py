@@ -1,4 +1,4 @@
-"""Whether stated requirements hold (the SPL paper): formulas, what was measured, verdicts with their evidence."""
+"""Whether stated requirements hold (the SPL paper): formulas, measurements, verdicts with their evidence."""
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.costs import Cost, costs_of

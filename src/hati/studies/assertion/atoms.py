@@ -1,4 +1,4 @@
-"""One relation: from its text and what was measured to its evidence."""
+"""One relation: from its text and the measurements to its evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pair = tuple[interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limi
 Early = Callable[
     [interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit, interpret.AskedRelation], RelationEvidence
 ]
-"""``decide_early``, or what tells less of the same."""
+"""``decide_early``, or its variant with fewer results."""
 
 _TURNED = {
     Comparator.AT_MOST: Comparator.AT_LEAST,
@@ -35,11 +35,11 @@ _OWN = {"time": "s", "memory": "B", "energy": "J", "power": "W"}
 
 
 class Atom(Struct, frozen=True):
-    """A relation and what is known of it; ``unit`` is that of an estimate that is no ratio.
+    """A relation and its evidence; ``unit`` is that of an estimate that is not a ratio.
 
-    ``resolved`` is the relation with the methods that its declared names stand for; ``same`` whether both its sides are
-    the same of the same runs, whatever they are called; ``unfit`` whether what was measured cannot be judged, however
-    much more there is of it.
+    ``resolved`` is the relation with methods in place of their declared names; ``same`` whether both its sides are
+    the same metric of the same runs, whatever their names; ``unfit`` whether the measurements cannot be judged, even
+    with more of them.
 
     Fills ``hati.logic.interpret.Judged``.
     """
@@ -58,7 +58,7 @@ class Atom(Struct, frozen=True):
 
     @property
     def verdict(self) -> FormulaVerdict:
-        """Of the relation by itself."""
+        """The verdict on the relation alone."""
         return self.evidence.verdict
 
     @property
@@ -72,21 +72,21 @@ class Atom(Struct, frozen=True):
         return self.evidence.p_violated
 
     def is_observed_in(self, book: SampleCollector) -> bool:
-        """Whether what was measured of its sides can be shown: it is there, and fit to be judged."""
+        """Whether the measurements of its sides can be shown: they exist, and are fit to be judged."""
         return not self.unfit and all(key in book.samples for key in methods_of(self.resolved))
 
 
 def judge(
     relation: syntax.Relation, book: SampleCollector, standard: Standard, early: Early = interpret.decide_early
 ) -> Atom:
-    """Decide a relation without variables; ``early`` is how where it is looked at after each round.
+    """Decide a relation without variables; ``early`` is the method where it is tested after each round.
 
     A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
-    missing the relation is INCONCLUSIVE, and where what was measured of one is unfit; so it is where what was given
-    cannot tell what is asked, as few observations a quantile.
+    missing, or its measurements are unfit, the relation is INCONCLUSIVE; so it is where the samples
+    cannot answer it, such as a quantile of few observations.
 
     Raises:
-        InputError: where what was given of a side is unfit otherwise, or nothing was, or sides are of unlike dimension.
+        InputError: where a side's samples are unfit otherwise, or missing, or sides are of unlike dimension.
     """
     try:
         return _judged(relation, book, standard, early)
@@ -119,7 +119,7 @@ def _judged(relation: syntax.Relation, book: SampleCollector, standard: Standard
 
 
 def _possible(evidence: RelationEvidence, side: syntax.RelationSide, book: SampleCollector) -> RelationEvidence:
-    """With an interval of what is compared with a limit cut where it can have no values; the verdict is as it was."""
+    """With the interval of a side against a limit cut at impossible values; the verdict is as it was."""
     if (
         evidence.scale is not EstimateScale.MEAN
         or evidence.interval is None
@@ -154,7 +154,7 @@ def _unmeasured(why: str) -> RelationEvidence:
 
 
 def _pair(relation: syntax.Relation, book: SampleCollector, standard: Standard) -> Pair | None:
-    """Both sides; of those measured in rounds the runs of the rounds that have both, None where there is no such."""
+    """Both sides; of those measured in rounds the runs of the rounds that have both, None without any."""
     left, right = split_side(relation.left, book), split_side(relation.right, book)
     assert isinstance(left, interpret.MeasuredSample), "a relation of two limits cannot be written"
     if standard.stopping is Stopping.FIXED or isinstance(right, interpret.Limit):
@@ -189,7 +189,7 @@ class _Asked(Struct, frozen=True):
     def by_share(self, pair: Pair) -> RelationEvidence:
         """With a margin that is a share of the right mean, or none."""
         sign = self.relation.comparator
-        return self._told(pair, interpret.AskedRelation(sign, self.share(sign), self.standard.alpha))
+        return self._evidence(pair, interpret.AskedRelation(sign, self.share(sign), self.standard.alpha))
 
     def by_amount(self, pair: Pair, amount: float) -> RelationEvidence:
         """With one that is added to the right side, or taken from it.
@@ -202,7 +202,7 @@ class _Asked(Struct, frozen=True):
         alpha = self.standard.alpha
         holding, violating = (
             [
-                self._told((pair[0], _shifted(pair[1], shift)), interpret.AskedRelation(bound, 0.0, level))
+                self._evidence((pair[0], _shifted(pair[1], shift)), interpret.AskedRelation(bound, 0.0, level))
                 for bound, shift in bounds.items()
             ]
             for level in (alpha, alpha / len(bounds))
@@ -210,13 +210,13 @@ class _Asked(Struct, frozen=True):
         p_holds = max(part.p_holds for part in holding)
         p_violated = min(1.0, len(bounds) * min(part.p_violated for part in violating))
         needed = [part.runs_needed for part in holding]
-        told = [
-            self._told(pair, interpret.AskedRelation(Comparator.AT_MOST, 0.0, level))
+        levels_of = [
+            self._evidence(pair, interpret.AskedRelation(Comparator.AT_MOST, 0.0, level))
             for level in dict.fromkeys((alpha, alpha / len(bounds)))
         ]
         return replace(
-            told[0],
-            detectable=told[-1].detectable,
+            levels_of[0],
+            detectable=levels_of[-1].detectable,
             verdict=interpret.verdict_of(p_holds, p_violated, alpha),
             p_holds=p_holds,
             p_violated=p_violated,
@@ -233,7 +233,7 @@ class _Asked(Struct, frozen=True):
         assert isinstance(margin.amount, syntax.Number), "a relation without variables"
         return float(syntax.evaluate(margin.amount))
 
-    def _told(self, pair: Pair, relation: interpret.AskedRelation) -> RelationEvidence:
+    def _evidence(self, pair: Pair, relation: interpret.AskedRelation) -> RelationEvidence:
         if self.standard.stopping is Stopping.ANYTIME:
             return self.early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))
@@ -249,7 +249,7 @@ def _shifted(
 
 
 def _own_unit(relation: syntax.Relation, book: SampleCollector) -> str:
-    """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it; "" of a number."""
+    """The unit of estimates that are not ratios: the dimension's own, as for the sides; "" for a number."""
     powers = side_dimension(relation.left, unit_of(relation.left, book)) or {}
     above = [_power(name, power) for name, power in powers.items() if power > 0]
     below = [_power(name, -power) for name, power in powers.items() if power < 0]

@@ -13,7 +13,7 @@ from hati.studies.assertion.requirement import methods_of
 from hati.studies.assertion.study import Assertion
 
 _Same = tuple[str, str]
-"""A benchmark and a revision: what is run."""
+"""A benchmark and a revision: the key of a run."""
 _Costs = Mapping[_Same, float | None]
 _Rounds = Mapping[_Same, tuple[int, int | None]]
 
@@ -22,8 +22,8 @@ class ExpectedRuns(Struct, frozen=True):
     """The methods of which the same is run, and how often it will be.
 
     ``least`` runs are made where all formulas are decided at the earliest; ``most`` where those of this method are
-    decided last and all others at the earliest, None where nothing tells how many a budget of time is. ``seconds`` is
-    what a run takes, None where it is not known.
+    decided last and all others at the earliest, None where the number of runs in a budget of time is unknown.
+    ``seconds`` is the cost of a run, None where unknown.
     """
 
     methods: tuple[str, ...]
@@ -83,7 +83,7 @@ def _at_the_end(budget: Budget, costs: _Costs) -> _Rounds:
 
 
 def _left(budget: Budget, costs: _Costs, spent: Mapping[_Same, int]) -> float | None:
-    """The runs, or else the seconds, of the budget after what is spent; None where nothing tells what runs take."""
+    """The runs, or else the seconds, left in the budget; None where the cost of runs is unknown."""
     if math.isfinite(budget.runs):
         return max(0.0, budget.runs - sum(spent.values()))
     known = {same: cost for same, cost in costs.items() if cost is not None}

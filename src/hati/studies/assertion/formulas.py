@@ -17,7 +17,7 @@ from hati.studies.assertion.samples import SampleCollector
 
 
 class Answer(Struct, frozen=True):
-    """A requirement's verdict among all, by itself what its ``judged`` says, and the relations that it rests on."""
+    """A requirement's verdict among all, the verdict on it alone in ``judged``, and the relations behind it."""
 
     requirement: Requirement
     verdict: FormulaVerdict

@@ -29,11 +29,11 @@ _SHORTEST = 4
 
 Machines = tuple["KnownMachine", "KnownMachine"]
 Books = tuple[SampleCollector, SampleCollector]
-"""What was measured on the first machine, and on the second."""
+"""The measurements on the first machine, and on the second."""
 
 
 class KnownMachine(Struct, frozen=True):
-    """A machine that something was measured on, by its fingerprint, and what is known of it."""
+    """A machine with measurements, by its fingerprint, and its known properties."""
 
     fingerprint: str
     properties: Mapping[str, str]
@@ -91,7 +91,7 @@ class Portability(Struct, frozen=True):
     """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
 
     ``set_aside`` are runs of other definitions of benchmarks than those that are compared, ``former`` the benchmarks
-    of which another definition than that of now is; ``confidence`` is that of each test's interval by itself.
+    whose present definition is another; ``confidence`` is that of each test's interval individually.
 
     Raises:
         InputError: where nothing can be compared.
@@ -145,7 +145,7 @@ def portability(
 ) -> Portability:
     """The relations of all formulas, each once, with intervals of that confidence.
 
-    The statistics that a relation compares are taken of what was observed, without its transformations: of factors
+    The statistics that a relation compares are taken of the observations, without its transformations: of factors
     the metric does not depend.
 
     Raises:
@@ -172,10 +172,10 @@ def _relations(
 
 
 def _ported(relation: syntax.Relation, machines: Machines, books: Books, confidence: float) -> Ported | str:
-    """What is known of a relation on both machines, or why it is left out.
+    """The evidence on a relation on both machines, or why it is left out.
 
     Raises:
-        InputError: where nothing was given of a method on any machine, or what was is of unlike dimension.
+        InputError: where a method has no sample on any machine, or those of unlike dimension.
     """
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.PerformanceSide) and isinstance(right, syntax.PerformanceSide)):

@@ -1,4 +1,4 @@
-"""Formulas that are to hold, what they are judged by, and what is measured of their methods."""
+"""Requirements: formulas, the standard of their judgement, and the metrics of their methods."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class MeasuredMethod(Struct, frozen=True):
         return [self.method, self.benchmark.definition, self.revision.id, dict(self.configuration)]
 
     def unit(self, metric: str) -> str | None:
-        """The unit of a metric for a call, by default of its own; None of one that its benchmark does not tell."""
+        """The unit of a metric for a call, by default of its own; None for one that its benchmark does not report."""
         units = {each.name: each.unit.removesuffix("/op") for each in self.benchmark.metrics}
         return units.get(metric or self.own)
 
     @property
     def key(self) -> tuple[str, str]:
-        """What is run: methods of which that is the same have the same runs."""
+        """The key of its runs: methods with equal keys share their runs."""
         return self.benchmark.name, self.revision.id
 
     def runs(self, made: Made) -> tuple[Run, ...]:
@@ -96,13 +96,13 @@ class MeasuredMethod(Struct, frozen=True):
 
 
 class Standard(Struct, frozen=True):
-    """An interpretation, the level of each relation and of alarms together, and the margin of what is not strict.
+    """An interpretation, the level of each relation and of alarms together, and the tolerance.
 
     ``stopping`` is ``ANYTIME`` where runs were made in rounds and looked at after each: both sides of a relation then
     are paired by their rounds. ``seed`` is of the draws that interpretations with histories make.
 
     Raises:
-        InputError: for a level or a margin that is none.
+        InputError: for a level or a margin that is out of range.
     """
 
     interpretation: Interpretation = Interpretation.DEFAULT
@@ -157,7 +157,7 @@ class Requirement:
         return self.source.place(self.formula.offset)
 
     def resolved(self, relation: syntax.Relation, book: SampleCollector) -> syntax.Relation:
-        """A relation with what is declared in place of its names, but for names by which something was measured."""
+        """A relation with declarations in place of its names, except names that were measured."""
         sides = (self._side(side, book) for side in (relation.left, relation.right))
         return replace(relation, left=next(sides), right=next(sides))
 
@@ -171,7 +171,7 @@ class Requirement:
 
     @contextmanager
     def placing(self, node: syntax.PerformanceFormula | syntax.Method) -> Iterator[None]:
-        """Places what is refused where a part was read, or where the node that the error tells was."""
+        """Add the place of a part to errors in it, or that of the node that the error names."""
         try:
             yield
         except InputError as error:

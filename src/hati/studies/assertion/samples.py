@@ -1,4 +1,4 @@
-"""What was measured, by what formulas call it, and of which definition of its benchmark."""
+"""Samples by the names in formulas, and the definitions of their benchmarks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hati.core.wording import suggestion
 from hati.logic.syntax import MeasuredStatistic, Method
 
 _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory", "B")}
-"""Metrics that are known of whole runs, where no benchmark tells them."""
+"""Metrics that are known of whole runs, where no benchmark reports them."""
 
 
 class SampleCollector(Struct, frozen=True):
-    """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
+    """Samples by the texts of methods; ``history`` are earlier ones of the same, which estimate how runs vary.
 
-    ``own`` is the metric of a method that is meant where a formula names none; ``missing`` says why nothing was
-    measured of a method that is there, ``failed`` why its runs were of no use, all or all from some run on. ``told``
-    are the metrics that a method's benchmark tells itself: those of whole runs, with the start of the interpreter,
-    never stand for them.
+    ``own`` is the metric of a method that is meant where a formula names none; ``missing`` gives the reason why a
+    method has no sample, ``failed`` why its runs failed, all or all from some run on. ``reported`` are the metrics
+    that a method's benchmark reports itself: those of whole runs, with the start of the interpreter, never stand
+    for them.
     """
 
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
@@ -31,32 +31,32 @@ class SampleCollector(Struct, frozen=True):
     own: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
-    told: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    reported: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def has(self, method: Method) -> bool:
         """Whether something was given by a method's name as it is written."""
         return str(method) in self.samples
 
     def sample(self, measured: MeasuredStatistic) -> Sample:
-        """What was measured of a method's metric.
+        """The sample of a method's metric.
 
         Raises:
-            FormulaError: where there is nothing of it, or more than one.
+            FormulaError: where it has none, or more than one.
         """
         key = str(measured.method)
         if key not in self.samples:
             raise measured.method.error(f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
         metric = measured.metric or self.own.get(key, "")
-        used = _USED.keys() - self.told.get(key, frozenset())
+        used = _USED.keys() - self.reported.get(key, frozenset())
         try:
             return _one(key, _of_metric(key, self.samples[key], metric, used))
         except InputError as error:
             raise measured.error(error.message, fix=error.fix) from None
 
     def single(self, method: Method) -> bool:
-        """Whether observations of a method's times are of one call each, as far as its runs tell."""
-        told = (each for each in self.samples.get(str(method), ()) if each.metric.name == SINGLE_CALLS)
-        return all((run.steady == 1.0).all() for each in told for run in each.runs)
+        """Whether each observation of a method's times is one call, as far as its runs show."""
+        reported = (each for each in self.samples.get(str(method), ()) if each.metric.name == SINGLE_CALLS)
+        return all((run.steady == 1.0).all() for each in reported for run in each.runs)
 
     def earlier(self, measured: MeasuredStatistic, metric: Metric) -> tuple[SampledRun, ...]:
         """Earlier runs of the same in the same unit; none where nothing is known."""
@@ -64,7 +64,7 @@ class SampleCollector(Struct, frozen=True):
         return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
 
     def unfit(self, error: InputError) -> str:
-        """Why a relation cannot be judged by what is here: what was given must be fit for it.
+        """Why a relation cannot be judged by these samples: samples from files must be fit for it.
 
         Raises:
             InputError: always, the error itself.
@@ -73,9 +73,9 @@ class SampleCollector(Struct, frozen=True):
 
 
 class MeasuredSamples(SampleCollector, frozen=True):
-    """What was measured of methods as they are called with all that is declared; no name is given by itself.
+    """Measurements of methods by their full names; a declared name has no samples of its own.
 
-    What turns out to be unfit leaves its relation undecided; the others are told all the same.
+    Unfit measurements leave their relation undecided; the others are reported all the same.
     """
 
     def has(self, method: Method) -> bool:  # noqa: ARG002  # as those of all books
@@ -83,7 +83,7 @@ class MeasuredSamples(SampleCollector, frozen=True):
         return False
 
     def unfit(self, error: InputError) -> str:
-        """What is wrong."""
+        """The reason."""
         return error.message
 
 
@@ -151,7 +151,7 @@ class SetAside(Struct, frozen=True):
 
 
 class Former(Struct, frozen=True):
-    """A benchmark that is taken as it was when it was last run on both machines, and what is another now."""
+    """A benchmark with its definition at the last run on both machines, and the parts that changed since."""
 
     benchmark: str
     differs: tuple[str, ...]

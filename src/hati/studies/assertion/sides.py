@@ -12,22 +12,22 @@ from hati.studies.assertion.samples import SampleCollector
 
 _OF_CALLS = {"", "wall_time", "cpu_time"}
 _NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}
-"""Dimensions of what has no values below 0, but where such were observed: a metric may be a difference."""
+"""Dimensions without values below 0, unless such were observed: a metric may be a difference."""
 
 
 class UnknowableError(InputError):
-    """What was observed cannot tell what is asked, however many more such runs there are."""
+    """The observations cannot answer the question, however many more such runs there are."""
 
 
 def asks_single_calls(side: syntax.PerformanceSide) -> bool:
-    """Whether single calls have to be known: of several, only the mean and what is linear in it are."""
+    """Whether single calls have to be known: of several, only the mean and its linear functions are."""
     measured = side.measured
     quantile = measured.statistic.kind is syntax.StatisticKind.QUANTILE
     return measured.metric in _OF_CALLS and (quantile or syntax.affine(side.transformation) is None)
 
 
 def is_known(side: syntax.RelationSide, book: SampleCollector) -> bool:
-    """Whether nothing that was measured of a side so far is unfit to tell what is asked of it."""
+    """Whether all measurements of a side so far are fit for its question."""
     if not isinstance(side, syntax.PerformanceSide):
         return True
     try:
@@ -40,7 +40,7 @@ def is_known(side: syntax.RelationSide, book: SampleCollector) -> bool:
 
 
 def _known_sample(side: syntax.PerformanceSide, book: SampleCollector) -> Sample:
-    """What was measured of a side, of single calls where it has to be, and in runs of enough observations."""
+    """The sample of a side, of single calls where it has to be, and in runs of enough observations."""
     measured = side.measured
     if asks_single_calls(side) and not book.single(measured.method):
         raise UnknowableError(
@@ -63,7 +63,7 @@ def _validate_observations(measured: syntax.MeasuredStatistic, runs: Sequence[Sa
 
 
 def side_of(side: syntax.RelationSide, book: SampleCollector) -> interpret.MeasuredSample | interpret.Limit:
-    """What was measured of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
+    """The measurements of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
 
     The mean's transformation is of each observation (SPL paper, Definition 3.4); another statistic is taken of each
     run, which is then one value, and transformed.
@@ -98,7 +98,7 @@ def split_side(side: syntax.RelationSide, book: SampleCollector) -> interpret.Me
 
 
 def least_of(side: syntax.PerformanceSide, book: SampleCollector) -> float | None:
-    """Below what a side can have no value, in the unit of ``side_of``; None where nothing tells."""
+    """The lower bound of a side's values, in the unit of ``side_of``; None where unknown."""
     line = syntax.affine(side.transformation)
     sample = book.sample(side.measured)
     unit = _of_a_call(sample)

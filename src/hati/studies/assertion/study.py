@@ -1,4 +1,4 @@
-"""The study: rounds of what formulas need, until they are decided or the budget is spent."""
+"""The study: rounds of the runs that formulas need, until they are decided or the budget is spent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hati.studies.assertion.sides import is_known
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
-_MOST_TOLD = 5
+_MOST_REASONS = 5
 
 
 class Assured(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Assertion(Struct, frozen=True, dict=True):
     forgiven: frozenset[str] = frozenset()
 
     def plan(self, evidence: Evidence) -> Plan:
-        """What is left of the last round that was begun, else the next one; none where all is decided."""
+        """The rest of the last round that was begun, else the next one; empty where all is decided."""
         last = max((run.task.repetition for run in evidence.runs), default=-1)
         for number in range(max(last, 0), last + 2):
             before = tuple(run for run in evidence.runs if run.task.repetition < number)
@@ -92,7 +92,7 @@ class Assertion(Struct, frozen=True, dict=True):
         return Plan()
 
     def conclude(self, evidence: Evidence) -> Assured:
-        """What may be told, at any time.
+        """Conclude from the evidence, at any time.
 
         Raises:
             MeasurementError: where nothing could be measured.
@@ -100,8 +100,8 @@ class Assertion(Struct, frozen=True, dict=True):
         made = Made.of(evidence.runs)
         reasons = tuple(self._reasons(made))
         if self.points and not evidence.done:
-            others = (f"{len(reasons) - _MOST_TOLD} others",) if len(reasons) > _MOST_TOLD else ()
-            why = "; ".join((*reasons[:_MOST_TOLD], *others)) or "there was no run"
+            others = (f"{len(reasons) - _MOST_REASONS} others",) if len(reasons) > _MOST_REASONS else ()
+            why = "; ".join((*reasons[:_MOST_REASONS], *others)) or "there was no run"
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
         book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
@@ -122,7 +122,7 @@ class Assertion(Struct, frozen=True, dict=True):
         return sum(each.judged.verdict is not FormulaVerdict.INCONCLUSIVE for each in found)
 
     def gave_up(self, evidence: Evidence) -> bool:
-        """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
+        """Whether a formula is open because one of its methods failed in all its runs, or in too many of the last."""
         book = self._book(self._tried(evidence.runs))
         if not book.failed:
             return False
@@ -154,7 +154,7 @@ class Assertion(Struct, frozen=True, dict=True):
         return max(1, self._rounds_of(atom.resolved) - max(atom.evidence.runs, default=0))
 
     def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
-        """The tasks of rounds, so many of each method by its text."""
+        """The tasks of rounds, by the number of rounds of each method's text."""
         return tuple(
             task
             for number in range(max(rounds.values(), default=0))
@@ -163,7 +163,7 @@ class Assertion(Struct, frozen=True, dict=True):
 
     @property
     def fewest(self) -> int:
-        """Rounds before anything can be told."""
+        """Rounds before any formula can be decided."""
         if not self._early:
             return 1
         return min(map(self._rounds_of, self._relations), default=fewest_pairs(self._shared.alpha))
@@ -220,11 +220,11 @@ class Assertion(Struct, frozen=True, dict=True):
         return tuple({str(relation): relation for relation in resolved}.values())
 
     def book(self, evidence: Evidence) -> SampleCollector:
-        """What was measured, and why nothing was of what is missing."""
+        """The measurements, and the reasons where there are none."""
         return self._book(Made.of(evidence.runs))
 
     def _tried(self, runs: Sequence[Run]) -> Made:
-        """Those that tell whether it can be measured now."""
+        """The runs that show whether it can be measured now."""
         return Made.of([run for run in runs if run.task.id not in self.forgiven])
 
     def _book(self, made: Made) -> SampleCollector:
@@ -241,8 +241,8 @@ class Assertion(Struct, frozen=True, dict=True):
             else:
                 missing[key] = next(_failures(point, made), "it was not measured yet")
         own = {key: point.own for key, point in self.points.items()}
-        told = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
-        return MeasuredSamples(samples, own=own, missing=missing, failed=self._failed(made, missing), told=told)
+        reported = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
+        return MeasuredSamples(samples, own=own, missing=missing, failed=self._failed(made, missing), reported=reported)
 
     def _failed(self, made: Made, missing: Mapping[str, str]) -> dict[str, str]:
         """Why there is nothing of a method, though it was run; or why it is not run again."""
@@ -252,7 +252,7 @@ class Assertion(Struct, frozen=True, dict=True):
         return whole | {key: next(_failures(self.points[key], made), "its last runs failed") for key in broken}
 
     def _wanted(self, before: tuple[Run, ...]) -> Set[str]:
-        """The methods that are measured once more after whole rounds; what is known is looked at but once."""
+        """The methods that are measured once more after whole rounds; known ones are checked only once."""
         look = tuple(run.task.id for run in before)
         if look not in self._looks:
             self._looks.clear()
@@ -278,17 +278,17 @@ class Assertion(Struct, frozen=True, dict=True):
         return {method for methods in asked if alive.issuperset(methods) for method in methods}
 
     def _knowable(self, book: SampleCollector) -> Set[str]:
-        """The methods of relations that what was measured can tell, as quantiles by runs of enough observations."""
+        """The methods of relations that the measurements can answer, such as quantiles by runs that are long enough."""
         known = (each for each in self._relations if is_known(each.left, book) and is_known(each.right, book))
         return {method for relation in known for method in methods_of(relation)}
 
     def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
-        """None of a relation of the same with itself, of which the sides never differ, and of what cannot be judged."""
+        """The methods that leave it open; empty for a relation of a method with itself, and for unfit measurements."""
         settled = atom.verdict is not FormulaVerdict.INCONCLUSIVE or atom.unfit or self._is_of_itself(atom.resolved)
         return () if settled else methods_of(atom.resolved)
 
     def _is_of_itself(self, relation: syntax.Relation) -> bool:
-        """Whether no round tells its sides apart."""
+        """Whether no round distinguishes its sides."""
         return self._measured(relation.left) == self._measured(relation.right)
 
     def _measured(self, side: syntax.RelationSide) -> tuple[object, ...]:
@@ -300,9 +300,9 @@ class Assertion(Struct, frozen=True, dict=True):
         return (point.benchmark.name, point.revision.id, metric, measured.statistic, side.transformation)
 
     def _round(self, number: int, keys: Set[str]) -> Iterator[Task]:
-        """The tasks of a round, in an order that is random, and the same for what is wanted of it.
+        """The tasks of a round, in random order that does not depend on the wanted part of it.
 
-        Methods of which the same is run, as of a revision that is the working tree's, have one task.
+        Methods that share their runs, such as a revision that is the working tree's, have one task.
         """
         every = list(self.points)
         order = generator(self.id.seed, "assertion", str(number)).permutation(len(every)).tolist()

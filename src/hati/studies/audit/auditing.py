@@ -54,7 +54,7 @@ _FAR = 0.005
 
 
 def audit_warnings(found: Audit) -> tuple[str, ...]:
-    """In sentences; what was measured is beyond its level by more than chance."""
+    """The warnings in sentences; error rates are beyond their level by more than chance."""
     return tuple(
         text for text in (_wolf(found), _one_sided(found), _drift(found), _coarse(found), _missing(found)) if text
     )
@@ -132,11 +132,11 @@ _Split = list[Halves]
 """Of every sample."""
 
 Watch = Callable[[int, int], None]
-"""Told how many steps are done, and of how many."""
+"""Called with the number of steps done, and of all steps."""
 
 
 def unwatched(_: int, __: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class AuditSettings(Struct, frozen=True):
@@ -163,8 +163,8 @@ def audit(
 ) -> Audit:
     """Split the runs of each sample at random, and in time, and compare the halves of all samples together.
 
-    Earlier samples of the same, the ``history``, tell of the noise as they do in a comparison; ``watch`` is told how
-    many of how many steps are done.
+    Earlier samples of the same, the ``history``, estimate the noise as in a comparison; ``watch`` gets the number
+    of steps done.
 
     Raises:
         InputError: where no sample has the runs that a split takes.

@@ -35,8 +35,8 @@ class ClusterAlarms(Struct, frozen=True):
 class InTime(Struct, frozen=True):
     """The earlier halves of the runs against the later ones, one comparison for each benchmark.
 
-    ``started`` tells whether the order is by the runs' starts, else as they stand. ``alarms`` are the comparisons';
-    ``direction`` counts the benchmarks whose later half is worse and better, whether or not that is told. ``p_value``
+    ``started`` says whether the order is by the runs' starts, else by position. ``alarms`` are the comparisons';
+    ``direction`` counts the benchmarks whose later half is worse and better, significant or not. ``p_value``
     says how often random halves differ at least as much in all, if the order of runs does not matter.
     """
 
@@ -63,7 +63,7 @@ class RecommendedStatistic(Struct, frozen=True):
 
 
 class AuditedBenchmark(Struct, frozen=True):
-    """One sample: how its splits into halves of so many ``runs`` ended, and what is found in them.
+    """One sample: the results of its splits into halves of ``runs`` runs, and its detectable change.
 
     ``false_same`` counts the splits that are called the same where one half is worse by the margin; ``detectable`` is
     the smallest change, a fraction, that is found in 80 % of them, None where none is. ``later`` is the verdict on the

@@ -76,7 +76,7 @@ class Outcomes(NamedTuple):
 
     @property
     def alarms(self) -> Marks:
-        """Where a change is told."""
+        """The reported changes."""
         return self.slower | self.faster
 
 
@@ -101,8 +101,8 @@ def clustered(samples: Sequence[Sample], question: Question) -> list[int]:
 class ClusterOutcomes(NamedTuple):
     """Of splits and samples, each of shape (splits, samples).
 
-    Whether a change of any cluster is told; and whether, all of the second half being smaller by the margin, a cluster
-    is said to have become larger, or its share to have changed.
+    The first is whether a change of any cluster is reported. The second is whether, with the second half smaller by
+    the margin, a cluster is reported larger, or its share changed.
     """
 
     alarms: Marks
@@ -173,7 +173,7 @@ def later_halves(samples: Sequence[Sample], wholes: Sequence[Whole], question: Q
 
 
 def later(decision: Decision, question: Question, sample: Sample) -> Later:
-    """What is said of one of them."""
+    """The result of one of them."""
     size = decision.decided.estimate
     ratio = None if decision.scale == 0.0 else ratio_of(size, decision.scale)
     return Later(decision.verdict(question, sample.metric.better), ratio)

@@ -26,7 +26,7 @@ from hati.studies.comparison import (
 )
 
 FEWEST_RUNS = 4
-"""Fewer cannot be split in halves of which each tells its noise."""
+"""With fewer runs, halves do not show their noise."""
 _ALIKE = 0.03
 
 
@@ -66,7 +66,7 @@ class Halves(NamedTuple):
 def compared_halves(
     wholes: Sequence[Whole], split: Sequence[Halves], question: Question
 ) -> tuple[list[Sides], list[MeanSides | None]]:
-    """The halves of all samples as `compare` has them: by the statistic asked for, or chosen from the other samples."""
+    """The halves of all samples as `compare` has them: by the requested statistic, or one chosen from other samples."""
     each = list(zip(wholes, split, strict=True))
     if isinstance(question.statistic, Statistic):
         statistic = question.statistic
@@ -101,7 +101,7 @@ def order_in_time(sample: Sample) -> Index | None:
 
 
 def correlation(runs: int) -> float:
-    """How alike two random splits of so many runs are at least, as far as alarms go.
+    """The least correlation of two random splits of ``runs`` runs, as far as alarms go.
 
     One part in as many as there are different splits: of four runs there are three, and at most one of them is
     significant at usual levels. No less than 3 %: of ten runs and more that are normal, long-tailed, skewed or bimodal

@@ -22,12 +22,12 @@ class Culprit(Struct, frozen=True):
 
 
 class BisectionConclusion(Struct, frozen=True):
-    """The culprits from the oldest, what all of them made together, and what it cost.
+    """The culprits from the oldest, their total change, and the cost.
 
-    ``same`` tells that all together is shown to be within the ``margin``: nothing is looked for then.
+    ``same`` means that the total is shown to be within the ``margin``: the search stops then.
 
     ``open_ranges`` are intervals in which there is a change that the budget did not suffice to find; the whole where it
-    did not suffice to tell whether there is one.
+    did not suffice to decide whether there is one.
     """
 
     study: str

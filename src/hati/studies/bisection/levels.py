@@ -1,4 +1,4 @@
-"""The levels of revisions beside the good one, and what they say of an interval."""
+"""The levels of revisions relative to the good one, and their evidence on an interval."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         return 0 if not rounds else 1 + max(rounds)
 
     def broken(self, revision: str, side: ProbeSide = ProbeSide.PROBE) -> bool:
-        """Whether a revision does not work, or cannot be built; or the good one beside it."""
+        """Whether a revision does not work, or cannot be built; or the good one paired with it."""
         outcomes = self._outcomes.get(stage(revision, side), [])
         if Outcome.DONE in outcomes:
             return False
@@ -107,7 +107,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         """Whether the change from ``first`` to ``last`` happened up to a probe, and after it.
 
         A half has a part of it that matters where the probe's level is a third of the way or more from its own end. The
-        levels of both ends count as they are estimated: what a search ends with is shown by itself.
+        levels of both ends count as estimated: a search's result is shown separately.
         """
         start, change = self.level(first), self.level(last) - self.level(first)
         ends = sorted((end - start) / change for end in self.interval(probe))

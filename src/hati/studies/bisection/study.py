@@ -31,7 +31,7 @@ from hati.studies.failures import failure_reasons, nothing_measured
 BATCH = 4
 """Pairs that are planned at a time before there are enough: one that does not work is known soon."""
 MOST_PAIRS = 64
-"""So many of one revision at most: what is not decided by then is followed on both sides."""
+"""The largest number of pairs of one revision: if it is undecided by then, both sides are followed."""
 
 
 def bisection_id(
@@ -79,10 +79,10 @@ class Bisection(Struct, frozen=True, dict=True):
         if len(self.revisions) < len(("good", "bad")) or len(set(self._ids)) != len(self.revisions):
             raise InputError("a bisection needs a good revision, a bad one, and none twice")
         if self.budget.runs < len(ProbeSide):
-            told = "1 run is" if self.budget.runs == 1 else f"{self.budget.runs:g} runs are"
+            words = "1 run is" if self.budget.runs == 1 else f"{self.budget.runs:g} runs are"
             deciding = len(ProbeSide) * RULE.fewest(self._alpha)
             raise InputError(
-                f"{told} no pair of both revisions",
+                f"{words} no pair of both revisions",
                 fix=f"give --budget {len(ProbeSide)} or more; {deciding} are the fewest that decide",
             )
 
@@ -151,7 +151,7 @@ class Bisection(Struct, frozen=True, dict=True):
         return []
 
     def _more(self, levels: RevisionLevels, revision: str) -> list[Task]:
-        """The next pair of a revision; at first as many as there have to be before anything can be told."""
+        """The next pair of a revision; at first the number of pairs that a decision needs."""
         begun = levels.pairs(revision)
         until = max(begun + 1, min(RULE.fewest(levels.alpha), begun + BATCH))
         return [task for number in range(begun, until) for task in self._pair(revision, number)]
@@ -208,7 +208,7 @@ class Bisection(Struct, frozen=True, dict=True):
 
     def _followed(self, levels: RevisionLevels, halves: Sequence[_Range], found: Sequence[Half]) -> list[_Range]:
         """Those that have a change; where none is shown to the one with the larger part."""
-        changed = [half for half, told in zip(halves, found, strict=True) if told is Half.CHANGED]
+        changed = [half for half, words in zip(halves, found, strict=True) if words is Half.CHANGED]
         if changed:
             return changed
         sizes = [abs(levels.level(self._name(half.last)) - levels.level(self._name(half.first))) for half in halves]
@@ -226,7 +226,7 @@ class Bisection(Struct, frozen=True, dict=True):
         )
 
     def _name(self, place: int) -> str | None:
-        """A revision's id; None for the good one, which everything is measured beside."""
+        """A revision's id; None for the good one, the partner of every pair."""
         return self._ids[place] if place else None
 
     def _begun(self, levels: RevisionLevels) -> Iterator[Task]:

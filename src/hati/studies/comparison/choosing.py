@@ -19,7 +19,7 @@ from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import MEAN, MEDIAN, TRIMMED, Question, Statistic
 
 VERSION = 1
-"""Of the rule: it is kept with each choice, so that a later rule does not change what was chosen before."""
+"""The version of the rule: it is kept with each choice, so that a later rule does not change earlier choices."""
 CANDIDATES = (MEAN, TRIMMED, MEDIAN)
 DEFAULT = TRIMMED
 """Where nothing is known: outliers do not move it, and it does not jump between two modes as the median does."""
@@ -60,12 +60,12 @@ class StatisticChoice(Struct, frozen=True):
 
     @property
     def keeps_mean(self) -> bool:
-        """Whether the mean keeps a part of alpha: it does where it was not chosen, and nothing was asked for."""
+        """Whether the mean keeps a part of alpha: it does where another statistic was chosen without a request."""
         return self.basis is not ChoiceBasis.ASKED and self.statistic != MEAN
 
     @property
     def reason(self) -> str:
-        """Why, as a phrase; empty where it was asked for."""
+        """Why, as a phrase; empty where it was requested."""
         if self.basis is ChoiceBasis.ASKED:
             return ""
         samples = f"{self.sources} earlier sample{'' if self.sources == 1 else 's'}"
@@ -89,7 +89,7 @@ class StatisticChoice(Struct, frozen=True):
 
 
 class StatisticChoices(Struct, frozen=True):
-    """What was chosen for each benchmark and metric, by their names; the mean, as asked for, of all others."""
+    """The choice for each benchmark and metric, by their names; the mean, as requested, for all others."""
 
     rows: tuple[tuple[str, str, StatisticChoice], ...] = ()
 
@@ -198,7 +198,7 @@ def choose_statistics(
 def statistics_of(
     found: Sequence[SamplePair], question: Question, history: Sequence[Sequence[Sample]] = ()
 ) -> tuple[StatisticChoice, ...]:
-    """For each pair the statistic that is asked for, or else is chosen."""
+    """For each pair the requested statistic, or else the chosen one."""
     if isinstance(question.statistic, Statistic):
         return (StatisticChoice(question.statistic, ChoiceBasis.ASKED),) * len(found)
     return choose_statistics(found, history)

@@ -14,7 +14,7 @@ _ONE_SIDED = 0.5
 
 
 class ChangeVerdict(StrEnum):
-    """How a benchmark's second sample is beside its first; slower is worse, whatever the metric."""
+    """A benchmark's second sample relative to its first; slower is worse, whatever the metric."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -26,7 +26,7 @@ def parse_failing(text: str) -> frozenset[ChangeVerdict]:
     """The verdicts that end with a status above 0.
 
     Raises:
-        InputError: for what is no verdict that can.
+        InputError: for a text that is not a verdict that can fail.
     """
     able = {verdict.value: verdict for verdict in ChangeVerdict if verdict is not ChangeVerdict.SAME}
     return requests.parse_failing(text, able)
@@ -40,7 +40,7 @@ class IntervalMethod(StrEnum):
 
 
 class WarmUp(Struct, frozen=True):
-    """What was found of the warm-up of a sample's runs, beyond what is marked.
+    """The detected warm-up of a sample's runs, beyond the marked one.
 
     Of ``found`` runs the first observations, ``left_out`` together, do not count; ``unsteady`` are the reasons why
     other runs are not steady, all of whose observations count.
@@ -111,7 +111,7 @@ class ClusterChange(Struct, frozen=True):
     """One cluster of observations in both samples: how its centre changed, and its share.
 
     ``share_p_value`` is that of no change of the share, ``share_q_value`` the same corrected, None where nothing
-    is known of the noise; ``share_moved`` says that it is told, and not shown to be within the margin.
+    is known of the noise; ``share_moved`` says that it is reported, and not shown to be within the margin.
     """
 
     change: Change
@@ -144,8 +144,8 @@ class Comparison(Struct, frozen=True):
     """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
 
     ``configuration`` holds the settings that both samples have; ``tests`` are classical ones of the runs' medians,
-    where they were asked for; ``choice`` is why a run counts as it does, where that was chosen. ``within_process`` is
-    what the observations say where each side is one process and nothing is known of the variance between runs.
+    where requested; ``choice`` is why a run counts as it does, where that was chosen. ``within_process`` is
+    the estimate from observations where each side is one process and the variance between runs is unknown.
     """
 
     benchmark: str
@@ -193,8 +193,8 @@ class Comparisons(Struct, frozen=True):
 
     ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the
     geometric mean of the ratios of each metric with several benchmarks, by its name. Of ``remembered`` comparisons
-    earlier samples tell of the noise. ``intervals`` tells how those
-    of the ratios were found, and ``seed`` from which draws.
+    earlier samples estimate the noise. ``intervals`` is the method of those
+    of the ratios, and ``seed`` that of their draws.
     """
 
     alpha: float

@@ -139,7 +139,7 @@ class Decision(NamedTuple):
         return self._replace(decided=decided, rest=self.rest._replace(mean=mean))
 
     def change(self, question: Question, better: Better) -> Change:
-        """What is told of it; ratios of a first mean of zero are None."""
+        """The reported change; ratios of a first mean of zero are None."""
         decided, verdict = self.leading, self.verdict(question, better)
         part = 1.0
         if self.rest is not None:
@@ -199,7 +199,7 @@ class Decision(NamedTuple):
         return self.scale != 0.0 and self.leading.within(-limit, limit) <= question.alpha
 
     def _detectable(self, question: Question) -> float:
-        """What is significant with the power, and not shown to be within the margin."""
+        """The change that is significant with the power, and not shown to be within the margin."""
         decided = self.decided
         apart = t_quantile(1.0 - question.alpha, decided.df) - t_quantile(POWER, decided.df)
         return max(decided.detectable(self.own_level, POWER), question.limit - apart * decided.standard_error)
@@ -240,11 +240,11 @@ def p_values_of(decided: Sequence[Difference | None]) -> list[float | None]:
 
 def corrected(p_values: Sequence[float | None], alpha: float) -> list[tuple[float | None, float]]:
     """P-values corrected for their number, and the largest that each could have to be significant at alpha."""
-    told = [place for place, one in enumerate(p_values) if one is not None]
+    tested = [place for place, one in enumerate(p_values) if one is not None]
     known = np.array([one for one in p_values if one is not None])
     adjusted = adaptive_benjamini_hochberg(known).tolist()
-    levels = [critical_p_value(np.delete(known, place), alpha) for place in range(len(told))]
-    found = dict(zip(told, zip(adjusted, levels, strict=True), strict=True))
+    levels = [critical_p_value(np.delete(known, place), alpha) for place in range(len(tested))]
+    found = dict(zip(tested, zip(adjusted, levels, strict=True), strict=True))
     return [found.get(place, (None, alpha)) for place in range(len(p_values))]
 
 
@@ -302,7 +302,7 @@ def _difference(sides: Sides) -> tuple[Difference, float | None]:
 
 
 def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> VariancePrior:
-    """Along how unsteady a pair's runs are within, on average, where all runs are long enough to tell."""
+    """Along the mean unsteadiness within a pair's runs, where all runs are long enough to estimate it."""
     unsteady = np.array([np.mean([*each.before.unsteady, *each.after.unsteady]) for each in sides])
     related = [] if np.isnan(unsteady).any() else [np.log(unsteady)]
     variances = np.array([each.variance for each in differences])

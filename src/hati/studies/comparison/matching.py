@@ -20,21 +20,21 @@ class SamplePair(Struct, frozen=True):
 
 
 class Unmatched(Struct, frozen=True):
-    """Names of what only the first, and only the second, has samples of."""
+    """Names of samples that only the first side has, and only the second."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
 def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[SamplePair, ...], Unmatched]:
-    """The samples that belong together, in the order of the first, and what is left.
+    """The samples that belong together, in the order of the first, and the rest.
 
     By benchmark, metric, configuration and workload; where one side has several of these, by machine and then by
-    revision too. Where each side has one configuration only, these are what is compared, and need not be the same.
+    revision too. Where each side has one configuration only, these are compared, and need not be the same.
 
     Raises:
-        InputError: where one side has several that nothing tells apart, or nothing belongs together, or what does has
-            units that cannot be converted, or other directions that are better.
+        InputError: where one side has several that cannot be distinguished, or nothing belongs together, or a pair has
+        units that cannot be converted, or other directions that are better.
     """
     single = _single(before) & _single(after)
     first, second = _grouped(before, single), _grouped(after, single)
@@ -63,7 +63,7 @@ def _check_units(pair: SamplePair) -> None:
 
 
 def _alone(own: dict[_Key, list[Sample]], other: dict[_Key, list[Sample]]) -> Iterator[str]:
-    """The names of what the other side has no samples of, or none of the same machine where it has several."""
+    """The names of samples missing on the other side, or of the same machine where it has several."""
     for key, samples in own.items():
         if key not in other:
             yield _name(samples[0])
@@ -73,7 +73,7 @@ def _alone(own: dict[_Key, list[Sample]], other: dict[_Key, list[Sample]]) -> It
 
 
 def across(found: Sequence[SamplePair]) -> tuple[str, ...]:
-    """What is said of pairs whose configurations are not the same."""
+    """The remarks on pairs whose configurations are not the same."""
     apart = [(pair.before, pair.after) for pair in found if pair.before.configuration != pair.after.configuration]
     lines = (
         f"{a.benchmark}: {a.configuration or 'default'} before, {b.configuration or 'default'} after" for a, b in apart

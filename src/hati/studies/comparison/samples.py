@@ -1,6 +1,4 @@
-"""Samples before they are compared: without their warm-up, and with what is said of interference and of different
-sessions.
-"""
+"""Samples before they are compared: without their warm-up, and with remarks on interference and different sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _NAMED = 3
 
 
 class SteadyPair(NamedTuple):
-    """A pair without the warm-up of its runs, and what was found of that."""
+    """A pair without the warm-up of its runs, and the detected warm-up."""
 
     pair: SamplePair
     before: WarmUp
@@ -27,7 +25,7 @@ class SteadyPair(NamedTuple):
 
 
 def without_warm_up(sample: Sample) -> tuple[Sample, WarmUp]:
-    """The sample, each run from its first steady observation on, and what was found.
+    """The sample, each run from its first steady observation on, and the detected warm-up.
 
     Each run is judged alone (`hati.harness.steadiness`), by what its file does not mark as warm-up. Runs that are never
     steady keep all of that, as do pooled ones, those of fewer than 30 observations, and those that were remarked on
@@ -49,25 +47,27 @@ def steady_pair(pair: SamplePair) -> SteadyPair:
     return SteadyPair(SamplePair(before, after), found_before, found_after)
 
 
-def with_warm_up(told: Comparisons, found: Sequence[SteadyPair]) -> Comparisons:
-    """The comparisons of those pairs, with what was found of their warm-up; a warning where runs are not steady."""
+def with_warm_up(compared: Comparisons, found: Sequence[SteadyPair]) -> Comparisons:
+    """The comparisons of those pairs, with their detected warm-up; a warning where runs are not steady."""
     rows = tuple(
         replace(
             row,
             before=replace(row.before, warm_up=each.before),
             after=replace(row.after, warm_up=each.after),
         )
-        for row, each in zip(told.rows, found, strict=True)
+        for row, each in zip(compared.rows, found, strict=True)
     )
     sides = (
         ("before", [(row.benchmark, row.before) for row in rows]),
         ("after", [(row.benchmark, row.after) for row in rows]),
     )
-    return replace(told, rows=rows, warnings=(*told.warnings, *filter(None, (_warning(*side) for side in sides))))
+    return replace(
+        compared, rows=rows, warnings=(*compared.warnings, *filter(None, (_warning(*side) for side in sides)))
+    )
 
 
 def _start(run: SampledRun) -> tuple[int, str]:
-    """The first steady observation after what is marked as warm-up; 0 and why where the run is not steady."""
+    """The first steady observation after the marked warm-up; 0 and the reason where the run is not steady."""
     if run.pooled or run.remark.startswith(WARM_UP):
         return 0, ""
     found = steadiness(run.steady)

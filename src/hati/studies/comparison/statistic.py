@@ -1,4 +1,4 @@
-"""What stands for a run, one number of its observations after warm-up, and what is asked of two samples."""
+"""The statistic of a run, one number of its observations after warm-up, and the question about two samples."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def parse_statistic(text: str) -> Statistic | Automatic:
 class RunValues(Struct, frozen=True, eq=False):
     """What stands for the runs of a sample, in their order.
 
-    ``values`` are the statistic's, and ``unsteady`` tells how unsteady each run is within, nan where it is too short;
+    ``values`` are the statistic's, and ``unsteady`` is how unsteady each run is within, nan where it is too short;
     both of shape (runs,).
     """
 
@@ -136,8 +136,8 @@ def run_values(sample: Sample, statistic: Statistic) -> RunValues:
 def batch_deviation(values: FloatArray) -> float | None:
     """How unsteady a run is: the standard deviation of the logarithms of its batch means; None for few observations.
 
-    Ten batches of equally many observations, what is left over being left out. Runs that are unsteady within differ
-    more from each other too, which tells of their variance before it is seen.
+    Ten batches of equally many observations, without the remainder. Runs that are unsteady within also differ
+    more from each other, which estimates their variance beforehand.
     """
     size = len(values) // _BATCHES
     if size < 2 or np.min(values) <= 0.0:
@@ -151,7 +151,7 @@ MARGIN = 0.05
 
 
 class Question(Struct, frozen=True):
-    """What is asked: changes at the level ``alpha``, equality within a ``margin``, of a ``statistic`` of runs.
+    """The question: changes at the level ``alpha``, equality within a ``margin``, of a ``statistic`` of runs.
 
     ``AUTO`` chooses a statistic for each benchmark and metric.
 
@@ -171,7 +171,7 @@ class Question(Struct, frozen=True):
 
     @property
     def fixed(self) -> Statistic:
-        """The statistic of a study that chooses none: the mean where none is asked for."""
+        """The statistic of a study that chooses none: the mean by default."""
         return self.statistic if isinstance(self.statistic, Statistic) else MEAN
 
     @property

@@ -17,36 +17,38 @@ from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import MEAN, Question
 
 _BATCHES = 10
-"""At least so many batches, of equal length, where there are as many observations: Schmeiser (1982, Operations Research
-30, 556-568) recommends 10 to 30. The longer a batch, the less consecutive ones depend on each other."""
+"""The least number of batches of equal length, where there are as many observations: Schmeiser (1982, Operations
+Research 30, 556-568) recommends 10 to 30. The longer a batch, the less consecutive ones depend on each other."""
 _FEWEST = 2
 _BY_MEAN = StatisticChoice(MEAN, ChoiceBasis.ONE_PROCESS)
 """A batch has too few observations for another statistic of its process: of ten values each is one."""
 
 
-def with_estimates_within_process(told: Comparisons, found: Sequence[SamplePair], question: Question) -> Comparisons:
+def with_estimates_within_process(
+    compared: Comparisons, found: Sequence[SamplePair], question: Question
+) -> Comparisons:
     """The comparisons of those pairs, with estimates where a side is one process and nothing is known of the noise.
 
-    They have no verdict, and are of means: where another statistic is asked for, there is none. The p-values of these
+    They have no verdict, and are of means: with another requested statistic there are none. The p-values of these
     comparisons are corrected among themselves.
 
     Raises:
         InputError: where the units of a pair cannot be converted.
     """
-    places = [place for place, each in enumerate(zip(told.rows, found, strict=True)) if _alone(*each)]
+    places = [place for place, each in enumerate(zip(compared.rows, found, strict=True)) if _alone(*each)]
     if not places:
-        return told
+        return compared
     batched = [SamplePair(_batched(found[place].before), _batched(found[place].after)) for place in places]
     decided, _ = decided_rows(batched, question, [_BY_MEAN] * len(places))
-    rows = list(told.rows)
+    rows = list(compared.rows)
     for place, row in zip(places, decided, strict=True):
         rows[place] = _estimated(rows[place], row, found[place])
-    return replace(told, rows=tuple(rows), mean_ratios=mean_ratios(rows))
+    return replace(compared, rows=tuple(rows), mean_ratios=mean_ratios(rows))
 
 
-def with_verdicts_within_process(told: Comparisons) -> Comparisons:
+def with_verdicts_within_process(compared: Comparisons) -> Comparisons:
     """The same comparisons, verdicts within one process being theirs."""
-    return replace(told, rows=tuple(map(_decided, told.rows)))
+    return replace(compared, rows=tuple(map(_decided, compared.rows)))
 
 
 def _alone(row: Comparison, pair: SamplePair) -> bool:
@@ -59,7 +61,7 @@ def _alone(row: Comparison, pair: SamplePair) -> bool:
 
 
 def _batched(sample: Sample) -> Sample:
-    """The sample of one run, its consecutive observations as runs; what is left over at the beginning is left out."""
+    """The sample of one run, its consecutive observations as runs; the remainder is dropped from the beginning."""
     (run,) = sample.runs
     values = run.steady
     size = max(1, len(values) // _BATCHES)
@@ -71,7 +73,7 @@ def _batched(sample: Sample) -> Sample:
 
 
 def _estimated(row: Comparison, within: Comparison, pair: SamplePair) -> Comparison:
-    """A row without a verdict, and beside it what its observations say; batches are not runs that one could make."""
+    """A row without a verdict, with the estimate from its observations; batches are not runs that one could make."""
     change = replace(within.change, runs_needed=None)
     observations = len(pair.before.runs[0].steady), len(pair.after.runs[0].steady)
     return replace(

@@ -1,4 +1,4 @@
-"""What is said of effects at two revisions."""
+"""The conclusion on effects at two revisions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hati.core import Metric, Revision, Setting
 
 
 class OptionDrift(Struct, frozen=True):
-    """An option's effect before and after: what ``settings[1]`` makes of the metric beside ``settings[0]``, a fraction.
+    """An option's effect before and after: the metric with ``settings[1]`` relative to ``settings[0]``, a fraction.
 
     Of an option with more settings, the two that differ most. ``ratio`` is the effect after over that before, on the
     logarithmic scale, with Fieller's interval: None where the effect before is not shown to be other than zero.
-    ``difference`` is of the logarithms of what the setting makes of the metric, with its interval. ``p_value`` is that
+    ``difference`` is of the logarithms of these relative metrics, with its interval. ``p_value`` is that
     of an unchanged effect, for all options together (Holm).
     """
 

@@ -78,7 +78,7 @@ class MainEffectsModel(Struct, frozen=True, eq=False, dict=True):
 def drifts(
     configurations: Sequence[Configuration], before: FloatArray, after: FloatArray, alpha: float
 ) -> tuple[tuple[OptionDrift, ...], tuple[str, ...]]:
-    """The drift of each option's effect, the most surely changed first, and the options that cannot be told.
+    """The drift of each option's effect, the most surely changed first, and the options that cannot be estimated.
 
     ``before`` and ``after`` are logarithms of each cell's values, shape (rounds, cells). An interval has the noise and
     the level of its option's test, so that of two settings it excludes no change just where a change is shown.

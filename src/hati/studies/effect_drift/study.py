@@ -50,7 +50,7 @@ def effect_drift_id(
 
 
 class EffectDriftStudy(Struct, frozen=True):
-    """So many rounds of a design at two revisions, the two runs of each configuration next to each other.
+    """A number of rounds of a design at two revisions, the two runs of each configuration next to each other.
 
     Raises:
         InputError: for fewer than two rounds, or one revision twice.

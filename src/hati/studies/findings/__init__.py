@@ -1,4 +1,4 @@
-"""Findings that are told once: what events make of them, and which a new measurement is about.
+"""Findings that are reported once: their state after events, and those that a new measurement is about.
 
 Pure: events in, findings and further events out. The store keeps events alone, so that stores can be merged.
 """

@@ -88,7 +88,7 @@ def _of_its_own(found: Finding, event: Event) -> bool:
 
 
 def _news(found: Finding, state: FindingState, event: Event) -> EventKind | None:
-    """Growth, resolution and reopening are news; having been told ends it."""
+    """Growth, resolution and reopening are news until they are reported."""
     if event.what is EventKind.TOLD:
         return None
     changed = state is not found.state
@@ -112,7 +112,7 @@ class Sighting(Struct, frozen=True):
 
     ``between`` has the ids of the revisions after the reference up to the revision: whatever is found in one of them
     is a thing that this measurement is about. ``covered`` are the findings all of whose range is among them, by id: of
-    these alone it tells the size, and whether they are gone.
+    these alone it shows the size, and whether they are gone.
     """
 
     study: str
@@ -126,7 +126,7 @@ class Sighting(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """What is to be told of a finding now: ``news`` where nobody was told of it, ``fails`` where it stops a change."""
+    """The report due on a finding: ``news`` where it was not yet reported, ``fails`` where it stops a change."""
 
     finding: Finding
     news: bool
@@ -157,15 +157,15 @@ def finding_id(worse: bool, reference: str, revision: str) -> str:  # noqa: FBT0
 
 
 def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> list[Event]:
-    """What happened to findings by a measurement, and to those that it opens.
+    """The events of a measurement on findings, and on those that it opens.
 
     A change belongs to a finding whose revision is in the measured range and that shows at one of the same benchmarks'
-    metrics; there it has grown where its interval is wholly beyond what people were told, from the same reference where
+    metrics; there it has grown where its interval is wholly beyond the reported one, from the same reference where
     that was measured from before. A finding is gone where all of its spots that were measured are the same now. What
     was measured over a part of a finding's range alone says neither that it is gone, nor how large it is unless it has
     grown: the rest of the range may have the change.
     """
-    told: list[Event] = []
+    new_events: list[Event] = []
     for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
         about = [one for one in known if one.worse is worse and _about(one, sighting)]
         left = dict(sizes)
@@ -175,29 +175,29 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
             if own:
                 what = _happening(finding, own, sighting.reference)
                 kept = whole or what is EventKind.GROWN
-                sizes_told = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
-                told.append(_event(finding.id, what, sighting, at, sizes_told))
+                reported = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
+                new_events.append(_event(finding.id, what, sighting, at, reported))
                 left = {spot: size for spot, size in left.items() if spot not in own}
             elif whole and _gone(finding, sighting):
-                told.append(_event(finding.id, EventKind.GONE, sighting, at, {}))
+                new_events.append(_event(finding.id, EventKind.GONE, sighting, at, {}))
         if left:
             opened = finding_id(worse, sighting.reference, sighting.revision)
-            told.append(_event(opened, EventKind.SEEN, sighting, at, left))
-    return told
+            new_events.append(_event(opened, EventKind.SEEN, sighting, at, left))
+    return new_events
 
 
 def concluded(study: str, reference: str, revision: str, at: datetime) -> Event:
-    """That all which a measurement says of findings is kept and told, also where that is nothing: of no finding."""
+    """The event that a measurement's findings are all kept and reported, even where there are none: of no finding."""
     return Event("", EventKind.TOLD, at, study, reference, revision)
 
 
 def is_concluded(study: str, last: datetime, events: Iterable[Event]) -> bool:
-    """Whether a measurement was told of to its end; ``last`` is when its last run was started."""
+    """Whether a measurement was reported completely; ``last`` is when its last run was started."""
     return any(event.study == study and not event.finding and event.at >= last for event in events)
 
 
 def not_yet_said(events: Iterable[Event], said: Sequence[Event]) -> list[Event]:
-    """Of what a measurement says now that which it did not say before it went on."""
+    """The measurement's present events that were not among its earlier ones."""
     return [event for event in events if not any(_says(earlier, event) for earlier in said)]
 
 
@@ -208,7 +208,7 @@ def _says(earlier: Event, event: Event) -> bool:
 def reports(
     before: Sequence[Finding], after: Sequence[Finding], events: Sequence[Event], merged: frozenset[str]
 ) -> Iterator[Report]:
-    """What is to be told of the findings that the ``events`` of a measurement are about.
+    """The reports that are due on the findings of a measurement's ``events``.
 
     ``before`` and ``after`` are all findings without and with these events. A regression fails the revision that was
     measured unless it is known: acknowledged, or found at another revision that is ``merged`` by now; it fails again
@@ -258,24 +258,24 @@ def _happening(finding: Finding, sizes: Mapping[SeriesKey, Size], reference: str
 
 
 def _reported_sizes(events: Sequence[Event]) -> Mapping[SeriesKey, Size]:
-    """The sizes that people know: those of when they were told last, or acknowledged it.
+    """The reported sizes: those of the last report or acknowledgement.
 
-    What opens a finding, or opens it again, and what has grown is to be told, and counts at once. What is merely seen
-    again does not: else many small steps would never be a growth.
+    The sizes of an opening, a reopening or a growth are reported, and count at once. Those of a mere repetition
+    do not: else many small steps would never be a growth.
     """
     seen: dict[SeriesKey, Size] = {}
-    told: dict[SeriesKey, Size] = {}
+    new_events: dict[SeriesKey, Size] = {}
     resolved = False
     for event in events:
         seen |= event.sizes
         if event.what in {EventKind.TOLD, EventKind.ACKNOWLEDGED}:
-            told = dict(seen)
+            new_events = dict(seen)
         elif event.what is EventKind.GROWN or resolved:
-            told |= event.sizes
+            new_events |= event.sizes
         else:
-            told = {**event.sizes, **told}
+            new_events = {**event.sizes, **new_events}
         resolved = event.what is EventKind.GONE or (resolved and not event.sizes)
-    return told
+    return new_events
 
 
 def _gone(finding: Finding, sighting: Sighting) -> bool:
@@ -310,9 +310,9 @@ def _size(row: Comparison) -> Size | None:
 
 
 class Ruling(Struct, frozen=True):
-    """A gate's conclusion with what is to be told of findings; ``failing`` are the verdicts that stop a change.
+    """A check's conclusion with the reports due on findings; ``failing`` are the verdicts that stop a change.
 
-    Everything that tells of a gate asks here what fails, so that all say the same.
+    Every output of a check asks here what fails, so that all agree.
     """
 
     gate: GateConclusion
@@ -321,7 +321,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def verdict(self) -> ChangeVerdict:
-        """The worst of what is not known: slower anywhere, else inconclusive, faster or the same over all."""
+        """The worst unknown verdict: slower anywhere, else inconclusive, faster or the same over all."""
         ranked = (ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE, ChangeVerdict.FASTER)
         return next((verdict for verdict in ranked if verdict in self._verdicts), ChangeVerdict.SAME)
 
@@ -350,7 +350,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def known_slower(self) -> tuple[str, ...]:
-        """The findings because of which what is slower fails nothing, by their ids."""
+        """The findings that excuse slower rows, by their ids."""
         return tuple(sorted({one.id for row in self._rows() if (one := self.known(row)) is not None}))
 
     def known(self, row: Comparison) -> Finding | None:
@@ -363,7 +363,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def _verdicts(self) -> frozenset[ChangeVerdict]:
-        """Of what is not known: over all configurations, and of strata what is told."""
+        """Of unknown rows: over all configurations, and the reported ones of strata."""
         return frozenset(
             row.change.verdict
             for row in (*self.gate.rows, *(row for row in self._rows() if row.change.changed))

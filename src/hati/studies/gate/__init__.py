@@ -1,7 +1,7 @@
-"""Two revisions, measured now over the configurations that stand for a space: slower, where, because of what?
+"""Two revisions, measured now over configurations that represent a space: slower, where, because of which option?
 
-Rounds of interleaved pairs; a round is the unit of replication. What looks changed is confirmed on fresh runs before it
-is told: both stages test at the square root of the level, so that together they err at the level.
+Rounds of interleaved pairs; a round is the unit of replication. A suspected change is confirmed on fresh runs before
+it is reported: both stages test at the square root of the level, so that together they err at the level.
 """
 
 from hati.studies.gate.affected_options import AffectedOption, affected_options

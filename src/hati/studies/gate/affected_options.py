@@ -61,11 +61,11 @@ def affected_options(
     """The options on whose settings the change depends, one after the other, and what it is at each setting.
 
     ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
-    where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
-    for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change is
-    shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
-    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where a larger
-    change is shown at one setting alone, further options are looked for among the cells with it.
+    where the F test of its main effect on the cells' means, given those taken before, is significant at alpha,
+    corrected for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change
+    is shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
+    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where a larger change
+    is shown at one setting alone, further options are looked for among the cells with it.
     """
     rounds = len(values)
     factors = _distinguished(_factors(configurations, crossed), crossed)
@@ -152,7 +152,7 @@ class _Error(NamedTuple):
 def _slight(
     means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error, alpha: float, limit: float
 ) -> bool:
-    """Whether any two settings are shown to differ by at most the limit, beside the factors that are taken."""
+    """Whether any two settings are shown to differ by at most the limit, given the factors that are taken."""
     columns = np.column_stack([np.ones(len(means)), *(one.columns for one in taken), factor.columns])
     free = len(factor.settings) - 1
     coded = np.vstack([np.eye(free), -np.ones(free)])
@@ -163,7 +163,7 @@ def _slight(
 
 
 def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error) -> float:
-    """The F test of what a factor explains beside those that are taken; 1 where it has nothing of its own."""
+    """The F test of a factor given those that are taken; 1 where it explains nothing of its own."""
     base = np.column_stack([np.ones(len(means)), *(one.columns for one in taken)])
     more = np.column_stack([base, factor.columns])
     own = int(np.linalg.matrix_rank(more) - np.linalg.matrix_rank(base))

@@ -21,25 +21,25 @@ POWER = 0.8
 
 
 def conclude(found: GateJudgement, study: str, reference: Revision, revision: Revision) -> GateConclusion:
-    """What may be told of two revisions.
+    """The report on two revisions.
 
     Raises:
         MeasurementError: where no configuration could be measured at both, and none at the reference alone.
     """
     evidence = found.evidence
     broken = tuple(_broken(found, reference, revision))
-    told = [(group, row) for group in found.groups if (row := _row(found, group, reference, revision)) is not None]
-    if not told and not any(each.alone and each.revision == revision for each in broken):
+    changes = [(group, row) for group in found.groups if (row := _row(found, group, reference, revision)) is not None]
+    if not changes and not any(each.alone and each.revision == revision for each in broken):
         raise _nothing_to_compare(broken, reference)
-    suspected = [(group, row) for group, row in told if group in found.suspected]
+    suspected = [(group, row) for group, row in changes if group in found.suspected]
     return GateConclusion(
         study=study,
         reference=reference,
         revision=revision,
         question=found.question,
-        rows=tuple(row for group, row in told if group.stratum is None),
-        strata=tuple(StratumChange(group.stratum, row) for group, row in told if group.stratum is not None),
-        affected_options=tuple(_affected_options(found, [group for group, row in told if row.change.changed])),
+        rows=tuple(row for group, row in changes if group.stratum is None),
+        strata=tuple(StratumChange(group.stratum, row) for group, row in changes if group.stratum is not None),
+        affected_options=tuple(_affected_options(found, [group for group, row in changes if row.change.changed])),
         broken=broken,
         explored=_rounds(found, Stage.EXPLORING),
         confirmed=_rounds(found, Stage.CONFIRMING),
@@ -97,7 +97,7 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
 
 
 def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float | None]:
-    """Of no change, alone and corrected for all groups: what exploring says, and of what it suspects both stages.
+    """The p-values of no change, alone and corrected for all groups: of exploring, or of both stages where suspected.
 
     None of a suspicion without fresh rounds: exploring alone decides nothing.
     """
@@ -109,7 +109,7 @@ def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float |
     fresh = again.judged.p_value if again.judged else None
     if fresh is None or first.q_value is None or again.q_value is None:
         return None, None
-    # Both are told at the square root of alpha: the larger of the two, squared, is the level at which they would be.
+    # Both are tested at the square root of alpha: the larger of the two, squared, is the level at which they would be.
     return max(p_value, fresh) ** 2, max(first.q_value, again.q_value) ** 2
 
 
@@ -136,9 +136,9 @@ def _runs(found: GateJudgement, group: Group, side: int) -> Iterator[Run]:
                 yield run
 
 
-def _affected_options(found: GateJudgement, told: list[Group]) -> Iterator[AffectedOption]:
+def _affected_options(found: GateJudgement, changes: list[Group]) -> Iterator[AffectedOption]:
     """For each benchmark and metric that changed anywhere, from the rounds in which all of its cells were measured."""
-    for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in told):
+    for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in changes):
         group = next(
             g for g in found.groups if (g.benchmark.name, g.metric.name, g.stratum) == (benchmark, metric, None)
         )

@@ -40,9 +40,9 @@ class GateConclusion(Struct, frozen=True):
     """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
 
     ``affected_options`` are those on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
-    ``unconfirmed`` names what looked changed and was not so on fresh runs, ``suspected`` what looks changed and is not
-    decided yet. ``coverage`` says of each benchmark what was
-    measured of its space, ``warm_ups`` what is left out of runs whose benchmark states no warm-up.
+    ``unconfirmed`` names suspected changes that fresh runs did not confirm, ``suspected`` those not
+    decided yet. ``coverage`` describes the measured part of each benchmark's space,
+    ``warm_ups`` the part left out of runs whose benchmark states no warm-up.
     """
 
     study: str

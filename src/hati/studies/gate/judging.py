@@ -41,7 +41,7 @@ class GroupAnswer(NamedTuple):
     questions: float
 
     def significant(self, level: float) -> bool:
-        """Whether it is told at a level, the way that its rounds point to."""
+        """Whether it is significant at a level, in the direction of its rounds."""
         if self.judged is None or self.q_value is None or self.q_value > level:
             return False
         return self.judged.estimate * self.judged.strongest > 0.0
@@ -74,9 +74,9 @@ def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> li
 class GateJudgement(Struct, frozen=True, eq=False, dict=True):
     """All that the evidence says of the groups.
 
-    A change is *suspected* where exploring tells it at the square root of alpha, and *confirmed* where fresh rounds
-    tell it again, the same way, at the square root of alpha: of what is not there, both together tell alpha. What is
-    shown to be within the margin is neither, however clear it is.
+    A change is *suspected* where exploring is significant at the square root of alpha, and *confirmed* where fresh
+    rounds are significant again, in the same direction, at the square root of alpha: false confirmations have
+    probability alpha. A change within the margin is neither, however clear it is.
     """
 
     cells: tuple[Cell, ...]
@@ -113,9 +113,9 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return judged is not None and judged.same
 
     def watched(self, group: Group) -> bool:
-        """Whether exploring has more to tell of a group: it does not look changed, and might still have.
+        """Whether exploring continues for a group: it does not look changed, and might still have.
 
-        All of a benchmark is watched until it is the same. What has a part of its weight only until a change by the
+        All of a benchmark is watched until it is the same. A part of its weight is watched only until a change by the
         margin over the root of that part is excluded: as many rounds show that of one part as the margin of the whole.
         """
         if group in self.suspected:
@@ -129,7 +129,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return self.verdict(group) is not ChangeVerdict.INCONCLUSIVE
 
     def verdict(self, group: Group) -> ChangeVerdict:
-        """What may be told of a group."""
+        """The verdict on a group."""
         if group not in self.suspected:
             return ChangeVerdict.SAME if self.same(group) else ChangeVerdict.INCONCLUSIVE
         [first] = [asked for asked in self.explored if asked.group == group]
@@ -147,7 +147,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
 
     def whole(self, group: Group) -> AnyJudged | None:
-        """All rounds of both stages, at alpha, as one of the questions of its last stage: for what size it has."""
+        """All rounds of both stages, at alpha, as one of the questions of its last stage: for its size."""
         stages = [self.rounds(group, stage) for stage in Stage]
         means = [each.means for each in stages if each.means is not None]
         values = np.concatenate([each.values for each in stages])

@@ -88,7 +88,7 @@ def _groups(cells: Sequence[Cell]) -> Iterator[Group]:
 
 
 HOPELESS = 3
-"""So many runs of a side that all failed, and none that worked, end the measuring of a cell."""
+"""The number of failed runs of a side, with none that worked, that ends the measuring of a cell."""
 
 
 class Stage(StrEnum):

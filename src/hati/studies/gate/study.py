@@ -25,7 +25,7 @@ def gate_id(
 ) -> StudyId:
     """The identity of a gate with all that decides its tasks; a larger budget continues it.
 
-    Where the statistic is to be chosen it is that of the mean: what was begun before there was a choice goes on.
+    Where the statistic is to be chosen it is that of the mean: campaigns from before choices existed continue.
     """
     parameters: dict[str, object] = {
         "cells": [
@@ -41,7 +41,7 @@ def gate_id(
 def runs_to_decide(question: Question, questions: int) -> int:
     """The runs of a configuration after which a change is found among the questions, and confirmed, at the earliest.
 
-    What is suspected is asked again alone.
+    A suspected change is tested again alone.
     """
     level = math.sqrt(question.alpha)
     return _SIDES * (RULE.fewest(level / questions) + RULE.fewest(level))
@@ -52,7 +52,7 @@ class Gate:
     """Both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
 
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
-    ends when every group looks changed or has nothing more to tell, or when what is left of the budget is needed to
+    ends when every group looks changed or is decided, or when the rest of the budget is needed to
     confirm. ``coverage`` says for each benchmark what the cells stand for, ``choices`` what stands for their runs where
     the question leaves it open, ``warm_ups`` which observations of a run do not count.
 
@@ -84,7 +84,7 @@ class Gate:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """What is asked about."""
+        """The groups that are compared."""
         return groups(self.cells)
 
     def judgement(self, evidence: Evidence) -> GateJudgement:
@@ -101,7 +101,7 @@ class Gate:
         return Plan(pairs).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> GateConclusion:
-        """What may be told, at any time.
+        """Conclude from the evidence, at any time.
 
         Raises:
             MeasurementError: where no cell has a pair.
@@ -117,11 +117,11 @@ class Gate:
 
     @property
     def _fewest(self) -> int:
-        """Rounds before a stage can tell anything."""
+        """Rounds before a stage can decide."""
         return RULE.fewest(math.sqrt(self.question.alpha))
 
     def _reserve(self, cells: int) -> int:
-        """The fewest runs that confirm a change of so many cells."""
+        """The fewest runs that confirm a change of ``cells`` cells."""
         return self._fewest * cells * _SIDES
 
     def _next(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
@@ -135,7 +135,7 @@ class Gate:
         return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
 
     def _affords_exploring(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> bool:
-        """Whether after another round as many are left to confirm: what took so many to look changed takes them again.
+        """Whether after another round enough runs are left to confirm: confirming takes as many as suspecting did.
 
         Where nothing looks changed yet nothing is kept.
         """
@@ -147,7 +147,7 @@ class Gate:
         return runs <= left.runs and (not suspected or runs * each <= left.seconds)
 
     def _unfinished(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:
-        """What is left of the last round of each stage: a campaign may have been killed in it."""
+        """The rest of the last round of each stage: a campaign may have been killed in it."""
         wanted = {Stage.EXPLORING: alive, Stage.CONFIRMING: self._suspected_cells(found, alive)}
         for stage, positions in wanted.items():
             begun = _rounds(evidence, stage)

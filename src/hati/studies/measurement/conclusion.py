@@ -38,7 +38,7 @@ class Summary(Struct, frozen=True):
 
 
 class MeasurementConclusion(Struct, frozen=True):
-    """All summaries, and what became of the runs; ``warnings`` say what is wrong with those that are done."""
+    """All summaries, and the outcomes of the runs; ``warnings`` concern completed ones."""
 
     study: str
     benchmark: str

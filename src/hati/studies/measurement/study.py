@@ -1,4 +1,4 @@
-"""Measuring given configurations, without a question: so many runs of each."""
+"""Measuring given configurations, without a question: a number of runs of each."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ class Measurement(Struct, frozen=True):
         return self._next(Evidence(), number)
 
     def _batch(self, left: Budget) -> int:
-        """How many tasks to plan at once: so many that enough of the budget is left to repeat some of them."""
+        """The number of tasks to plan at once: enough of the budget is left to repeat some of them."""
         if math.isinf(left.runs):
             return BATCH * len(self.configurations)
         whole = math.ceil(REPEATED * self.budget.runs)
         return int(left.runs) - whole if left.runs > whole else math.ceil(left.runs / 2)
 
     def _next(self, evidence: Evidence, number: int) -> tuple[Task, ...]:
-        """So many tasks, one after the other for a configuration of which fewest undisturbed runs were made."""
+        """The next ``number`` tasks, each for a configuration with the fewest undisturbed runs."""
         made = defaultdict[Configuration, list[Run]](list)
         for run in evidence.runs:
             made[run.task.configuration].append(run)
@@ -126,7 +126,7 @@ class Measurement(Struct, frozen=True):
         return tuple(tasks[:number])
 
     def _counted(self, made: Sequence[Run]) -> int:
-        """The runs that need no repetition: all, where the budget is too small to tell what is usual."""
+        """The runs that need no repetition: all, where the budget is too small to show the usual level."""
         return _undisturbed(made) if self.budget.runs >= FEWEST * len(self.configurations) else len(made)
 
     def _order(self, block: int) -> Iterable[int]:

@@ -1,6 +1,6 @@
-"""Two variants measured now, in pairs of interleaved runs: until it is decided, or so many.
+"""Two variants measured now, in pairs of interleaved runs: until it is decided, or a limit is reached.
 
-The differences of pairs are what is tested: what changes slowly on a machine cancels in them.
+The differences of pairs are tested: slow changes of a machine cancel in them.
 """
 
 from hati.studies.paired.conclusion import PairedConclusion, Variant, Weighed, shared_metrics

@@ -42,7 +42,7 @@ def shared_metrics(before: Variant, after: Variant, name: str | None = None) -> 
 class Weighed(Struct, frozen=True):
     """What the verdict of a metric rests on: complete ``pairs``, how often they were looked at, and the evidence.
 
-    ``e_value`` is that of a difference after the last pair; None where the rule has none, or there is no pair.
+    ``e_value`` is that of a difference after the last pair; None where the rule has none, or no pair exists.
     """
 
     pairs: int

@@ -34,7 +34,7 @@ STAGES = ("before", "after")
 
 
 class PairedDesign(NamedTuple):
-    """What is compared and how: two variants of a revision on a machine, what is asked, and when it ends."""
+    """The compared variants and the method: two variants of a revision on a machine, the question, and the end."""
 
     before: Variant
     after: Variant
@@ -67,7 +67,7 @@ def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
 
 
 class _Found(NamedTuple):
-    """What there is of a metric; ``q_value`` is corrected for all metrics (Holm), None where there is no p-value."""
+    """The evidence on a metric; ``q_value`` is corrected for all metrics (Holm), None without a p-value."""
 
     metric: Metric
     pairs: Sequence[tuple[Run, Run]]
@@ -138,7 +138,7 @@ def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statist
 
 
 def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
-    """``alpha`` is the level of a metric by itself, at first."""
+    """``alpha`` is at first the level of a metric alone."""
     values, judged = found.values, found.judged
     scale = values.scale
     low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))

@@ -70,7 +70,7 @@ class JudgedPairs(Struct, frozen=True, eq=False):
 
     @property
     def leading(self) -> JudgedPairs:
-        """What is said of it is of this."""
+        """The test that the report describes."""
         return self
 
     @property
@@ -84,7 +84,7 @@ class JudgedPairs(Struct, frozen=True, eq=False):
         return self.same
 
     def detectable(self, power: float) -> float | None:
-        """The size of a mean that so many pairs find with that power at their last look alone."""
+        """The size of a mean that this number of pairs finds with that power at their last look alone."""
         if not self.looks:
             return None
         critical = self.rule.critical(self.pairs, self.alpha)
@@ -159,7 +159,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def leading(self) -> JudgedPairs:
-        """What is said of it is of this."""
+        """The test that the report describes."""
         return self.tail if self.of_tail else self.own
 
     @property
@@ -205,7 +205,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         return self._within(self.leading.differences)
 
     def detectable(self, power: float) -> float | None:
-        """The size of a mean difference of the statistic that so many pairs find with that power."""
+        """The size of a mean difference of the statistic that this number of pairs finds with that power."""
         return self.own.detectable(power)
 
     def pairs_needed(self, alpha: float | None, power: float = POWER) -> int | None:

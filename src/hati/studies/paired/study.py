@@ -68,13 +68,13 @@ class PairedComparison(Struct, frozen=True):
 
         Before a run of either side has worked, those of five pairs, and no more where none of them did.
         """
-        hopeful = all(evidence.stage(side).done for side in STAGES)
-        pairs = self._wanted(evidence) if hopeful else min(self._wanted(evidence), GIVE_UP_AFTER)
+        both_work = all(evidence.stage(side).done for side in STAGES)
+        pairs = self._wanted(evidence) if both_work else min(self._wanted(evidence), GIVE_UP_AFTER)
         batches = self._batches(range(pairs), evidence)
         if not batches:
             return Plan()
         most = int(_RUNS * self._most - len(evidence.runs)) if math.isfinite(self._most) else 0
-        ahead = self._batches(range(pairs, self.most_pairs(evidence)), evidence) if hopeful else ()
+        ahead = self._batches(range(pairs, self.most_pairs(evidence)), evidence) if both_work else ()
         return Plan(batches, most, ahead).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> PairedConclusion:
@@ -103,7 +103,7 @@ class PairedComparison(Struct, frozen=True):
         )
 
     def tasks(self, pairs: int) -> tuple[Task, ...]:
-        """Those of the first so many pairs, in order."""
+        """The tasks of the first ``pairs`` pairs, in order."""
         return tuple(task for pair in range(pairs) for task in self._pair(pair))
 
     def most_pairs(self, evidence: Evidence) -> int:

@@ -1,7 +1,7 @@
 """When important options are due to be determined again, and what that changed (RES paper, step 6).
 
-``due`` holds what happened since the last screening against a ``Policy``; ``residual_shift`` tests whether the model of
-a screening still predicts what is measured; ``effect_changes`` compares the effects of two screenings.
+``due`` compares the events since the last screening with a ``Policy``; ``residual_shift`` tests whether the model of
+a screening still predicts the measurements; ``effect_changes`` compares the effects of two screenings.
 """
 
 from hati.studies.recalibration.changes import EffectChange, EffectChanges, EffectStatus, effect_changes

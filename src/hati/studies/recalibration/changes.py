@@ -35,7 +35,7 @@ class EffectChange(Struct, frozen=True):
 
     @property
     def moved(self) -> bool:
-        """Whether the sizes are told apart: of equal effects far less than one in twenty is."""
+        """Whether the sizes are distinguishable: of equal effects far less than one in twenty is."""
         if self.before_interval is None or self.after_interval is None:
             return False
         return max(self.before_interval[0], self.after_interval[0]) > min(
@@ -65,14 +65,14 @@ def effect_changes(before: Prior, after: ScreeningConclusion) -> EffectChanges:
     """Compare the effects of a screening with those of a later one, of the same metric."""
     then = _by_options(before.conclusion.effects if before.conclusion else ())
     now, names = _by_options(after.effects), [option.name for option in after.options]
-    told = [
+    terms = [
         key for key in dict.fromkeys((*now, *then)) if len(key) == 1 or _important(then, key) or _important(now, key)
     ]
     return EffectChanges(
         before=before.study,
         after=after.study,
         metric=after.metric.name,
-        effects=tuple(_change(then.get(key), now.get(key)) for key in told),
+        effects=tuple(_change(then.get(key), now.get(key)) for key in terms),
         added=tuple(name for name in names if name not in before.options),
         removed=tuple(name for name in before.options if name not in names),
     )

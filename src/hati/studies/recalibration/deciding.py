@@ -21,7 +21,7 @@ TOLERANCE = 0.05
 
 
 class Policy(Struct, frozen=True):
-    """What makes a recalibration due, each by itself; None, or False: it does not.
+    """The conditions that individually make a recalibration due; None, or False: not a condition.
 
     ``checks`` and ``days`` are counted from the last screening. ``residuals`` is the level of the test whether its
     model still predicts, to within ``tolerance``, a fraction. ``options``: one was added or removed, or its settings
@@ -61,7 +61,7 @@ _FEWEST = 2
 class ResidualShift(Struct, frozen=True):
     """How far values are from their predictions, both about their means: root mean squares on ``scale``.
 
-    ``expected`` is what is to be expected where nothing changed; ``p_value`` is that of no shift beyond it.
+    ``expected`` is the shift without a change; ``p_value`` is that of no shift beyond it.
     """
 
     metric: Metric
@@ -79,21 +79,21 @@ def residual_shift(
     before: _Known | None = None,
     tolerance: float = TOLERANCE,
 ) -> ResidualShift | None:
-    """Test whether values differ from what a screening leads to expect by more than noise.
+    """Test whether values differ from a screening's prediction by more than noise.
 
-    Expected is what all configurations had ``before``, beside the screening, where that is known; else what the model
+    Expected are the values of all configurations ``before``, where known; else the values that the model
     of the screening predicts, which may err by as much as it did in the screening's own runs. Levels are not compared.
     A shift whose root mean square is within the tolerance is none.
 
     Args:
         screened: the screening.
-        configurations: what was measured now; each once.
+        configurations: those measured now; each once.
         values: of the metric, in its unit, shape (rounds, configurations); nan where there is none.
         before: what configurations had then, in the metric's unit.
         tolerance: a fraction, of the mean size where values are not all positive.
 
     Returns:
-        None where fewer than two configurations were measured, or nothing tells how well the model fits.
+        None where fewer than two configurations were measured, or the model's fit is unknown.
     """
     scale = scale_of(screened)
     now = _Now.of(values if scale is EffectScale.RAW else _logarithms(values))
@@ -104,7 +104,7 @@ def residual_shift(
     then = np.array([(before or {}).get(cell, np.nan) for cell in cells])
     then = then if scale is EffectScale.RAW else _logarithms(then)
     if now.df and not np.isnan(then).any():
-        # What was measured then is a run's value at least, and noisy as one of today's.
+        # An earlier measurement has at least one run, as noisy as one of today's.
         variances = now.variance * (1.0 + 1.0 / now.counts) + margin**2
         return _tested(screened.metric, scale, now.means - then, np.diag(variances), now.df, now.peaked)
     model = MainEffectPrediction.of(screened, scale)
@@ -218,7 +218,7 @@ class Since(Struct, frozen=True):
 
 
 class Reason(Struct, frozen=True):
-    """A condition that is met for a benchmark: its ``value`` beside the ``limit`` of the policy.
+    """A condition that is met for a benchmark: its ``value``, and the ``limit`` of the policy.
 
     They count checks or days; of residuals they are the p-value, corrected for all metrics that were tested, and the
     level. ``shift`` is given for residuals only.

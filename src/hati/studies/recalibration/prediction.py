@@ -38,10 +38,10 @@ _MOST_GONE = 8
 
 
 def earlier_space(choice: Choice, options: Sequence[str], made: Iterable[Configuration], today: Space) -> Space | None:
-    """The two-setting options of which ``made`` are configurations of a chosen fraction; None where these do not tell.
+    """The two-setting options of which ``made`` are configurations of a chosen fraction; None where they are unknown.
 
     The order of an option's settings, which decides the sign of its effect, is today's; of one that is gone, one in
-    which all that was made is in the fraction.
+    which all runs are in the fraction.
     """
     from hati.design import configurations
     from hati.space import Option, Space
@@ -78,7 +78,7 @@ def _typed(setting: Setting) -> tuple[type, Setting]:
 class Prior(Struct, frozen=True):
     """An earlier screening: its study's key, and its options.
 
-    ``conclusion`` is None where it can no longer be told, as other options have another design.
+    ``conclusion`` is None where it cannot be reproduced, as other options have another design.
     """
 
     study: str
@@ -100,7 +100,7 @@ def scale_of(screened: ScreeningConclusion) -> EffectScale:
 class MainEffectPrediction(Struct, frozen=True, eq=False):
     """The main effects of all options, by least squares from the means of a screening's configurations.
 
-    All, not those that are important: what is chosen because it fits predicts worse than it seems to. ``coefficients``
+    All, not only the important ones: a selected fit predicts worse than it seems to. ``coefficients``
     has shape (columns,), the columns being those of ``settings``, and ``unscaled`` is their covariance in units of
     ``variance``, which is that of a configuration's mean about the model, estimated with ``df`` degrees of freedom:
     noise, and what the model leaves out.
@@ -114,7 +114,7 @@ class MainEffectPrediction(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, screened: ScreeningConclusion, scale: EffectScale) -> MainEffectPrediction | None:
-        """That of a screening; None where its runs leave nothing to tell how well the model fits."""
+        """The prediction of a screening; None where its runs leave no degrees of freedom for the model's fit."""
         values, configurations = _means(screened, scale)
         matrix, settings = _estimable({one.name: one.settings for one in screened.options}, configurations)
         df = len(values) - matrix.shape[1]
@@ -148,7 +148,7 @@ def _means(screened: ScreeningConclusion, scale: EffectScale) -> tuple[FloatArra
 def _estimable(
     options: Mapping[str, tuple[Setting, ...]], configurations: Sequence[Configuration]
 ) -> tuple[FloatArray, dict[str, tuple[Setting, ...]]]:
-    """The model's columns, the level's first, and the options that runs tell from those before them."""
+    """The model's columns, the level's first, and the options that runs distinguish from those before them."""
     matrix, kept = np.ones((len(configurations), 1)), {}
     for name, settings in options.items():
         wider = np.hstack([matrix, _coded(name, settings, configurations)])

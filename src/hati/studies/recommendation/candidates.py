@@ -23,14 +23,14 @@ Options = tuple[str, ...]
 
 
 class ChangeScale(StrEnum):
-    """The scale on which changes are told: ratios, or differences as parts of the mean size."""
+    """The scale on which changes are reported: ratios, or differences as parts of the mean size."""
 
     LOG = "log"
     RAW = "raw"
 
 
 class Findings(Struct, frozen=True, eq=False):
-    """A screening's runs and what was found in them.
+    """A screening's runs and its findings.
 
     ``values`` holds one value for each of the ``configurations``, in the order of the runs, in the metric's unit.
     ``important`` are the effects that are, by their options; ``offered`` all that may predict; ``relevant`` is the
@@ -165,7 +165,7 @@ def _errors(fit: ModelFit, weights: FloatArray) -> FloatArray:
 
 MOST_CANDIDATES = 12
 _DOUBT = 0.95
-"""A setting is a candidate unless its gain is below what is relevant with this one-sided confidence."""
+"""A setting is a candidate unless its gain is below the relevant size with this one-sided confidence."""
 
 Allowed = Mapping[str, tuple[Setting, ...]]
 """The settings that may be recommended, for the options that are restricted."""

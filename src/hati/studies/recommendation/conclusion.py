@@ -85,7 +85,7 @@ class MetricChange(Struct, frozen=True):
     """What a recommended configuration does to a metric, against the baseline.
 
     ``predicted`` and ``measured`` are in the metric's unit; the changes are fractions. ``interval`` is of ``change``;
-    intervals of the metric that was asked for hold for all verdicts together with 95 %. None where nothing is known.
+    intervals of the requested metric hold for all verdicts together with 95 %. None where nothing is known.
     ``pending`` runs of its round are still to be made: it is judged after the last one only.
     """
 
@@ -191,7 +191,7 @@ class LeftOut(Struct, frozen=True):
     """A candidate that is not recommended: what it ``set``, the ``reason``, and what its runs show.
 
     ``change`` is that of the metric against the default, or given the other settings where that is the reason: a
-    fraction with its 95 % ``interval``, over so many ``pairs`` of runs; None without any. ``broken`` has the rules of
+    fraction with its 95 % ``interval``, over ``pairs`` pairs of runs; None without any. ``broken`` has the rules of
     ``--keep`` that the means break.
     """
 
@@ -204,7 +204,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class Recommended(Struct, frozen=True):
-    """A configuration, what has to be set to get it from the baseline, and what it does to each metric.
+    """A configuration, the settings that change the baseline into it, and its effect on each metric.
 
     ``metric`` is the name of the one that it is recommended for; ``gains`` has an entry for each setting where there
     are several, ``kept`` one for each rule.
@@ -235,7 +235,7 @@ class Recommended(Struct, frozen=True):
 class RecommendationConclusion(Struct, frozen=True):
     """What to set, and whether it was confirmed by fresh runs; complete or not.
 
-    ``baseline`` is the default configuration where that is valid. ``looked_up`` tells that the runs are those of a
+    ``baseline`` is the default configuration where that is valid. ``looked_up`` says that the runs are those of a
     table, perhaps the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs;
     ``pairs`` those of the last confirmation. ``instead_of`` is the configuration of several settings that it was about
     where one of them is recommended alone; ``left_out`` are the candidates that are not recommended.

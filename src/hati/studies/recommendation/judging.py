@@ -38,9 +38,9 @@ _DOUBT = 0.1
 
 
 class GainJudgement(Struct, frozen=True):
-    """Gains of configurations by the runs of ``evidence``, and what is shown of them.
+    """Gains of configurations by the runs of ``evidence``, and those that are shown.
 
-    ``metrics`` has the one that was asked for first. ``relevant`` is the fraction below which a gain does not matter;
+    ``metrics`` has the requested one first. ``relevant`` is the fraction below which a gain does not matter;
     ``keep`` are rules that have to be shown too.
     """
 
@@ -99,8 +99,8 @@ class GainJudgement(Struct, frozen=True):
     def holds_together(self, settings: Settings, arms: Sequence[Arm], stage: str) -> bool:
         """Whether settings are expected to keep the rules together, by the means of arms that were followed up.
 
-        By the arm that has exactly these, else by the product of what arms of some of them change: of single settings,
-        and of several for a setting that was not run alone. Of metrics that are not positive by the sum.
+        By the arm that has exactly these, else by the product of the changes of arms with some of them: of single
+        settings, and of several for a setting that was not run alone. Of metrics that are not positive by the sum.
         """
         wanted = set(settings)
         parts = sorted((arm for arm in arms if set(arm.settings) <= wanted), key=lambda arm: len(arm.settings))
@@ -151,7 +151,7 @@ class GainJudgement(Struct, frozen=True):
         return -1.0 if self.metrics[0].better is Better.LOWER else 1.0
 
     def settings(self, configuration: Configuration) -> Settings:
-        """What has to be set to get it from the baseline."""
+        """The settings that change the baseline into it."""
         rows = levels([configuration, self.wanted.baseline], self.space)
         return tuple((name, configuration[name]) for name in to_set(rows[0], rows[1:], self.space))
 
@@ -222,7 +222,7 @@ class GainJudgement(Struct, frozen=True):
         return np.array([values[block] for block in blocks]), np.array([others[block] for block in blocks])
 
     def _gain(self, change: float) -> float:
-        """A change of the metric as a gain: what is saved, or what is more, as a fraction of the worse value."""
+        """A change of the metric as a gain: the saving, or the increase, as a fraction of the worse value."""
         if self.metrics[0].better is Better.LOWER:
             return -change if change >= 0.0 else -change / max(1.0 + change, 1e-9)
         return change

@@ -1,4 +1,4 @@
-"""What is recommended before it is confirmed: candidates, what is predicted, and how many runs may be made."""
+"""Recommendations before they are confirmed: candidates, predictions, and the number of runs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def recommendation_id(
     keep: Sequence[KeepRule] = (),
     allowed: Mapping[str, Sequence[object]] | None = None,
 ) -> StudyId:
-    """The identity of a recommendation: that of the screening that it continues, and what was asked of it."""
+    """The identity of a recommendation: that of the screening that it continues, and its request."""
     parameters = {
         "screening": screening,
         "metric": metric,
@@ -191,16 +191,16 @@ def _best(
     allowed: Allowed,
 ) -> Predicted | None:
     """The predicted best configuration, None where that is the start."""
-    told = predict(findings, space)
+    model = predict(findings, space)
     row = levels([start], space)[0]
-    score = _worth(told, row, space)
-    rows = levels([start, *among], space) if among else pool(space, start, told.movable, [score], rng)
+    score = _worth(model, row, space)
+    rows = levels([start, *among], space) if among else pool(space, start, model.movable, [score], rng)
     rows = rows[_permitted(rows, row, space, allowed)]
     worth = score(rows)
     place = int(np.argmax(worth))
     if worth[place] <= 0.0:
         return None
-    return _predicted(from_levels(rows[[place]], space)[0], told, row, space)
+    return _predicted(from_levels(rows[[place]], space)[0], model, row, space)
 
 
 def _permitted(rows: Levels, start: Levels, space: Space, allowed: Allowed) -> NDArray[np.bool_]:
@@ -213,19 +213,19 @@ def _permitted(rows: Levels, start: Levels, space: Space, allowed: Allowed) -> N
     return found
 
 
-def _worth(told: Prediction, start: Levels, space: Space) -> Score:
+def _worth(model: Prediction, start: Levels, space: Space) -> Score:
     """The gain, less the relevant fraction for every option that has to be set."""
-    price = max(_relevant(told), 1e-6)
-    return lambda rows: told.gains(rows, start) - price * changes(rows, start, space)
+    price = max(_relevant(model), 1e-6)
+    return lambda rows: model.gains(rows, start) - price * changes(rows, start, space)
 
 
-def _relevant(told: Prediction) -> float:
-    relevant = told.findings.relevant
-    return float(np.log1p(relevant)) if told.findings.scale is ChangeScale.LOG else relevant
+def _relevant(model: Prediction) -> float:
+    relevant = model.findings.relevant
+    return float(np.log1p(relevant)) if model.findings.scale is ChangeScale.LOG else relevant
 
 
-def _predicted(configuration: Configuration, told: Prediction, start: Levels, space: Space) -> Predicted:
-    row, name = levels([configuration], space)[0], told.findings.metric.name
-    value, base = told.in_unit(row), told.in_unit(start)
-    size = base if told.findings.scale is ChangeScale.LOG else told.findings.typical
+def _predicted(configuration: Configuration, model: Prediction, start: Levels, space: Space) -> Predicted:
+    row, name = levels([configuration], space)[0], model.findings.metric.name
+    value, base = model.in_unit(row), model.in_unit(start)
+    size = base if model.findings.scale is ChangeScale.LOG else model.findings.typical
     return Predicted(configuration, name, {name: value}, {name: (value - base) / size if size else 0.0})

@@ -37,11 +37,11 @@ class Prediction(Struct, frozen=True, eq=False):
         return frozenset(option for term in self.model.terms for option in term)
 
     def values(self, rows: Levels) -> FloatArray:
-        """What is predicted on the deciding scale for those configurations."""
+        """The predictions on the deciding scale for those configurations."""
         return np.asarray(self.model.matrix(rows) @ self.coefficients)
 
     def in_unit(self, row: Levels) -> float:
-        """What is predicted for a configuration, in the metric's unit; from logarithms the geometric mean."""
+        """The prediction for a configuration, in the metric's unit; from logarithms the geometric mean."""
         value = float(self.values(row[None, :])[0])
         return math.exp(value) if self.findings.scale is ChangeScale.LOG else value
 

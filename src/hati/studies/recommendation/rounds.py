@@ -1,4 +1,4 @@
-"""What is run together, in blocks in which each configuration runs once, and whether one is better than another."""
+"""Rounds of blocks in which each configuration runs once, and tests whether one is better than another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Settings = tuple[tuple[str, Setting], ...]
 
 
 class Round(Struct, frozen=True):
-    """Blocks in which each configuration runs once; the baseline is the first, what is confirmed the second.
+    """Blocks in which each configuration runs once; the baseline first, the configuration to confirm second.
 
     ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
     for a single one); a follow-up has neither. ``alpha`` is the error of all verdicts together.
@@ -41,7 +41,7 @@ class Round(Struct, frozen=True):
 
     @property
     def target(self) -> Configuration:
-        """What is confirmed."""
+        """The configuration to confirm."""
         return self.configurations[1]
 
     @property
@@ -113,7 +113,7 @@ class PairedChange(Struct, frozen=True):
 def paired_change(values: FloatArray, baselines: FloatArray, confidence: float = CONFIDENCE) -> PairedChange:
     """The mean change over pairs of runs, with the t interval of the pairs' differences.
 
-    Of positive values the differences are those of logarithms, told as a ratio less one; of others they are divided by
+    Of positive values the differences are those of logarithms, as a ratio less one; of others they are divided by
     the mean size of all values.
 
     Args:

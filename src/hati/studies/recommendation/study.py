@@ -65,12 +65,12 @@ class Recommendation(Struct, frozen=True, dict=True):
     First single settings that may be better than the baseline's, and the predicted best configuration, run against the
     baseline: as many as a part of the runs allows, then the next ones until one is better. The settings that are better
     there are confirmed by fresh runs: the configuration against the baseline, and against itself without each setting.
-    A setting without a confirmed gain is left out, and what is left is confirmed by fresh runs again, or the next
+    A setting without a confirmed gain is left out, and the rest is confirmed by fresh runs again, or the next
     candidates are followed up; where the budget ends before that, one of two settings may be confirmed alone. The
-    rounds share the error: each after which settings may be dropped spends half of what is left. A round is judged
+    rounds share the error: each after which settings may be dropped spends half of the rest. A round is judged
     once, after its last run or where the time that the runs may cost is spent: before, nothing is confirmed.
 
-    ``metrics`` has the one that was asked for first. ``looked_up`` says that runs come from a table that has them once.
+    ``metrics`` has the requested one first. ``looked_up`` says that runs come from a table that has them once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
     ``screened_revision`` is that of the screening.
     """
@@ -111,7 +111,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         return (step.round for step in self._steps(evidence))
 
     def conclude(self, evidence: Evidence) -> RecommendationConclusion:
-        """What was confirmed, complete or not.
+        """The confirmed recommendation, complete or not.
 
         Raises:
             InputError: where a run's unit cannot be converted to the metric's.
@@ -206,7 +206,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _selected(self, each: Round, judged: GainJudgement) -> Settings:
         """The settings to confirm: each that is better alone, the best first, as far as together they keep the rules.
 
-        Those of the prediction, too, where it is better by half than what is expected of its settings alone.
+        Those of the prediction, too, where it is better by half than its settings are expected to be alone.
         """
         gains: dict[Settings, float] = {}
         changes = judged.followed_up(each)
@@ -401,21 +401,21 @@ class Recommendation(Struct, frozen=True, dict=True):
         return sum(task.id not in evidence.known for task in self.tasks(each))
 
     def _warnings(self, last: list[Round]) -> tuple[str, ...]:
-        told = []
+        remarks = []
         if self.screened_revision not in {"", self.revision}:
-            told.append(
+            remarks.append(
                 f"the screening is of another revision ({self.screened_revision[:_SHORT]}), and its effects may have "
                 f"changed since; what is compared with the default was measured at this one ({self.revision[:_SHORT]})"
             )
         if self.wanted.baseline != self.space.default:
-            told.append(
+            remarks.append(
                 "the default configuration cannot be run: the comparison is with the one that differs least from it"
             )
         if self.looked_up and last:
-            told.append("runs were looked up in a table, not made afresh: the screening may have had the same ones")
+            remarks.append("runs were looked up in a table, not made afresh: the screening may have had the same ones")
         elif last and last[0].blocks < FEWEST_PAIRS:
-            told.append(f"the budget had room for {last[0].blocks} pairs of runs: give more for a narrower interval")
-        return tuple(told)
+            remarks.append(f"the budget had room for {last[0].blocks} pairs of runs: give more for a narrower interval")
+        return tuple(remarks)
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         return Task(

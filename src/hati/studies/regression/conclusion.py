@@ -74,17 +74,17 @@ class Trend(Struct, frozen=True):
 
     @property
     def change(self) -> float:
-        """What has crept since the baseline."""
+        """The gradual change since the baseline."""
         return self.slope * self.positions
 
     @property
     def change_interval(self) -> Interval:
-        """The interval of what has crept since the baseline."""
+        """The interval of the gradual change since the baseline."""
         return self.interval[0] * self.positions, self.interval[1] * self.positions
 
     @property
     def relative(self) -> float | None:
-        """What has crept as a fraction of the baseline's level."""
+        """The gradual change as a fraction of the baseline's level."""
         return self.change / abs(self.level) if self.level else None
 
     @property
@@ -112,8 +112,8 @@ class Recurring(Struct, frozen=True):
 class HistoryConclusion(Struct, frozen=True):
     """Where one series changed, and whether it drifts. ``alpha`` is the level that this series was tested at.
 
-    ``assumptions`` says what the series is too short to estimate; ``recurring`` has levels that are no change;
-    ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` and
+    ``assumptions`` names quantities that the series is too short to estimate; ``recurring`` has levels that are no
+    change; ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` and
     ``choice`` are as in the series.
     """
 

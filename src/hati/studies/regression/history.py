@@ -41,7 +41,7 @@ _MOST_NAMED = 5
 
 def outliers(series: Series, found: SeriesLevels) -> tuple[str, ...]:
     """The positions whose value is five standard deviations (by the median of deviations) off its level."""
-    if is_short(series):  # what is off there is a step, or within the errors
+    if is_short(series):  # a value off its level there is a step, or within the errors
         return ()
     residuals = found.residuals
     spread = 1.4826 * float(np.median(np.abs(residuals)))
@@ -53,7 +53,7 @@ def outliers(series: Series, found: SeriesLevels) -> tuple[str, ...]:
 
 
 def warnings(series: Series, found: SeriesLevels) -> tuple[str, ...]:
-    """What is wrong, and what to do about it."""
+    """Problems, each with its remedy."""
     return (
         *_machines(series),
         *_few(series, found),

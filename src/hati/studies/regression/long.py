@@ -78,12 +78,12 @@ _NOTHING = _Model(places=(), line=False, score=0.0)
 
 
 def long_levels(series: SeriesValues) -> SeriesLevels:
-    """Find the changes of level, beside a drift where one clearly explains more, beside levels that recur.
+    """Find the changes of level, with a drift where one clearly explains more, and with levels that recur.
 
     Candidates are the change points of normal scores with a first-order autoregression. Of these, the subset on the
-    path of backward elimination is taken that has the largest likelihood less a penalty for each step, beside noise
-    that is an autoregression together with white noise: what such noise explains without a step is none. The same is
-    done beside a line. Where values go to and fro between two levels, that path is taken out first.
+    path of backward elimination is taken that has the largest likelihood less a penalty for each step. The noise
+    is an autoregression plus white noise: a step that such noise explains does not count. The same is
+    done with a line. Where values go to and fro between two levels, that path is taken out first.
     """
     candidates = _candidates(series)
     if not candidates:
@@ -127,7 +127,7 @@ def _recurring(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> Alt
 
 
 def _middle_of(values: FloatArray) -> float:
-    """Halfway between the levels of what has two of them, however long each lasts."""
+    """Halfway between the levels of values with two of them, however long each lasts."""
     return float(np.mean(np.quantile(values, [0.1, 0.9])))
 
 
@@ -136,7 +136,7 @@ def _jump(values: FloatArray, place: int) -> float:
 
 
 def _best(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> _Model:
-    """Steps alone, or beside a line, whose own change points are looked for where it is the better model."""
+    """Steps alone, or with a line, whose own change points are searched where it is the better model."""
     if not candidates:
         return _NOTHING
     best = max(_models(series, candidates), key=lambda model: model.score)
@@ -243,7 +243,7 @@ def _step(series: SeriesValues, point: ChangePoint, start: int, stop: int, slope
 
 
 def _detectable(series: SeriesValues, strata: Index, phi: float) -> float | None:
-    """The larger of what the scores' test needs and what the likelihood does."""
+    """The larger of the steps that the scores' test and the likelihood need."""
     size = len(series.values)
     step = 0.0 if size < _FEW else detectable_step(size, phi, series.alpha, series.dependence)
     likely = likely_step(size, phi, series.penalty)

@@ -28,7 +28,7 @@ class Series(Struct, frozen=True, eq=False):
     positions were interleaved, and positions vary by nothing else. ``stratum`` has the options' settings that the
     values are of, empty where they are of all; ``benchmark`` is the benchmark's name where it is one of several.
     ``choice`` is of the statistic that stands for a run, None where runs have a single value; ``tails`` are there where
-    it is not the mean and was not asked for.
+    it is not the mean and was not requested.
 
     Raises:
         InputError: where there are too few positions to find a change.

@@ -50,7 +50,7 @@ class SeriesLevels(Struct, frozen=True, eq=False):
     ``straight`` are the values without the line, ``strata`` the machine and segment of each, counted from 0, ``phi``
     the noise's first autocorrelation, ``persistence`` that of the autoregression with the same long-run variance.
     ``detectable`` is the step in the middle that is found with 80 % power, in the metric's unit, None where none is.
-    ``alternation`` is of levels that recur and are no change, ``assumptions`` what could not be estimated. ``errors``
+    ``alternation`` is of levels that recur and are no change, ``assumptions`` names unestimated quantities. ``errors``
     are the standard errors of the values about their levels, shape (n,), from ``freedom`` degrees of freedom, infinite
     where a value was not compared; they are empty where the noise was estimated over time.
     """
@@ -69,7 +69,7 @@ class SeriesLevels(Struct, frozen=True, eq=False):
 
     @property
     def residuals(self) -> FloatArray:
-        """What is left without levels and line."""
+        """The residuals after levels and line."""
         return self.residuals_without(np.zeros(len(self.straight), dtype=np.bool_))
 
     def residuals_without(self, left_out: NDArray[np.bool_]) -> FloatArray:
@@ -271,7 +271,7 @@ class _Noise(Struct, frozen=True, eq=False):
         return (_FEW if few else _INDEPENDENT, *apart)
 
     def positions(self, own: Index, machines: Sequence[Index] = (), offsets: FloatArray | float = 0.0) -> Positions:
-        """Those of one machine, or of several less their ``offsets``, of which all tell what positions vary by."""
+        """The positions of one machine, or of several less their ``offsets``, which all estimate the variance."""
         values, by_runs, freedom = self.values[own] - offsets, self.by_runs[own], self.series.freedom
         confirmed = np.asarray(self.series.runs[own] > 1, dtype=np.bool_)
         spread = None if self._independent else self._between(*([machines] if machines else ([own], self.machines)))

@@ -91,7 +91,7 @@ class Replayed(Struct, frozen=True):
     """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
 
     ``spreads`` are by benchmark and metric. A revision of which one configuration could not be measured is in no series
-    of several configurations that have it. ``coverage`` says of each benchmark what was measured of its space.
+    of several configurations that have it. ``coverage`` describes the measured part of each benchmark's space.
     """
 
     study: str

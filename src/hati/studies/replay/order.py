@@ -19,7 +19,7 @@ class ReplayOrder(StrEnum):
 
 
 class KnownLevels(NamedTuple):
-    """What was measured of a series: logarithms of its ``levels`` by place, and the ``noise`` of a difference."""
+    """The measurements of a series: logarithms of its ``levels`` by place, and the ``noise`` of a difference."""
 
     levels: Mapping[int, float]
     noise: float
@@ -31,7 +31,7 @@ class KnownLevels(NamedTuple):
 
 
 def refined(number: int, series: Sequence[KnownLevels]) -> int | None:
-    """The next place of so many, from 0: the ends, then the middle of where the level of any series changes most.
+    """The next of ``number`` places, from 0: the ends, then the middle of where the level of any series changes most.
 
     All ``series`` have the same places, those that were measured. Of changes within the noise the widest interval is
     taken, so that what goes up and down again between two places is found too. None where all are measured.

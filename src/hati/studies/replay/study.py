@@ -1,4 +1,4 @@
-"""The study: so many runs of every configuration at every revision."""
+"""The study: a number of runs of every configuration at every revision."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def replay_id(
 class Replay:
     """Measures ``revisions``, oldest first, each cell ``repetitions`` times.
 
-    Interleaved, all revisions are in random order within a repetition, so that a machine's drift is no trend; newest
+    Interleaved, all revisions are in random order within a repetition, so that a machine's drift is not a trend; newest
     first, and refining, whole revisions follow each other. ``statistic`` stands for a run; where it is to be chosen,
-    ``choices`` has what was. ``coverage`` says of each benchmark what its cells stand
+    ``choices`` has the chosen one. ``coverage`` says of each benchmark what its cells stand
     for.
 
     Raises:
@@ -118,7 +118,7 @@ class Replay:
         return [made[row] for row in rng.permutation(len(made)).tolist()]
 
     def _measured(self, evidence: Evidence) -> MeasuredRevisions:
-        """In random order the noise of a revision tells nothing of the next one's."""
+        """In random order the noise of a revision is independent of the next one's."""
         known = self.order is ReplayOrder.INTERLEAVED
         dependence = Dependence.INDEPENDENT if known else Dependence.ESTIMATED
         return MeasuredRevisions(evidence, self.revisions, self.cells, self.statistic, dependence, self.choices)
@@ -135,7 +135,7 @@ class Replay:
             yield from self._refining(evidence, given_up)
 
     def _interleaved(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
-        """What is left of the first repetition that is not complete: what does not work is known after it."""
+        """The rest of the first repetition that is not complete: failing cells are known after it."""
         pairs = [(place, cell) for place in range(len(self.revisions)) for cell in self.cells]
         for number in range(self.repetitions):
             rng = generator(self.id.seed, "replay", str(number))
@@ -147,7 +147,7 @@ class Replay:
         return []
 
     def _refining(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
-        """What is left of revisions that were begun, else the next one."""
+        """The rest of revisions that were begun, else the next one."""
         begun = {run.task.revision for run in evidence.runs}
         places = [place for place, revision in enumerate(self.revisions) if revision.id in begun]
         left = [

@@ -27,7 +27,7 @@ from hati.studies.suite.conclusion import Agreement, Box, SpaceMean, StratumEsti
 
 
 class MeasuredSuite(Struct, frozen=True, eq=False):
-    """``values`` are means over runs, in the metric's unit, of the configurations at ``places`` of those asked for.
+    """``values`` are means over runs, in the metric's unit, of the requested configurations at ``places``.
 
     ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count. Of several machines they
     are those of the mean machine; ``apart`` is whether this is not known, as the machines share too few configurations.
@@ -123,7 +123,7 @@ class Weighted(Struct, frozen=True, eq=False):
         return np.log(self.values) if scale is SuiteScale.LOG else self.values
 
     def mean(self, scale: SuiteScale) -> MeanEstimate:
-        """The mean over the space on a scale, with the error that is left beside the columns."""
+        """The mean over the space on a scale, with the error that remains after the columns."""
         return assisted_mean(self.on(scale), self.owners, self.shares, self.columns)
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class SuitePlan(Struct, frozen=True):
-    """What decides a suite: its important options, the ranking of all, its size, and what runs beside it.
+    """The plan of a suite: its important options, the ranking of all, its size, and the interleaved sample.
 
     ``size`` is the number of configurations, ``repetitions`` how often each is run; ``sampled`` configurations of a
     uniform random sample run interleaved with it (0: none). ``options_from`` says in words where the options are from.
@@ -95,7 +95,7 @@ _DENSE = 2
 
 
 def random_sample(space: Space, number: int, rng: Generator) -> tuple[Configuration, ...]:
-    """So many different valid configurations, all sets of them equally likely; all where there are not more."""
+    """``number`` different valid configurations, all sets of them equally likely; all where the space has fewer."""
     total = count(space)
     if total <= _DENSE * number:
         everything = list(enumerate_configurations(space))
@@ -116,19 +116,19 @@ def warnings(
     single: int,
     planned: int,
     found: MeasuredSuite,
-    beside: MeasuredSuite,
+    random_sampled: MeasuredSuite,
     against: Agreement | None,
 ) -> tuple[str, ...]:
     """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
-    told = [
+    sentences = [
         _left_out(wanted),
         _missing(strata, found),
         _single(single, len(strata)),
-        _unfinished(planned, found, beside),
+        _unfinished(planned, found, random_sampled),
         _apart(found),
         _weak(against),
     ]
-    return tuple(sentence for sentence in told if sentence)
+    return tuple(sentence for sentence in sentences if sentence)
 
 
 def _left_out(wanted: SuitePlan) -> str:
@@ -164,8 +164,8 @@ def _single(single: int, strata: int) -> str:
     )
 
 
-def _unfinished(planned: int, found: MeasuredSuite, beside: MeasuredSuite) -> str:
-    made = int(found.runs.sum() + beside.runs.sum()) + found.failed + beside.failed
+def _unfinished(planned: int, found: MeasuredSuite, random_sampled: MeasuredSuite) -> str:
+    made = int(found.runs.sum() + random_sampled.runs.sum()) + found.failed + random_sampled.failed
     if made >= planned:
         return ""
     return f"{made} of {planned} runs were made before the budget was spent: give a larger --budget"
@@ -197,7 +197,7 @@ MARGIN = 0.05
 
 @dataclass(frozen=True)
 class SuiteStudy:
-    """Measures a suite's configurations, and a random sample's beside them where asked, in random order.
+    """Measures a suite's configurations, interleaved with a random sample's where requested, in random order.
 
     ``population`` holds the metric's values of all or many configurations, where they are known from a data set.
 
@@ -259,21 +259,21 @@ class SuiteStudy:
             MeasurementError: where not one run of the suite yielded a value, with the reason of the failures.
         """
         found = measured(evidence.stage(STAGE), self.metric, self.suite.configurations)
-        beside = measured(evidence.stage(RANDOM_STAGE), self.metric, self.sampled)
+        random_sampled = measured(evidence.stage(RANDOM_STAGE), self.metric, self.sampled)
         if not len(found.values):
             reasons = "; ".join(found.reasons) or "the budget was spent before the first run"
             raise MeasurementError("nothing was measured", fix=reasons)
-        others, kind = self._others(beside)
+        others, kind = self._others(random_sampled)
         scale = _scale(found.values, others)
         given = weighted(self.suite, found, self._columns)
         against = None if others is None else agreement(given, others, kind, scale, self.margin)
-        return self._conclusion(evidence, found, beside, given, scale, against)
+        return self._conclusion(evidence, found, random_sampled, given, scale, against)
 
     def _conclusion(
         self,
         evidence: Evidence,
         found: MeasuredSuite,
-        beside: MeasuredSuite,
+        random_sampled: MeasuredSuite,
         given: Weighted,
         scale: SuiteScale,
         against: Agreement | None,
@@ -297,18 +297,18 @@ class SuiteStudy:
             geometric_mean=geometric_mean(given) if scale is SuiteScale.LOG else None,
             against=against,
             planned=len(self.tasks),
-            done=int(found.runs.sum() + beside.runs.sum()),
-            failed=found.failed + beside.failed,
-            failures=tuple(dict.fromkeys((*found.reasons, *beside.reasons))),
+            done=int(found.runs.sum() + random_sampled.runs.sum()),
+            failed=found.failed + random_sampled.failed,
+            failures=tuple(dict.fromkeys((*found.reasons, *random_sampled.reasons))),
             seconds=evidence.seconds,
-            warnings=warnings(self.wanted, strata, given.single, len(self.tasks), found, beside, against),
+            warnings=warnings(self.wanted, strata, given.single, len(self.tasks), found, random_sampled, against),
         )
 
-    def _others(self, beside: MeasuredSuite) -> tuple[FloatArray | None, str]:
+    def _others(self, random_sampled: MeasuredSuite) -> tuple[FloatArray | None, str]:
         """The values to compare with, and what they are."""
         if self.population is not None:
             return self.population, FULL if len(self.population) >= count(self.space) else PARTIAL
-        return (beside.values, RANDOM) if len(beside.values) else (None, RANDOM)
+        return (random_sampled.values, RANDOM) if len(random_sampled.values) else (None, RANDOM)
 
     @cached_property
     def _columns(self) -> FloatArray:

@@ -1,9 +1,9 @@
 """Validation: whether a screening's assumptions hold, at the least cost.
 
-``Validation`` finds the models that a screening's runs cannot tell apart, plans the few runs that tell them apart best,
-and concludes which model is left, or that it is undecided. ``Augmenting`` is the dearer way: it estimates important
-effects apart from their aliases, or all effects up to an order. ``Confirming`` is for screenings by a model: whether it
-predicts configurations that it has not seen, and whether its effects hold with these.
+``Validation`` finds the models that a screening's runs cannot distinguish, plans the few runs that discriminate them
+best, and concludes which model is left, or that it is undecided. ``Augmenting`` is the dearer way: it estimates
+important effects apart from their aliases, or all effects up to an order. ``Confirming`` is for screenings by a model:
+whether it predicts configurations that it has not seen, and whether its effects hold with these.
 """
 
 from hati.studies.validation.augmenting import Augmenting

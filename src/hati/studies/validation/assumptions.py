@@ -46,15 +46,15 @@ def assumptions(
     settled: Mapping[Options, SettledEffect],
     confounded: Sequence[Options],
 ) -> tuple[Assumption, ...]:
-    """The assumptions of a screening after its models were told apart.
+    """The assumptions of a screening after its models were discriminated.
 
     Args:
         important: the effects that the screening called important, as it named them.
         models: those that are left.
         outcome: whether one is left, of effects that are larger than the runs can miss.
-        aliases: those of each important effect's, which the screening's runs cannot tell from it.
+        aliases: those of each important effect's, which the screening's runs cannot distinguish from it.
         shared: whether effects up to that order share estimates in the screening.
-        order: effects up to this order were thought of.
+        order: effects up to this order were considered.
         first_rivals: how many models the screening's own runs left.
         runs: how many were made since.
         bound: the odds at which a model is given up.
@@ -90,25 +90,30 @@ def _of_important(
 ) -> Assumption:
     """Refuted only where another explanation of the same runs took its place in every model that is left.
 
-    Models are of effects of one size, roughly; a small effect beside large ones may be in none of them and yet be real.
+    Models are of effects of one size, roughly; a small effect next to large ones may be in none of them and yet be
+    real.
     """
     statement = _right(effect)
     own = [{frozenset(other) for other in model.effects} for model in models]
     share = [frozenset(effect) in effects for effects in own]
     if all(share):
-        told = "every remaining model has it"
-        return Assumption(statement, Result.CONFIRMED, told if settled is None else f"{told}; {settled.detail}", effect)
+        words = "every remaining model has it"
+        return Assumption(
+            statement, Result.CONFIRMED, words if settled is None else f"{words}; {settled.detail}", effect
+        )
     if any(share):
-        told = f"{sum(share)} of {len(share)} remaining models have it"
-        return Assumption(statement, Result.UNDECIDED, told if settled is None else f"{told}; {settled.detail}", effect)
+        words = f"{sum(share)} of {len(share)} remaining models have it"
+        return Assumption(
+            statement, Result.UNDECIDED, words if settled is None else f"{words}; {settled.detail}", effect
+        )
     instead = [alias for alias in aliases if any(frozenset(alias) in effects for effects in own)]
     if instead and all(any(frozenset(alias) in effects for alias in instead) for effects in own):
-        told = f"every remaining model has {' or '.join(_word(alias) for alias in instead)} instead"
-        return Assumption(statement, Result.REFUTED, told, effect)
-    told = "the remaining models have neither it nor, all of them, what looks like it"
+        words = f"every remaining model has {' or '.join(_word(alias) for alias in instead)} instead"
+        return Assumption(statement, Result.REFUTED, words, effect)
+    words = "the remaining models have neither it nor, all of them, an alias of it"
     if settled is not None:
-        return Assumption(statement, settled.result, f"{told}; {settled.detail}", effect)
-    return Assumption(statement, Result.UNDECIDED, told, effect)
+        return Assumption(statement, settled.result, f"{words}; {settled.detail}", effect)
+    return Assumption(statement, Result.UNDECIDED, words, effect)
 
 
 def _right(effect: Options) -> str:

@@ -38,11 +38,11 @@ from hati.studies.validation.validation_base import ValidationBase
 STAGE = "augmentation"
 ALPHA = 0.05
 _STARTS = 8
-_NOT_ASKED = "they were not asked for"
+_NOT_ASKED = "they were not requested"
 
 
 class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
-    """Adds D-optimal runs to a screening's and estimates the effects that it could not tell apart.
+    """Adds D-optimal runs to a screening's and estimates the effects that it could not distinguish.
 
     ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (RES paper, 4.5.1), CHECK all
     effects up to ``order`` (4.5.2); where there are ``suspects``, among those the effects of these options alone. Where
@@ -87,7 +87,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     @property
     def described(self) -> str:
-        """What is about to be measured, and why."""
+        """The measurement to come, and its reason."""
         found = self.terms
         runs = f"{self.budget} runs more" if self.tasks else "the screening's own runs"
         apart = f"{len(found.terms)} effects up to order {found.order} from {runs}"
@@ -119,8 +119,8 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         later = self.measured(evidence)
         runs = self.screened.runs.followed_by(later) if len(later) else self.screened.runs
         effects = self._effects(runs)
-        told = self._assumptions(effects, runs)
-        settled = all(assumption.result is not Result.UNDECIDED for assumption in told)
+        judged = self._assumptions(effects, runs)
+        settled = all(assumption.result is not Result.UNDECIDED for assumption in judged)
         done = len(later)
         return self.conclusion(
             evidence,
@@ -129,10 +129,10 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
             outcome=ValidationOutcome.DECIDED if settled else ValidationOutcome.UNDECIDED,
             effects=effects,
             rounds=self._rounds(done),
-            assumptions=told,
+            assumptions=judged,
             done=done,
             warnings=self._warnings(runs),
-            needed=NONE_NEEDED if settled else self._needed(told, runs),
+            needed=NONE_NEEDED if settled else self._needed(judged, runs),
         )
 
     def _needed(self, assumptions: Sequence[Assumption], runs: Runs) -> RunsNeeded:
@@ -208,7 +208,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         found = any(len(effect) > terms.order for effect in self.screened.important)
         but = "but for the important ones, " if found else ""
         higher = f"{but}effects of more than {terms.order} options are negligible"
-        cost = f"order {terms.order + 1} was not asked for"
+        cost = f"order {terms.order + 1} was not requested"
         if terms.wanted > terms.order:
             cost = f"order {terms.wanted} needs at least {terms.wanted_needed:,} runs; the budget was {self.budget}"
         return (
@@ -281,15 +281,15 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         meant = confounded(self.screened.runs.levels, self.terms.known.model.sizes, term, active)
         if meant:
             instead = ", ".join(":".join(self.named(other)) for other in meant)
-            told = f"{estimated}; it was an alias of {instead}"
-            return Assumption(statement, Result.REFUTED, told, options)
+            judged = f"{estimated}; it was an alias of {instead}"
+            return Assumption(statement, Result.REFUTED, judged, options)
         if within(contrast, self.screened.relevant):
             return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than the relevant size", options)
-        told = f"{estimated}: neither shown nor smaller than the relevant size"
-        return Assumption(statement, Result.UNDECIDED, told, options)
+        judged = f"{estimated}: neither shown nor smaller than the relevant size"
+        return Assumption(statement, Result.UNDECIDED, judged, options)
 
     def _unseen(self, options: Options, effects: tuple[ValidatedEffect, ...]) -> tuple[Result, str]:
-        """What is said of an important effect that was not estimated, and why."""
+        """The result for an important effect that was not estimated, and the reason."""
         terms, term = self.terms, self.term(options)
         if term in terms.known.dropped:
             same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]

@@ -20,7 +20,7 @@ ORDER_UNKNOWN = "{} may be drift over the order of runs"
 
 
 class Mode(StrEnum):
-    """What is validated.
+    """The subject of a validation.
 
     CONFIRM: whether a model predicts new configurations, and its effects hold with these; DISCRIMINATE: which model is
     right; DEALIAS: what important effects may be instead; CHECK: what else there is.
@@ -42,8 +42,8 @@ class ValidationOutcome(StrEnum):
 class Result(StrEnum):
     """What became of an assumption.
 
-    NOT_REFUTED: what would refute it was looked for and not found; how large that would have to be to be found is said
-    beside it.
+    NOT_REFUTED: a refutation was looked for and not found; the size that it would have found is reported
+    with it.
     """
 
     CONFIRMED = "confirmed"
@@ -69,7 +69,7 @@ class ValidatedEffect(Struct, frozen=True):
     matters; ``in_all`` whether all remaining models have it; ``screened`` whether the screening called it
     important; ``result`` what became of that, None where it had not. Where all effects up to an order were estimated,
     ``sum_of_squares`` is that of type III, on the scale that decides, and ``aliases`` are the others of them that the
-    screening's runs could not tell from this one, found for effects that the screening or the validation shows.
+    screening's runs could not distinguish from it, found for effects that the screening or the validation shows.
     """
 
     options: Options
@@ -96,12 +96,12 @@ class PredictionCheck(Struct, frozen=True):
 
     A model says nothing of combinations of settings that its runs had not, if it has them: ``share`` is of the valid
     configurations not run before that which it can predict. The ``random`` ones that were run are drawn from these, and
-    ``runs`` is how many of them it predicted. ``p_value`` is of the test that the errors are no larger than noise and
-    the model's own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known from;
-    ``ratio`` the mean squared error as a multiple of what is expected. ``median`` and ``largest`` are sizes of errors
-    as fractions, ``deviation`` the noise's standard deviation as one, and ``unseen`` that, over configurations, of what
-    is not modelled and is seen with 80 % power: where repetitions tell the noise, as else it is in the noise as well.
-    None where there are too few runs.
+    ``runs`` is the number of them that it predicted. ``p_value`` is of the test that the errors are no larger than
+    noise and the model's own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known
+    from; ``ratio`` the mean squared error as a multiple of the expected one. ``median`` and ``largest`` are sizes of
+    errors as fractions, ``deviation`` the noise's standard deviation as one. ``unseen`` is that, over configurations,
+    of the unmodelled part that is found with 80 % power: where repetitions estimate the noise, as else the noise
+    includes it. None where there are too few runs.
     """
 
     runs: int
@@ -118,7 +118,7 @@ class PredictionCheck(Struct, frozen=True):
 
 
 class FollowUpRound(Struct, frozen=True):
-    """A follow-up: how many models there were before it, and what was measured. ``done`` of ``configurations``."""
+    """A follow-up: the number of models before it, and its measurements. ``done`` of ``configurations``."""
 
     stage: str
     rivals: int = field(name="models")
@@ -127,7 +127,7 @@ class FollowUpRound(Struct, frozen=True):
 
 
 class Assumption(Struct, frozen=True):
-    """What a screening took for granted, what became of it, and in words what was seen.
+    """An assumption of a screening, its result, and the evidence in words.
 
     ``effect`` is the important effect of the screening that it is about, if it is about one.
     """
@@ -139,7 +139,7 @@ class Assumption(Struct, frozen=True):
 
 
 class RunsNeeded(Struct, frozen=True):
-    """About how many runs of a validation would decide what is undecided.
+    """The approximate number of runs of a validation that would decide the undecided.
 
     None where nothing is undecided, or where no ``number`` is known; then ``unknown`` says why, in words that follow
     "because".
@@ -153,14 +153,14 @@ NONE_NEEDED = RunsNeeded()
 
 
 class ValidationConclusion(Struct, frozen=True):
-    """What is known after a validation campaign, complete or not.
+    """The result of a validation campaign, complete or not.
 
     ``models`` are those that are left, the most probable first; ``effects`` those of the first, the largest first.
     ``screening_runs`` had been made before; ``done`` and ``failed`` count the runs made for the validation, which cost
     ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in standard
-    deviations of a run. Only where models were told apart are there ``models``, ``bound`` and ``gamma``; only where
+    deviations of a run. Only where models were discriminated are there ``models``, ``bound`` and ``gamma``; only where
     effects were confirmed is there a ``prediction``. ``needed`` are the runs that would
-    decide what is undecided.
+    decide the undecided.
     """
 
     study: str

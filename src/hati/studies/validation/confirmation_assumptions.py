@@ -37,7 +37,7 @@ def confirmation_assumptions(
         prediction: how well the model predicts.
         screened: the screening.
         order: up to which all effects are in ``known``.
-        wanted: effects up to this order were asked for.
+        wanted: effects up to this order were requested.
     """
 
     def word(term: Term) -> str:
@@ -115,8 +115,8 @@ def _why(claim: TestedClaim, screened: Screened) -> str:
     if Doubt.NOT_SHOWN in claim.doubts:
         return ": neither shown nor smaller than what matters"
     if not claim.doubts:
-        told = f"; {screened.sized(size.estimate, None)} by the screening{unsure}" if unsure else ""
-        return told + (
+        words = f"; {screened.sized(size.estimate, None)} by the screening{unsure}" if unsure else ""
+        return words + (
             f"; the new runs show {new_runs.df} of its {new_runs.of} degrees of freedom" if new_runs.of > 1 else ""
         )
     reasons = {
@@ -137,8 +137,8 @@ def _no_others(
 ) -> Assumption:
     statement = f"up to order {order}, no effects are active but the important ones"
     if new:
-        told = listed([word(effect.term) for effect in new])
-        return Assumption(statement, Result.REFUTED, f"with all runs these are important as well: {told}")
+        words = listed([word(effect.term) for effect in new])
+        return Assumption(statement, Result.REFUTED, f"with all runs these are important as well: {words}")
     lost = [
         word(effect.term)
         for effect in found
@@ -172,10 +172,10 @@ def _larger(found: Sequence[ConfirmedEffect], order: int, wanted: int, word: _Wo
 def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:
     if not known.dropped:
         return ()
-    told = listed([word(term) for term in known.dropped])
+    words = listed([word(term) for term in known.dropped])
     return (
         Assumption(
-            f"{told}: no effect of their own",
+            f"{words}: no effect of their own",
             Result.ASSUMED,
             "no run in this space distinguishes them from those of fewer options",
         ),
@@ -183,5 +183,5 @@ def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:
 
 
 def _within(term: Term, known: Identified) -> tuple[Term, ...]:
-    """The effects of fewer of a term's options, which the space cannot tell it from."""
+    """The effects of fewer of a term's options, which the space cannot distinguish from it."""
     return tuple(other for other in known.terms if set(other) < set(term))

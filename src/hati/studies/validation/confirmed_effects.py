@@ -1,4 +1,4 @@
-"""What all runs together say of the effects that a screening by a model found, and of what it took for granted."""
+"""Tests, by all runs together, of a screening's effects and of its model's assumptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TermTest(Struct, frozen=True):
     """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
 
     ``detectable`` is the size of a contrast that is significant with 80 % power, None without a standard error.
-    ``sum_of_squares`` is that of type III: what the term explains beside all others (RES paper, 4.5.1).
+    ``sum_of_squares`` is that of type III: of the term given all others (RES paper, 4.5.1).
     """
 
     contrast: EffectContrast
@@ -36,7 +36,7 @@ class TermTest(Struct, frozen=True):
 
 
 def model_columns(known: Identified, runs: Runs) -> ModelTerms:
-    """The columns that the space can tell apart for those runs; means of blocks and trends are always there."""
+    """The columns that the space can distinguish for those runs; means of blocks and trends are always there."""
     return ModelTerms(runs.nuisance, known.columns(runs.levels))
 
 
@@ -86,7 +86,7 @@ def wald_p_value(fit: ModelFit, columns: FloatArray, term: Term, variance: float
 
 
 def _explained(fit: ModelFit, columns: FloatArray, term: Term) -> tuple[float, int]:
-    """What a term explains beside all others, and by how many coefficients."""
+    """The sum of squares of a term given all others, and its number of coefficients."""
     place = np.arange(fit.columns.shape[1])[fit.places[term]][columns.any(axis=0)]
     own = fit.coefficients[place]
     return float(own @ np.linalg.solve(fit.inverse[np.ix_(place, place)], own)), len(place)
@@ -136,7 +136,7 @@ class ConfirmedEffect(Struct, frozen=True):
     """An effect by all runs: study-wise p-value, whether it is important, and what became of the screening's claim.
 
     ``critical`` is the p-value of a single test below which it would be significant, ``detectable`` the size that is
-    significant with 80 % power, where the runs tell; ``claim`` is None where the
+    significant with 80 % power, where the runs determine it; ``claim`` is None where the
     screening claimed nothing of it. A ``confounded`` effect may be drift over the order of runs: it is not important.
     """
 
@@ -161,7 +161,7 @@ class ConfirmedEffect(Struct, frozen=True):
 
 
 def judging_terms(known: Identified, runs: Runs, important: Sequence[Term]) -> tuple[Term, ...]:
-    """The model that noise is told by: all main effects and the important ones, or these alone where runs are few."""
+    """The model that estimates the noise: all main effects and the important ones, or only these where runs are few."""
     own = [term for term in important if term in known.terms]
     whole = tuple(dict.fromkeys([*(term for term in known.terms if len(term) == 1), *own]))
     rank = model_columns(known, runs).basis(whole).shape[1]
@@ -181,22 +181,22 @@ def confirmed_effects(
     Significant is what the step-down procedure finds among all effects that are thought of. An important effect of the
     screening is confirmed where it is so again, with the same sign and larger than what matters, where the new runs
     alone show it too (the others are those that it was found by) and hold half of its degrees of freedom, and where its
-    size agrees with that which the screening told. It is refuted only where its interval (95 %) leaves nothing that
-    matters. Of one that is confounded with the order of all runs, or of the new ones, nothing is decided.
+    size agrees with the one that the screening reported. It is refuted only where its interval (95 %) leaves nothing
+    that matters. Of one that is confounded with the order of all runs, or of the new ones, nothing is decided.
 
     Args:
         known: the effects that are thought of.
         before: the screening's runs.
         runs: these and the follow-up's.
-        claims: the effects that the screening called important, and their sizes if it told them.
+        claims: the effects that the screening called important, and their sizes if it reported them.
         relevant: the difference that matters.
         rng: for permutations.
     """
     tested = step_down(model_columns(known, runs), runs.values, ALPHA, rng)
     terms = tested.terms
     claimed = [term for term in claims if term in known.terms]
-    told = tuple(dict.fromkeys([*tested.model, *tested.significant, *claimed]))
-    fit = ModelFit.of(terms, told, known.model.sizes, runs.values)
+    reported = tuple(dict.fromkeys([*tested.model, *tested.significant, *claimed]))
+    fit = ModelFit.of(terms, reported, known.model.sizes, runs.values)
     first = ModelFit.of(
         model_columns(known, before), judging_terms(known, before, claimed), known.model.sizes, before.values
     )
@@ -211,11 +211,11 @@ def confirmed_effects(
             _claim(term, first, claims[term], new_runs[term]) if term in claimed else None,
             relevant,
         )
-        for term in told
+        for term in reported
     ]
     new = runs.since(len(before))
     confounded = {
-        *runs.confounded({term: terms.columns[term] for term in told}),
+        *runs.confounded({term: terms.columns[term] for term in reported}),
         *new.confounded({term: terms.columns[term][len(before) :] for term in claimed}),
     }
     found = [effect.by_drift() if effect.term in confounded else effect for effect in found]
@@ -232,7 +232,7 @@ def _claim(
 def new_runs_tests(
     terms: ModelTerms, fit: ModelFit, claimed: Sequence[Term], new: NDArray[np.bool_]
 ) -> Mapping[Term, NewRunsTest]:
-    """Each claimed effect's p-value by the new runs alone, beside the model of all runs; corrected for all (Holm 1979).
+    """Each claimed effect's p-value by the new runs alone, given the model of all runs; corrected for all (Holm 1979).
 
     By F tests of the effect's columns in the new runs, with the noise of all; where there is one column one-sided,
     towards the effect of all runs.
@@ -301,16 +301,17 @@ def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: EffectContrast,
     )
 
 
-def agree(told: ScreenedSize, now: EffectContrast, relevant: float) -> bool:
-    """Whether an effect has the sign that the screening told, and its size, within its interval (95 %) or what matters.
+def agree(reported: ScreenedSize, now: EffectContrast, relevant: float) -> bool:
+    """Whether an effect has the screening's sign, and its size, within its interval (95 %) or the relevant size.
 
-    All runs contain the screening's, so that their difference varies less than what it told. Where it had no standard
+    All runs contain the screening's, so that their difference varies less than the reported size. Where it had no
+    standard
     error: within the interval of all runs, or a factor of two.
     """
-    if told.estimate * now.estimate <= 0.0:
+    if reported.estimate * now.estimate <= 0.0:
         return False
-    apart = abs(told.estimate - now.estimate)
-    if told.margin is not None:
-        return apart <= max(told.margin, relevant)
-    low, high = sorted((abs(told.estimate), abs(now.estimate)))
+    apart = abs(reported.estimate - now.estimate)
+    if reported.margin is not None:
+        return apart <= max(reported.margin, relevant)
+    low, high = sorted((abs(reported.estimate), abs(now.estimate)))
     return apart <= max(now.margin or 0.0, relevant) or high <= _ALIKE * low

@@ -57,8 +57,8 @@ class Confirming(ValidationBase, frozen=True, dict=True):
     """Measures configurations that a screening had not, to check its model's predictions and its important effects.
 
     Half of ``budget`` runs, and at least four, are of random configurations that the model can predict; the others are
-    those that tell most of its effects. Effects up to ``order`` are thought of, or to a lower one where these are too
-    many.
+    the most informative ones about its effects. Effects up to ``order`` are considered, or to a lower one where these
+    are too many.
 
     Raises:
         InputError: for a budget below 4 or an order below 1.
@@ -81,7 +81,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     @property
     def described(self) -> str:
-        """What is about to be measured, and why."""
+        """The measurement to come, and its reason."""
         chosen = self.chosen
         others = f"{len(chosen.others)} that are most informative about the effects"
         if chosen.lack:
@@ -90,7 +90,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     @cached_property
     def known(self) -> Identified:
-        """The effects that are thought of, as far as the space can tell them apart."""
+        """The considered effects, as far as the space can distinguish them."""
         rng = generator(self.id.seed, STAGE, "candidates")
         among = candidates(self.space, rng)
         if len(among.levels) > _LOOKED_AT:
@@ -146,7 +146,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         runs = before.followed_by(later) if len(later) else before
         rng = generator(self.id.seed, STAGE, "permutations")
         found = confirmed_effects(self.known, before, runs, self._claims, self.screened.relevant, rng)
-        told = confirmation_assumptions(
+        judged = confirmation_assumptions(
             self.space.names,
             self.known,
             self._important,
@@ -156,7 +156,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             order=self._order,
             wanted=self.order,
         )
-        settled = all(a.result is not Result.UNDECIDED for a in told)
+        settled = all(a.result is not Result.UNDECIDED for a in judged)
         return self.conclusion(
             evidence,
             mode=Mode.CONFIRM,
@@ -164,7 +164,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             outcome=ValidationOutcome.DECIDED if settled else ValidationOutcome.UNDECIDED,
             effects=tuple(self._effect(effect) for effect in found),
             rounds=self._rounds(len(later)),
-            assumptions=told,
+            assumptions=judged,
             done=len(later),
             warnings=self._warnings(found),
             prediction=prediction,
@@ -174,7 +174,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
     def _needed(self, found: Sequence[ConfirmedEffect], before: int, runs: int) -> RunsNeeded:
         """About how many new runs would decide on every claim that is undecided.
 
-        Effects are from so many ``runs``, those ``before`` being the screening's, or its configurations.
+        Effects are from ``runs`` runs, those ``before`` being the screening's, or its configurations.
         """
         claims = [effect for effect in found if effect.result is Result.UNDECIDED]
         if not claims:
@@ -230,7 +230,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     @property
     def _claims(self) -> dict[Term, ScreenedSize | None]:
-        """The important effects and their sizes, where the screening told them."""
+        """The important effects and their sizes, where the screening reported them."""
         sizes = self.screened.sizes or (None,) * len(self._important)
         return dict(zip(self._important, sizes, strict=True))
 

@@ -1,4 +1,4 @@
-"""The runs of a confirmation, and how many decide what is undecided."""
+"""The runs of a confirmation, and the number of runs that decide the undecided."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def new_runs(
 
     Args:
         space: the options.
-        measured: what was run before, shape (runs, options).
+        measured: the runs so far, shape (runs, options).
         terms: of the model.
         predictable: which configurations the screening's model can predict.
         runs: how many to choose.
@@ -126,9 +126,9 @@ def new_runs(
     among = unmeasured(space, measured, rng)
     places = rng.permutation(len(among.levels))
     able = predictable(among.levels)[places]
-    told = places[able]
-    random = min(max(FEWEST, runs // 2), runs, len(told)) if len(told) >= LEAST_PREDICTED else 0
-    chosen, rest = among.levels[told[:random]], among.levels[np.setdiff1d(places, told[:random])]
+    places_able = places[able]
+    random = min(max(FEWEST, runs // 2), runs, len(places_able)) if len(places_able) >= LEAST_PREDICTED else 0
+    chosen, rest = among.levels[places_able[:random]], among.levels[np.setdiff1d(places, places_able[:random])]
     share = float(np.mean(able)) if len(able) else 0.0
     more = min(runs - random, len(rest))
     if not more or not terms:

@@ -24,13 +24,13 @@ NO_RUNS = PredictionCheck(0, 0, None, None, "nothing yet", None, None, None, Non
 _POWER = 0.8
 _SIMULATIONS = 199
 _LEAST_PURE = 8
-"""So many degrees of freedom of repetitions tell the noise; with fewer it is the model's residuals."""
+"""The degrees of freedom from which repetitions estimate the noise; with fewer, the model's residuals do."""
 LEAST_PREDICTED = 3
 _RANK = 1e-9
 _UNKNOWN = 1e-6
 _EXACT = 1e-14
 _FLOOR = 4.0
-"""Noise below this part of what matters does not count."""
+"""Noise below this part of the relevant size does not count."""
 
 
 def check_predictions(
@@ -46,15 +46,15 @@ def check_predictions(
     The statistic is (S2 - S1) / d over the noise's variance, S1 being the sum of squared residuals of the screening's
     runs, S2 that of all runs with blocks and a trend of the later ones, and d how much more of the latter is free: F
     with d and the noise's degrees of freedom if nothing but the model is active (Chow 1960, Econometrica 28, 591-605).
-    That is the squared error beside its covariance I + X0 (X'X)^-1 X0'; what the screening cannot predict at all does
+    That is the squared error relative to its covariance I + X0 (X'X)^-1 X0'; unpredictable parts do
     not count. The model was chosen by the same runs that it was fitted to, so that its errors are larger: where the
-    p-value tells, it is that of 199 simulations in which nothing but the judging columns is active and the model is
+    p-value matters, it is that of 199 simulations in which nothing but the judging columns is active and the model is
     chosen again.
 
     Args:
         screened: the runs of the screening.
         predicting: the columns that predict, shape (runs, columns) each; the mean included.
-        judging: columns whose residuals tell the noise where repetitions do not.
+        judging: columns whose residuals estimate the noise where repetitions do not.
         later: the later runs.
         reselected: ``predicting`` as it would have been with other values of the screening's runs.
         rng: for the simulations.
@@ -95,8 +95,8 @@ def check_predictions(
 
 def predictable(model: FloatArray, ahead: FloatArray) -> NDArray[np.bool_]:
     """Which rows a model can predict: those that are combinations of the rows that it was fitted to."""
-    told = np.linalg.pinv(model, rcond=_RANK) @ model
-    return np.asarray(np.linalg.norm(ahead - ahead @ told, axis=1) < _UNKNOWN)
+    projected = np.linalg.pinv(model, rcond=_RANK) @ model
+    return np.asarray(np.linalg.norm(ahead - ahead @ projected, axis=1) < _UNKNOWN)
 
 
 def _ratio(columns: Columns, shifts: FloatArray, before: FloatArray, values: FloatArray, noise: float) -> float:
@@ -126,8 +126,8 @@ def _simulated(
     for _ in range(_SIMULATIONS):
         before = columns @ coefficients + np.sqrt(noise) * rng.standard_normal(len(columns))
         after = ahead @ coefficients + np.sqrt(noise) * rng.standard_normal(len(ahead))
-        told, _, _ = _noise(screened, before, columns)
-        found.append(_ratio(reselected(before), shifts, before, after, told))
+        projected, _, _ = _noise(screened, before, columns)
+        found.append(_ratio(reselected(before), shifts, before, after, projected))
     return np.array(found)
 
 

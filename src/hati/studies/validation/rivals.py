@@ -1,4 +1,4 @@
-"""The models that runs cannot tell apart, and which runs to make next so that they are."""
+"""The models that runs cannot distinguish, and the next runs, which discriminate them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hati.stats.effects.probable_models import BOUND, SHIFT, EffectModels, Effec
 from hati.studies.validation.screened import Runs
 
 _FLOOR = 4.0
-"""Noise below this part of what matters does not count: nothing smaller needs to be told apart."""
+"""Noise below this part of the relevant size does not count: smaller differences are not distinguished."""
 _MOST_EFFECTS = 3000
 
 
 class ModelQuestion(Struct, frozen=True):
-    """What is asked of runs: options with ``sizes`` settings each, effects up to ``order``, odds of ``bound``.
+    """The question about runs: options with ``sizes`` settings each, effects up to ``order``, odds of ``bound``.
 
     ``relevant`` is the difference on the deciding scale that matters.
 
@@ -76,7 +76,7 @@ class Estimate(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=32)
 def rival_models(runs: Runs, question: ModelQuestion, known: tuple[Effects, ...] = ()) -> EffectModels:
-    """The models that these runs cannot tell from the most probable one; ``known`` are those left before the last."""
+    """The models that runs cannot distinguish from the most probable one; ``known`` are those left before the last."""
     model = question.model
     found = moments(_columns(runs.levels, question), runs.values, runs.shifts)
     floor = len(runs) * (question.relevant / _FLOOR) ** 2
@@ -159,7 +159,7 @@ SIZES = (4, 6, 8, 12, 16)
 _CANDIDATES = 128
 _RIVALS = 20
 _SURE = 2.0
-"""A follow-up is large enough where the expected logarithm of the odds is so many times that of the bound."""
+"""A follow-up is large enough where the expected logarithm of the odds is this multiple of that of the bound."""
 
 
 @lru_cache(maxsize=32)
@@ -176,17 +176,17 @@ def follow_up(
     """The configurations, in the order of the runs, of the smallest follow-up that is expected to be enough.
 
     Runs are of the options that any of the models speaks of; all others keep their default, so that nothing
-    else changes within a follow-up. Where eight runs or more are left, four are kept for what is not expected.
+    else changes within a follow-up. Where eight runs or more are left, four are kept for surprises.
 
     Args:
         models: those that are left, at least two.
-        runs: what was measured so far.
-        question: what is asked.
+        runs: the runs so far.
+        question: about the runs.
         space: the options.
-        most: so many runs may be made at most.
+        most: the largest number of runs.
         seed: for candidates, starts and the order.
         stage: the follow-up's name.
-        repeats: so many runs of a configuration tell more than one; more are not made.
+        repeats: the largest useful number of runs of a configuration.
 
     Raises:
         InputError: where too few configurations are left to measure.
@@ -216,15 +216,15 @@ def _enough(found: Predictions, rows: list[int], models: EffectModels, question:
     """How many of those runs, taken in order, are expected to give up as many models as all of them are."""
     sizes = sorted({*(size for size in SIZES if size < len(rows)), len(rows)})
     wanted = _SURE * log(question.bound)
-    told = [
+    expected_odds = [
         int(np.sum(apart[0, 1:] - models.log_odds[1 : len(apart)] >= wanted))
         for apart in (separations(found, rows[:size]) for size in sizes)
     ]
-    return sizes[told.index(max(told))]
+    return sizes[expected_odds.index(max(expected_odds))]
 
 
 def _left(candidates: tuple[Configuration, ...], runs: Runs, space: Space, repeats: float) -> tuple[Configuration, ...]:
-    """Those of which fewer runs than so many were made.
+    """The candidates with fewer runs than ``repeats``.
 
     Raises:
         InputError: where there is none.

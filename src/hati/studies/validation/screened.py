@@ -1,4 +1,4 @@
-"""What a validation starts from, and what is added to it: runs as arrays, on the scale that decides."""
+"""The start of a validation, and its additions: runs as arrays, on the scale that decides."""
 
 from __future__ import annotations
 
@@ -173,10 +173,10 @@ class Screened(Struct, frozen=True):
     """A screening as a validation sees it.
 
     ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;
-    ``aliases`` those that the design could not tell each of them from; ``relevant`` the difference on the
+    ``aliases`` those that the design could not distinguish from each of them; ``relevant`` the difference on the
     deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
-    the model that it predicted by, if any. ``sizes`` are those that it told of the important effects, in their order;
-    empty where it told none. Of ``planned`` runs so many ``failed``, and so many were not made: ``unmade``.
+    the model that it predicted by, if any. ``sizes`` are the reported ones of the important effects, in their order;
+    empty where it reported none. Of ``planned`` runs ``failed`` failed, and ``unmade`` were not made.
     """
 
     study: str
@@ -214,7 +214,7 @@ class Screened(Struct, frozen=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be said of planned runs that have no value."""
+        """The warnings on planned runs that have no value."""
         of = f"of {self.planned} planned runs of the screening"
         lost = ((self.failed, "failed"), (self.unmade, "were never made"))
         return tuple(f"{n} {of} {what}: the validation uses the others" for n, what in lost if n)

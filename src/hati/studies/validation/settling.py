@@ -27,7 +27,7 @@ from hati.studies.validation.screened import Runs, Screened
 
 _STARTS = 4
 _SEARCHED = 64
-"""Of more runs the first so many are chosen, and repeated in turn."""
+"""The number of first runs that are chosen by search; further ones repeat them in turn."""
 
 
 class SettledEffect(Struct, frozen=True):
@@ -51,9 +51,9 @@ def settling_runs(
     rng: np.random.Generator,
     replication: Replication,
 ) -> Levels:
-    """The D-optimal ``most`` runs to estimate the effects in doubt beside the model, and apart from their aliases.
+    """The D-optimal ``most`` runs to estimate the effects in doubt given the model, and apart from their aliases.
 
-    Without the aliases where so many runs cannot tell them apart; none where no runs can be added.
+    Without the aliases where these runs cannot distinguish them; none where no runs can be added.
     """
     own = tuple(dict.fromkeys((*model, *doubtful)))
     for terms in (tuple(dict.fromkeys((*own, *aliases))), own):
@@ -76,8 +76,8 @@ def settled(
 ) -> Mapping[Term, SettledEffect]:
     """What new runs, from the ``first`` on, say of each effect in doubt next to the model; before any, what they would.
 
-    Confirmed is what is significant (5 %, for all of them together) and larger than what matters; refuted is what has
-    an interval (95 %) that leaves nothing that matters. Of what is confounded with their order nothing is decided.
+    An effect is confirmed if it is significant (5 %, for all of them together) and larger than the relevant size;
+    refuted if its interval (95 %) excludes relevant sizes. One that is confounded with the order is undecided.
     """
     if not doubtful:
         return {}
@@ -141,8 +141,8 @@ _MOST_PARAMETERS = 2500
 class EstimatedTerms(Struct, frozen=True, eq=False):
     """The effects to be estimated, all up to ``order``, and the fewest runs that this takes.
 
-    ``known`` says which of their columns the space can tell apart at all.
-    ``wanted`` is the order that was asked for and ``wanted_needed`` what it would have taken; they are more than
+    ``known`` says which of their columns the space can distinguish.
+    ``wanted`` is the requested order and ``wanted_needed`` the runs that it would have taken; they are more than
     the others where the budget does not suffice.
     """
 
@@ -154,7 +154,7 @@ class EstimatedTerms(Struct, frozen=True, eq=False):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Those that the space can tell apart from others, wholly or in part."""
+        """The effects that the space can distinguish from others, wholly or in part."""
         return self.known.terms
 
 
@@ -171,7 +171,7 @@ def estimated_terms(
 ) -> EstimatedTerms:
     """The effects up to the highest order, at most the wanted one, that a budget suffices for.
 
-    Besides the important ones these are effects of ``suspects`` alone, where there are any.
+    In addition to the important ones these are effects of ``suspects`` alone, where there are any.
 
     Raises:
         InputError: where it suffices for none, or nothing is important whose aliases could be looked for.
@@ -184,7 +184,7 @@ def estimated_terms(
     among = candidates(space, generator(seed, "candidates"))
     order = wanted = min(order, len(among.sizes))
     first = known, needed = _terms(mode, runs, among, important, suspects, order)
-    least = 2 if mode is Mode.DEALIAS else 1  # there is no alias of order 1 that a design would leave
+    least = 2 if mode is Mode.DEALIAS else 1  # a design leaves no alias of order 1
     while needed > budget and order > least:
         order -= 1
         known, needed = _terms(mode, runs, among, important, suspects, order)

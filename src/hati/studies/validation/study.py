@@ -63,7 +63,7 @@ class _Stage(Struct, frozen=True):
 
 
 class Validation(ValidationBase, frozen=True, dict=True):
-    """Finds the models that a screening's runs cannot tell apart, and measures what tells them apart.
+    """Finds the models that a screening's runs cannot distinguish, and measures runs that discriminate them.
 
     Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
     ``budget`` runs are spent. Where one is left, and important effects of the screening are in doubt or effects as
@@ -84,13 +84,13 @@ class Validation(ValidationBase, frozen=True, dict=True):
 
     @cached_property
     def question(self) -> ModelQuestion:
-        """What is asked of the runs."""
+        """The question about the runs."""
         sizes = tuple(len(option.settings) for option in self.space.options)
         return ModelQuestion(sizes, self.order, self.screened.relevant, self.bound)
 
     @property
     def described(self) -> str:
-        """What is about to be measured, and why."""
+        """The measurement to come, and its reason."""
         left = len(rival_models(self.screened.runs, self.question).models)
         runs = f"the {len(self.screened.runs)} runs of {self.screened.study}"
         if left == 1:
@@ -130,7 +130,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         single = len(models.models) == 1 and models.complete and clear
         done = len(runs) - len(self.screened.runs)
         touched = {self.space.names[option] for option in involved(models, self.question)}
-        told = assumptions(
+        judged = assumptions(
             self.screened.important,
             left,
             ValidationOutcome.DECIDED if single else ValidationOutcome.UNDECIDED,
@@ -146,7 +146,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
             settled={self.named(term): found for term, found in by_new_runs.items()},
             confounded=[self.named(term) for term in confounded],
         )
-        decided = all(assumption.result is not Result.UNDECIDED for assumption in told)
+        decided = all(assumption.result is not Result.UNDECIDED for assumption in judged)
         return self.conclusion(
             evidence,
             mode=Mode.DISCRIMINATE,
@@ -157,7 +157,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
             models=left[:_MOST_SHOWN],
             effects=effects,
             rounds=rounds,
-            assumptions=told,
+            assumptions=judged,
             done=done,
             warnings=(*self._warnings(models, left), *confounded_warning(self.words(confounded))),
             needed=NONE_NEEDED if decided else self._needed(models, runs, effects, by_new_runs, confounded),
@@ -292,7 +292,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         try:
             chosen = self._chosen(stage, runs, models, left)
         except InputError:
-            return ()  # nothing that could tell them apart is left to be measured
+            return ()  # no runs are left that could discriminate them
         made = Counter(row.tobytes() for row in runs.levels)
         tasks = list[Task]()
         for configuration in chosen:
@@ -302,7 +302,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return tuple(tasks)
 
     def _chosen(self, stage: str, runs: Runs, models: EffectModels, left: int) -> tuple[Configuration, ...]:
-        """The configurations of a follow-up: they tell models apart, or settle what one model leaves in doubt."""
+        """The configurations of a follow-up: they discriminate models, or settle the doubts of one model."""
         if len(models.models) > 1:
             return follow_up(models, runs, self.question, self.space, left, self.id.seed, stage, self.repeats)
         doubts = self._doubts(models, runs)

@@ -156,7 +156,7 @@ class ValidationBase(Struct, frozen=True):
         prediction: PredictionCheck | None = None,
         needed: RunsNeeded = NONE_NEEDED,
     ) -> ValidationConclusion:
-        """What was found, with what is the same for all validations."""
+        """The result, with the common part of all validations."""
         return ValidationConclusion(
             study=self.id.key,
             screening=self.screened.study,
