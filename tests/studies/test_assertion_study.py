@@ -255,7 +255,7 @@ def test_what_fails_again_is_given_up_again() -> None:
 
 def test_what_was_not_measured_yet_did_not_fail() -> None:
     asked = study_of("a <= b")
-    first = FakeEngine(means(a=1.0, b=1.0)).run(asked.rehearsed({"a": 1}))
+    first = FakeEngine(means(a=1.0, b=1.0)).run(asked.dry_run_tasks({"a": 1}))
     told = asked.conclude(Evidence(tuple(first)))
     assert "b" in told.book.missing
     assert blockers(told.answers[0], told.book) == ()
@@ -388,7 +388,7 @@ class _Read(Run):
 
 def _reads(methods: int) -> int:
     asked = study_of(*(f"m{number} <= m{number + 1}" for number in range(methods)))
-    made = FakeEngine(lambda _: {"time": [1.0]}).run(asked.rehearsed(dict.fromkeys(asked.points, 3)))
+    made = FakeEngine(lambda _: {"time": [1.0]}).run(asked.dry_run_tasks(dict.fromkeys(asked.points, 3)))
     runs = tuple(_Read(**asdict(run)) for run in made)
     _Read.count = 0
     asked.plan(Evidence(runs))
@@ -449,9 +449,9 @@ def test_the_level_is_shared_by_the_relations_of_all_formulas() -> None:
 
 def test_what_is_to_be_done_first_is_known_before() -> None:
     asked, engine = study_of("a <= b", "c <= b"), FakeEngine(means(a=1.0, b=1.0, c=1.0))
-    rehearsed = asked.rehearsed(dict.fromkeys(asked.points, asked.fewest))
+    dry_run_tasks = asked.dry_run_tasks(dict.fromkeys(asked.points, asked.fewest))
     concluded(asked, engine)
-    assert [task.id for task in engine.tasks[: len(rehearsed)]] == [task.id for task in rehearsed]
+    assert [task.id for task in engine.tasks[: len(dry_run_tasks)]] == [task.id for task in dry_run_tasks]
 
 
 def test_identities_tell_what_is_measured() -> None:
@@ -466,7 +466,7 @@ def test_identities_tell_what_is_measured() -> None:
 
 def test_runs_of_one_side_alone_show_nothing() -> None:
     asked = study_of("a <= b")
-    runs = FakeEngine(means(a=1.0, b=1.0)).run(asked.rehearsed(dict.fromkeys(asked.points, 1))[:1])
+    runs = FakeEngine(means(a=1.0, b=1.0)).run(asked.dry_run_tasks(dict.fromkeys(asked.points, 1))[:1])
     (found,) = asked.conclude(Evidence(tuple(runs))).answers
     assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert "was not measured yet" in found.atoms[0].evidence.remark

@@ -22,10 +22,10 @@ from hati.cli.documents import (
     shows_warnings,
     write_document,
 )
-from hati.cli.dry_run import write_plan
 from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not, write, write_targets
 from hati.cli.parameters import HERE, DryRun, EngineName, Fresh, Output, StorePlace
 from hati.cli.progress import make_watched, steps_progress
+from hati.cli.tables import write_plan
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 from hati.wiring.workplace import with_engine

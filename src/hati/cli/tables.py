@@ -1,4 +1,4 @@
-"""Tables in the requested format."""
+"""Tables, and the plan of ``--dry-run``, in the requested format."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from hati.report import Table
+    from hati.wiring import PlannedCampaign
+
+
+_MOST_SHOWN = 100
 
 
 def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None:
@@ -46,3 +50,38 @@ def write_published(values: Struct, table: Table, chosen: Format, output: str = 
         write(render.to_json(values), output)
         return
     write_table(table, TableFormat(chosen.value), output)
+
+
+def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
+    """Write the tasks in the order in which they would be run; of formulas, first how often each method is run."""
+    from hati import render
+
+    table, methods = _table(planned), planned.methods
+    if chosen is Format.JSON:
+        from hati.report import DryRunJson, Joined, publish, table_rows
+
+        write(render.to_json(publish(Joined(planned, tasks=table_rows(table), methods=methods), DryRunJson)), output)
+        return
+    tables = [table]
+    if methods is not None:
+        from hati.report import expected_runs_table
+
+        tables = [expected_runs_table(methods), table]
+    write_tables([_for(each, chosen) for each in tables], TableFormat(chosen.value), output)
+
+
+def _for(table: Table, chosen: Format) -> Table:
+    """All rows for programs, the first for people, with a note on how to get the others."""
+    if chosen is not Format.TEXT:
+        return table
+    return table.first(_MOST_SHOWN, "--format json lists all")
+
+
+def _table(planned: PlannedCampaign) -> Table:
+    from hati.report import consequences, plan_table, runs_after_design
+
+    choice = planned.choice
+    notes = () if planned.expected is None else (f"Expected: {planned.expected.source}.",)
+    if choice is not None:
+        notes = (*notes, *runs_after_design(choice), *consequences(choice, planned.options).sentences())
+    return plan_table(planned.plan, planned.reason, planned.seconds, planned.options, notes)

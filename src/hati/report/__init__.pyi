@@ -79,9 +79,6 @@ from .loads import calibration_table as calibration_table
 from .loads import load_run_json as load_run_json
 from .loads import load_run_table as load_run_table
 from .loads import observation_rows as observation_rows
-from .machines import MachineStateJson as MachineStateJson
-from .machines import StudyJson as StudyJson
-from .machines import StudyMachineJson as StudyMachineJson
 from .measurement import MeasurementJson as MeasurementJson
 from .measurement import measurement_document as measurement_document
 from .measurement import measurement_table as measurement_table
@@ -111,7 +108,10 @@ from .promises import promise_in_deviations as promise_in_deviations
 from .promises import runs_after_design as runs_after_design
 from .promises import vague_promise as vague_promise
 from .publishing import Joined as Joined
+from .publishing import MachineStateJson as MachineStateJson
 from .publishing import Of as Of
+from .publishing import StudyJson as StudyJson
+from .publishing import StudyMachineJson as StudyMachineJson
 from .publishing import publish as publish
 from .quantities import change as change
 from .quantities import duration as duration

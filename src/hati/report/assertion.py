@@ -26,8 +26,7 @@ from hati.logic.syntax import LimitSide, Relation
 from hati.report.assertion_costs import CostJson, cost_text, sharing
 from hati.report.changes import WITH_POWER, p_text
 from hati.report.document import Case
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Joined, Of
+from hati.report.publishing import Interval, Joined, Of, StudyJson
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import (

@@ -10,8 +10,7 @@ from hati.core import Better
 from hati.knowledge import Entry
 from hati.report.document import Document
 from hati.report.harness import SampleJson
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Joined, Of
+from hati.report.publishing import Interval, Joined, Of, StudyJson
 from hati.report.quantities import change, general, percent
 from hati.report.statistics import ChoiceJson
 from hati.report.table import Align, Cell, Column, Shown, Table

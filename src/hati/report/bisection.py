@@ -9,8 +9,7 @@ from msgspec import Struct
 from hati.core.wording import counted
 from hati.report.document import Document
 from hati.report.gate import RevisionJson
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Of
+from hati.report.publishing import Interval, Of, StudyJson
 from hati.report.quantities import change, change_number, duration, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion

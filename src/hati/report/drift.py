@@ -10,8 +10,7 @@ from hati.core import Setting, setting_text
 from hati.core.wording import counted
 from hati.report.changes import p_text
 from hati.report.document import Document
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Joined, Of
+from hati.report.publishing import Interval, Joined, Of, StudyJson
 from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.effect_drift import EffectDrift, OptionDrift

@@ -14,8 +14,7 @@ from hati.report.changes import WITH_POWER, p_text, verdict_text
 from hati.report.comparison import ComparedJson, SideJson
 from hati.report.findings import ReportJson, report_sentence
 from hati.report.known import CoverageJson, coverage_notes, partial_coverage
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Joined, Of, RunsJson, Settings
+from hati.report.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
 from hati.report.quantities import change, change_number, percent, quantity
 from hati.report.recalibration import RecalibrationJson
 from hati.report.statistics import statistic_notes

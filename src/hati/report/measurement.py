@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from hati.core import Better, Configuration
 from hati.report.document import Document
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Of, RunsJson
+from hati.report.publishing import Interval, Of, RunsJson, StudyJson
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.measurement import MeasurementConclusion, Summary

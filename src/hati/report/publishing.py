@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from inspect import get_annotations
 from operator import attrgetter
@@ -103,3 +104,26 @@ def _value(value: Any, kind: Any) -> object:
     if origin in {list, tuple}:
         return [_value(item, parts[0]) for item in value]
     return publish(value, kind) if isinstance(kind, type) and issubclass(kind, Struct) else value
+
+
+class MachineStateJson(Struct, frozen=True):
+    """The properties of a machine from its ``first`` run under this fingerprint, and the number of its runs."""
+
+    fingerprint: str
+    runs: int
+    first: datetime
+    properties: dict[str, str]
+
+
+class StudyMachineJson(Struct, frozen=True):
+    """A machine with its states during the study."""
+
+    id: str
+    name: str
+    states: list[MachineStateJson]
+
+
+class StudyJson(Struct, frozen=True, kw_only=True):
+    """The published fields of every study; ``measured_on`` where its runs carry more than one fingerprint."""
+
+    measured_on: Annotated[list[StudyMachineJson] | UnsetType, Of(lambda _: UNSET)] = UNSET

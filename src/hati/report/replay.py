@@ -13,8 +13,7 @@ from hati.report.gate import RevisionJson
 from hati.report.history import HistoryJson
 from hati.report.history_document import histories_document
 from hati.report.known import CoverageJson, coverage_lines
-from hati.report.machines import StudyJson
-from hati.report.publishing import Joined, Of, publish
+from hati.report.publishing import Joined, Of, StudyJson, publish
 from hati.report.quantities import general, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.regression import HistoryConclusion

@@ -8,8 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Better, Setting
 from hati.report.known import Knowledge, KnowledgeJson
-from hati.report.machines import StudyJson
-from hati.report.publishing import DetectableJson, Interval, Joined, Of, RunsJson, detectable_json, publish
+from hati.report.publishing import DetectableJson, Interval, Joined, Of, RunsJson, StudyJson, detectable_json, publish
 from hati.report.recalibration import EffectChangesJson
 from hati.report.recommendation import RecommendationJson
 from hati.report.screening_parts import ConditionalEffectJson, DominatingOptionJson, RobustFitJson, dominating_json

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from hati.core import Better, setting_text
 from hati.report.document import Chart, ChartKind, Document
-from hati.report.machines import StudyJson
-from hati.report.publishing import Interval, Joined, Of, RunsJson
+from hati.report.publishing import Interval, Joined, Of, RunsJson, StudyJson
 from hati.report.quantities import change, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale

@@ -8,8 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.report.document import Document, Facts
-from hati.report.machines import StudyJson
-from hati.report.publishing import Of, RunsJson
+from hati.report.publishing import Of, RunsJson, StudyJson
 from hati.report.quantities import change_number, fixed
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.validation import (

@@ -141,7 +141,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
     """The campaign of a study whose tasks follow from its evidence.
 
     ``engine`` makes what runs its tasks; ``described`` says what it will do, before it is done,
-    nothing where that is plain; ``rehearsed`` are the
+    nothing where that is plain; ``dry_run_plan`` are the
     tasks that there may be. ``kept`` is what the store keeps with the campaign, empty: nothing.
     """
 
@@ -151,7 +151,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
     benchmarks: tuple[Benchmark, ...]
     engine: Callable[[Announce], AbstractContextManager[Engine[Task]]]
     described: Callable[[], str]
-    rehearsed: Callable[[], Plan]
+    dry_run_plan: Callable[[], Plan]
     kept: str = ""
 
     @property
@@ -166,7 +166,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
 
     def planned(self) -> PlannedCampaign:
         """The tasks that there may be, without making or storing anything."""
-        plan = self.rehearsed()
+        plan = self.dry_run_plan()
         expected = estimate_all(self.place, self.benchmarks, plan)
         return PlannedCampaign(self.described(), plan, expected, self.place.project.space.names)
 

@@ -100,7 +100,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
         made = Gate(study, reference, revision, cells, question, budget, chosen.coverage, kept, cuts)
         engine = partial(place.engine, benchmarks, trees=revisions.trees(place.project.root))
         choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
-        described, tasks = partial(_described, made), lambda: Plan.of(made.rehearsed())
+        described, tasks = partial(_described, made), lambda: Plan.of(made.dry_run_tasks())
         return Campaign(place, made, budget, benchmarks, engine, described, tasks, choice)
 
     return campaign_of(place, first, prepared, _over, fresh=fresh)

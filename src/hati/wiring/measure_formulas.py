@@ -91,7 +91,7 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
         study, place = self.study, self.place
         known = {each.name: run_cost(place, each) for each in self.benchmarks}
         methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
-        plan = Plan.of(study.rehearsed(expected_rounds(methods)))
+        plan = Plan.of(study.dry_run_tasks(expected_rounds(methods)))
         costs = [each.least_seconds for each in methods]
         whole = sum(cost for cost in costs if cost is not None)
         expected = None if None in costs else Expected(whole, "by earlier runs of each method")

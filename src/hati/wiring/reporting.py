@@ -1,25 +1,47 @@
-"""Reports of screenings, and of any study by its key."""
+"""Reports of screenings, with the store's present knowledge, and of any study by its key."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hati.report import ScreeningJson, screening_document, screening_json
+from hati.report import Knowledge, ScreeningJson, screening_document, screening_json
 from hati.studies.screening import RELEVANT, ScreeningConclusion
-from hati.wiring.known import known_of
+from hati.wiring.campaigns import run_cost
+from hati.wiring.knowing import important_options, known_variation
 from hati.wiring.machines import with_machines
 from hati.wiring.recalibrating import stored_changes
 from hati.wiring.recommending import stored_recommendation
+from hati.wiring.statistics import known_statistic
 from hati.wiring.stored import conclude_stored, screening_key
 from hati.wiring.stored_studies import stored_report
 from hati.wiring.study_types import StudyReport
 from hati.wiring.validating import validation_of
+from hati.wiring.warming import known_warm_up
 from hati.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
-    from hati.report import Knowledge
     from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import RecommendationConclusion
+
+
+def known_of(place: Workplace, found: ScreeningConclusion, now: datetime | None = None) -> Knowledge | None:
+    """The basis for planning a new study of the same benchmark and metric; None where the project lacks these.
+
+    ``now`` is the time from which ages count [default: the clock's].
+    """
+    time = now or datetime.now(UTC)
+    benchmark = next((each for each in place.project.benchmarks if each.name == found.benchmark), None)
+    metric = next((each for each in benchmark.metrics if each.name == found.metric.name), None) if benchmark else None
+    if benchmark is None or metric is None:
+        return None
+    return Knowledge(
+        important=important_options(place, benchmark, metric, time),
+        statistic=known_statistic(place, benchmark.name, metric.name, now=time),
+        cost=run_cost(place, benchmark, time),
+        variation=known_variation(place, benchmark, metric, time),
+        warm_up=known_warm_up(place, benchmark, metric.name, time),
+    )
 
 
 def screening_report(

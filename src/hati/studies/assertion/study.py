@@ -153,7 +153,7 @@ class Assertion(Struct, frozen=True, dict=True):
         """Rounds before a relation can be decided, after those that have runs of all its sides."""
         return max(1, self._rounds_of(atom.resolved) - max(atom.evidence.runs, default=0))
 
-    def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
+    def dry_run_tasks(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
         """The tasks of rounds, by the number of rounds of each method's text."""
         return tuple(
             task

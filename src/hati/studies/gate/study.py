@@ -109,7 +109,7 @@ class Gate:
         found = conclude(self.judgement(evidence), self.id.key, self.reference, self.revision)
         return replace(found, coverage=self.coverage, warm_ups=self.warm_ups)
 
-    def rehearsed(self) -> tuple[Task, ...]:
+    def dry_run_tasks(self) -> tuple[Task, ...]:
         """The tasks of all rounds of exploring that there may be; the first ones of a budget in time."""
         rounds = self.budget.runs // (_SIDES * len(self.cells)) if math.isfinite(self.budget.runs) else BATCH
         everything = range(len(self.cells))
