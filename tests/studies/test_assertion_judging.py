@@ -184,7 +184,7 @@ def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
 def test_what_runs_used_never_stands_for_what_a_benchmark_tells_itself() -> None:
     runs = sample("a", levels(0.01, 8), usage=[Usage(cpu_time=0.5)] * 8)
     with pytest.raises(InputError, match="has no metric 'cpu_time'"):
-        atom(SampleCollector({"a": (runs,)}, told={"a": frozenset({"time", "cpu_time"})}), "cpu(a) <= 0.6 s")
+        atom(SampleCollector({"a": (runs,)}, reported={"a": frozenset({"time", "cpu_time"})}), "cpu(a) <= 0.6 s")
 
 
 def test_of_several_metrics_the_formula_says_which() -> None:
