@@ -103,9 +103,9 @@ def test_what_the_runs_do_not_tell_has_no_error_and_the_rest_has() -> None:
     kept = levels[:, 3] != 3
     told = ModelTerms(terms.always[kept], {term: columns[kept] for term, columns in terms.columns.items()})
     fit = ModelFit.of(told, CHOSEN, SIZES, values[kept])
-    assert list(fit.told((3,))) == list(fit.settings(3)) == list(fit.means(3)) == [0, 1, 2]
+    assert list(fit.determined((3,))) == list(fit.settings(3)) == list(fit.means(3)) == [0, 1, 2]
     assert fit.effect((0,)).standard_error is not None
-    assert list(fit.told((0,))) == [0, 1]
+    assert list(fit.determined((0,))) == [0, 1]
     assert fit.df == int(kept.sum()) - (3 + 1 + 2 + 1 + 2 + 1)
     rest = Model.of_order((2, 3, 2, 3), 2)
     there = model_terms(rest, levels[kept], np.arange(57)[kept] % 3)
@@ -149,7 +149,7 @@ def test_of_options_that_are_tied_in_part_the_settings_are_told_that_can_be() ->
     values = 1e3 + 0.1 * (levels[:, 0] == 2) - 1.0 * (levels[:, 0] == 0) + 0.1 * rng.standard_normal(60)
     terms = model_terms(Model.of_order((3, 3), 1), levels, np.zeros(60, dtype=np.intp))
     fit = ModelFit.of(terms, list(terms), (3, 3), values)
-    assert list(fit.told((0,))) == list(fit.told((1,))) == [1, 2]
+    assert list(fit.determined((0,))) == list(fit.determined((1,))) == [1, 2]
     rest = levels[:, 0] != 0
     expected = values[rest & (levels[:, 0] == 2)].mean() - values[rest & (levels[:, 0] == 1)].mean()
     assert fit.effect((0,)).estimate == pytest.approx(expected)

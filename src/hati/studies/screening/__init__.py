@@ -3,7 +3,7 @@
 ``choose_design`` finds the design that a budget buys, ``choose_followed`` with runs to refute what it finds, ``Pilot``
 what a run costs. ``ModelScreening`` plans the runs of any design and concludes by a fitted model: effects, which are
 important, a ranking, and what could have been detected.
-``Screening`` does the same for full factorials and for the regular fractions that are asked for, with alias sets.
+``Screening`` does the same for full factorials and for requested regular fractions, with alias sets.
 """
 
 from hati.studies.screening.conclusion import (

@@ -54,7 +54,7 @@ def option_summaries(space: Space) -> tuple[OptionSummary, ...]:
 
 
 class EffectScale(StrEnum):
-    """The scale on which it is decided what is important."""
+    """The scale on which importance is decided."""
 
     LOG = "log"
     RAW = "raw"
@@ -147,7 +147,7 @@ class Effect(Struct, frozen=True):
     mean minus the first's. ``relative`` and ``relative_interval`` are fractions (0.12 = 12 %), on the deciding
     scale: exp(effect) - 1 on the log scale, effect / mean size on the raw one. ``contrast`` is the effect on
     the deciding scale. ``share`` is the effect's fraction of the variance between the configurations' means
-    on that scale, within blocks and beside trends. ``p_value`` is study-wise (already corrected). ``half_normal``
+    on that scale, within blocks and after trends. ``p_value`` is study-wise (already corrected). ``half_normal``
     is the coordinate of the RES paper's equation 4 among all contrasts. ``aliases`` are the other members of the alias
     set up to third order. None where nothing could be said.
 
@@ -233,7 +233,7 @@ class LackOfFit(Struct, frozen=True):
 
 
 class FollowUpSummary(Struct, frozen=True):
-    """So many runs were ``planned`` to refute what the design found, and so many ``done`` yielded a value.
+    """The ``planned`` runs to refute the design's findings, and the ``done`` ones that yielded a value.
 
     The flips of the options ``given_up`` ended early: pairs of them failed, or none was found that is valid.
     """
@@ -279,7 +279,7 @@ class ConditionalEffect(Struct, frozen=True):
     ``relative`` is the change from ``before`` to ``after`` (the first setting to the second; of more settings the one
     with the lowest mean there to the one with the highest), a fraction on the deciding scale as in `Effect`;
     ``interval`` is that of 95 %, where settings are chosen that of all their differences at once (Scheffe 1953), None
-    where nothing tells the noise. ``found`` says that the interaction was found; else it could not be excluded that the
+    where the noise is unknown. ``found`` says that the interaction was found; else it could not be excluded that the
     effect depends on the other option.
     """
 
@@ -376,7 +376,7 @@ class MachineBlocks(Struct, frozen=True):
 
 
 class ScreeningConclusion(Struct, frozen=True):
-    """What is known after a screening campaign, complete or not.
+    """The result of a screening campaign, complete or not.
 
     ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the
     most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
@@ -453,5 +453,5 @@ class ScreeningConclusion(Struct, frozen=True):
 
     @property
     def by_model(self) -> bool:
-        """Whether a model was fitted to the runs of an optimal design; else the contrasts of a fraction were told."""
+        """Whether a model was fitted to the runs of an optimal design; else contrasts of a fraction were estimated."""
         return self.design.d_efficiency is not None

@@ -154,7 +154,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return self._judgement.important(judged)
 
     def judged(self, evidence: Evidence) -> JudgedDesign:
-        """The analysis of all rows, those of flips included, and what the flips say of what the design's rows show.
+        """The analysis of all rows, those of flips included, and the flips' evidence on the design's rows.
 
         Raises:
             MeasurementError: where not one run of the design yielded a value.

@@ -81,9 +81,9 @@ def study_id(
 ) -> StudyId:
     """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
 
-    The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is what has to be
+    The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is the effect to
     found, where the design was planned for that; ``recalibrates`` the key of the screening that is repeated;
-    ``fraction`` the regular fraction that was asked for; ``alpha`` the study-wise error.
+    ``fraction`` the requested regular fraction; ``alpha`` the study-wise error.
     """
     parameters = {
         "subject": subject,

@@ -107,7 +107,7 @@ _LACK_OF_FIT = 0.01
 class EffectJudgement(Struct, frozen=True, eq=False):
     """The noise and what stands out of it.
 
-    ``deviation`` estimates the standard deviation of a run, None where nothing tells of it; ``margin`` standard errors
+    ``deviation`` estimates the standard deviation of a run, None where it is unknown; ``margin`` standard errors
     are the half-width of a 95 % interval. ``p_values``, study-wise, are of the reported effects. ``threshold`` is the
     size above which a main effect is significant, ``detectable`` the size that would have been found with 80 % power.
     """
@@ -130,11 +130,11 @@ class StudentReference(Struct, frozen=True):
     df: int
 
     def critical(self, alpha: float, tests: int) -> float:
-        """What the largest of so many statistics exceeds with a probability of at most ``alpha``."""
+        """The value that the largest of ``tests`` statistics exceeds with a probability of at most ``alpha``."""
         return step_critical(alpha, tests, self.df)
 
     def p_values(self, statistics: FloatArray, tests: int) -> FloatArray:
-        """Probabilities that the largest of so many is as large, by Bonferroni."""
+        """Probabilities that the largest of ``tests`` statistics is as large, by Bonferroni."""
         return tests * t_two_sided(statistics, self.df)
 
 
@@ -225,7 +225,7 @@ def _reference(fit: LeastSquares) -> LenthReference:
 
 
 def _ratio(sizes: FloatArray, errors: FloatArray) -> FloatArray:
-    """Sizes in standard errors; without any noise, infinite for what is not zero."""
+    """Sizes in standard errors; without any noise, infinite for nonzero ones."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sizes > 0.0, sizes / errors, 0.0)
 
@@ -260,7 +260,7 @@ def analyse(
 ) -> Analysis:
     """Estimate and judge the effects on the mean.
 
-    Estimates are in the values' own unit on either scale; what is important is decided on one: significant study-wise
+    Estimates are in the values' own unit on either scale; importance is decided on one: significant study-wise
     at ``alpha``, and larger than ``relevant``, a fraction. On the logarithmic scale larger means a ratio above
     1 + ``relevant`` or below its inverse, so that it does not matter which setting is written first.
 
@@ -271,7 +271,7 @@ def analyse(
         blocks: the repetition of each run.
         alpha: the study-wise error.
         relevant: the fraction that matters.
-        order: the place of each run in time, where that is known: effects are estimated beside a linear trend then.
+        order: the place of each run in time, where known: effects are then adjusted for a linear trend.
     """
     scale, reason = choose_scale(values, contrasts.main_effects[rows].astype(np.float64), blocks)
     decided = np.log(values) if scale is EffectScale.LOG else values
@@ -306,7 +306,7 @@ def _in_order(
     alpha: float,
     relevant: float,
 ) -> Analysis:
-    """The effects beside a trend over the order, where that is known; those confounded with it are not important."""
+    """The effects adjusted for a trend over the order, where known; those confounded with it are not important."""
     matrix = contrasts.main_effects
     fit = least_squares(contrasts, rows, blocks)
     if order is not None:

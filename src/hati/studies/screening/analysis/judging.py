@@ -51,7 +51,7 @@ class ModelJudgement(Struct, frozen=True):
     model: ScreeningModel
 
     def judged(self, evidence: Evidence) -> JudgedDesign:
-        """The analysis of all rows, those of flips included, and what the flips say of what the design's rows show.
+        """The analysis of all rows, those of flips included, and the flips' evidence on the design's rows.
 
         Raises:
             MeasurementError: where not one run of the design yielded a value.
@@ -111,7 +111,7 @@ class ModelJudgement(Struct, frozen=True):
         return tuple(each for each in said if each is not None)
 
     def _said(self, claim: Claim, flips: Sequence[Flip], evidence: Evidence, total: int) -> FlipEvidence | None:
-        """What an option's flips say of a claim, of so many flips in all."""
+        """The evidence of an option's flips on a claim, of ``total`` flips in all."""
         design, analysis = self._design(evidence)
         own = between_ends(claim, flips, analysis.readable.scale)
         expected = expected_changes(analysis.model, analysis.judged, self.model.space, own)
@@ -134,8 +134,8 @@ def _not_refuted(options: Sequence[str], flips: Sequence[FlipEvidence]) -> tuple
 def ranking(analysis: ModelAnalysis, population: Levels, options: Sequence[Option]) -> tuple[int, ...]:
     """All options, ranked by what they explain of the predictions of an average over models.
 
-    A single chosen model is certain of what it has and blind for what it lacks: where options have several settings, an
-    interaction that is chosen early takes the place of a main effect, which is then ranked last.
+    A single chosen model is certain of its terms and blind for the missing ones: where options have several settings,
+    an interaction that is chosen early takes the place of a main effect, which is then ranked last.
 
     Args:
         analysis: that of the runs.
@@ -158,7 +158,7 @@ def _alike(option: Option) -> FloatArray:
 def often_selected(analysis: ModelAnalysis, rng: np.random.Generator) -> tuple[float, ...]:
     """How often a Lasso selects each term of the model that predicts from half of the runs, from 0 to 1.
 
-    So few columns are let in that at a share of .75 at most one column in all is expected to be selected in vain
+    The number of columns is limited so that at a share of .75 at most one false selection is expected in all
     (Meinshausen and Buhlmann 2010, Theorem 1).
     """
     units = analysis.units

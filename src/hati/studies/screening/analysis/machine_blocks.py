@@ -28,7 +28,7 @@ def compare_machines(
     *,
     alpha: float,
 ) -> MachineBlocks | None:
-    """The machines beside each other; None of one machine.
+    """The comparison of machines; None for a single machine.
 
     The interaction of each option with machine is tested by F, in a model with the interactions of all options, and
     corrected by Holm's method. What configurations have in common on all machines is taken out by a column for each
@@ -97,7 +97,7 @@ def _products(columns: FloatArray, machines: FloatArray) -> FloatArray:
 
 
 def _p_values(terms: ModelTerms, values: FloatArray) -> dict[Term, float]:
-    """Of each interaction that the runs can tell, corrected; none where too little is left to test by."""
+    """Of each interaction that the runs can estimate, corrected; none where too few degrees of freedom are left."""
     table = anova(terms, tuple(terms), values, SumOfSquares.TYPE_3)
     if table.df < _FEWEST:
         return {}

@@ -39,9 +39,9 @@ _CONFIDENCE = 0.95
 
 
 class EffectContrast(Struct, frozen=True):
-    """A difference of means that a fit tells: ``estimate``, its standard error, the half-width of its interval.
+    """A difference of means that a fit estimates: ``estimate``, its standard error, the half-width of its interval.
 
-    The latter two are None where nothing tells of the noise, or the runs do not tell the difference.
+    The latter two are None where the noise is unknown, or the runs do not determine the difference.
     """
 
     estimate: float
@@ -82,7 +82,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def estimable(self) -> FloatArray:
-        """The projection onto the combinations of coefficients that the values tell."""
+        """The projection onto the combinations of coefficients that the values determine."""
         return np.asarray(self.inverse @ (self.columns.T @ self.columns))
 
     @cached_property
@@ -107,7 +107,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def parameters(self) -> int:
-        """How many the values tell."""
+        """The number of coefficients that the values determine."""
         return len(self.values) - self.df
 
     @property
@@ -121,10 +121,10 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
         Of options with two settings: the second's mean less the first's, and for a pair half the difference of such
         effects. Of others: the highest of the settings' (or combinations') means less the lowest, with an interval that
-        allows for their having been chosen (Scheffe 1953). Where the runs do not tell such a difference, twice the root
-        mean square of what the term explains beside the others: its size, without a sign and an interval.
+        allows for their having been chosen (Scheffe 1953). Where the runs do not determine such a difference, twice the
+        root mean square of what the term explains given the others: its size, without a sign and an interval.
         """
-        rows, fit, there = self._rows(term), self._telling(term), self.told(term)
+        rows, fit, there = self._rows(term), self._fit_for(term), self.determined(term)
         if len(there) < 2:
             return EffectContrast(fit._spread(term), None, None)
         if len(rows) == 2 ** len(term):
@@ -133,24 +133,24 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         weights = rows[there[int(np.argmax(means))]] - rows[there[int(np.argmin(means))]]
         return fit._combination(fit._of(term, weights), min(rows.shape[1], len(there) - 1))
 
-    def told(self, term: Term) -> Index:
-        """The most settings whose differences the runs tell, by their positions; one is next to none.
+    def determined(self, term: Term) -> Index:
+        """The largest set of settings whose differences the runs determine, by position; a single one means none.
 
         Settings that were never run, and options that constraints tie together, leave out others. Of an interaction all
         combinations or one: a difference of some says little of it.
         """
-        rows, fit = self._rows(term), self._telling(term)
+        rows, fit = self._rows(term), self._fit_for(term)
         place = fit.places[term]
-        hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for settings told apart
+        hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for distinguishable settings
         _, kinds, counts = np.unique(np.round(hidden / _SAME) + 0.0, axis=0, return_inverse=True, return_counts=True)
         kinds = kinds.reshape(-1)
         found = np.flatnonzero(kinds == kinds[int(np.argmax(counts[kinds]))])
         return found if len(term) == 1 or len(found) == len(rows) else found[:1]
 
     def settings(self, option: int) -> dict[int, EffectContrast]:
-        """The mean at each setting of an option less that over all settings, of those that the runs tell apart."""
+        """The mean at each setting of an option less that over all settings, of those that the runs distinguish."""
         term = (option,)
-        fit, there = self._telling(term), self.told(term)
+        fit, there = self._fit_for(term), self.determined(term)
         rows = self._rows(term)[there]
         centred = rows - rows.mean(axis=0)
         return {int(i): fit._combination(fit._of(term, row), 1) for i, row in zip(there, centred, strict=True)}
@@ -158,15 +158,15 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def means(self, option: int) -> dict[int, EffectContrast]:
         """The mean at each setting of an option, the other options' settings being equally frequent, likewise.
 
-        Without an interval where the runs do not tell it: the mean of all runs and the setting's difference then.
+        Without an interval where the runs do not determine it: the mean of all runs and the setting's difference then.
         """
         term = (option,)
-        fit = self._telling(term)
+        fit = self._fit_for(term)
         found = dict[int, EffectContrast]()
         for setting, difference in self.settings(option).items():
-            told = fit._mean + fit._of(term, self._rows(term)[setting])
+            at_setting = fit._mean + fit._of(term, self._rows(term)[setting])
             rough = EffectContrast(float(self.values.mean()) + difference.estimate, None, None)
-            found[setting] = fit._combination(told, 1) if fit._tells(told) else rough
+            found[setting] = fit._combination(at_setting, 1) if fit._determines(at_setting) else rough
         return found
 
     def determines(self, term: Term) -> bool:
@@ -177,20 +177,20 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> EffectContrast:
         """The sum of coefficients that count these ``weights`` of their terms.
 
-        Its interval allows for the difference having been chosen among all of so many dimensions (Scheffe 1953).
+        Its interval allows for the difference having been chosen among all of ``dimensions`` dimensions (Scheffe 1953).
         """
         counted = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
         return self._combination(counted, dimensions)
 
     def _spread(self, term: Term) -> float:
-        """Twice the root mean square of what a term explains beside the others."""
+        """Twice the root mean square of what a term explains given the others."""
         own = np.zeros(self.columns.shape[1], dtype=np.bool_)
         own[self.places[term]] = True
         added = added_basis(self.columns[:, own], spanned(self.columns[:, ~own]))
         return 2.0 * float(np.linalg.norm(added.T @ self.values)) / math.sqrt(len(self.values))
 
-    def _telling(self, term: Term) -> ModelFit:
-        """The fit to tell a term from: without interactions that contain it, where combinations these need are missing.
+    def _fit_for(self, term: Term) -> ModelFit:
+        """The fit that estimates a term: without interactions that contain it, where their combinations are missing.
 
         Its effect is an average over these combinations, which nothing determines.
         """
@@ -209,26 +209,26 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     def _of(self, term: Term, weights: FloatArray) -> FloatArray:
         """What a term's coefficients count."""
-        told = np.zeros(self.columns.shape[1])
-        told[self.places[term]] = weights
-        return told
+        combination = np.zeros(self.columns.shape[1])
+        combination[self.places[term]] = weights
+        return combination
 
     @property
     def _mean(self) -> FloatArray:
         """What coefficients count in the mean of the runs, all terms' columns being zero."""
-        told = np.zeros(self.columns.shape[1])
+        combination = np.zeros(self.columns.shape[1])
         always = self.always
-        told[: always.shape[1]] = always.mean(axis=0)
-        return told
+        combination[: always.shape[1]] = always.mean(axis=0)
+        return combination
 
-    def _tells(self, told: FloatArray) -> bool:
-        return np.allclose(self.estimable @ told, told, atol=_SAME)
+    def _determines(self, combination: FloatArray) -> bool:
+        return np.allclose(self.estimable @ combination, combination, atol=_SAME)
 
-    def _combination(self, told: FloatArray, dimensions: int) -> EffectContrast:
-        estimate = float(told @ self.coefficients)
+    def _combination(self, combination: FloatArray, dimensions: int) -> EffectContrast:
+        estimate = float(combination @ self.coefficients)
         if self.variance is None:
             return EffectContrast(estimate, None, None)
-        error = float(np.sqrt(self.variance * max(0.0, float(told @ self.inverse @ told))))
+        error = float(np.sqrt(self.variance * max(0.0, float(combination @ self.inverse @ combination))))
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
         return EffectContrast(estimate, error, factor * error)
 
@@ -260,7 +260,7 @@ class ModelAnalysis(Struct, frozen=True, eq=False):
     """Everything that the values of any design say; effects are sorted by their size, the largest first.
 
     ``model`` holds all effects that were looked for, ``predicting`` are the terms of the model that predicts,
-    ``prediction`` its fit on the deciding scale, ``judged`` the fit that effects are told from, ``own`` the same of the
+    ``prediction`` its fit on the deciding scale, ``judged`` the fit that estimates the effects, ``own`` the same of the
     values; they are fits of the ``units``' values. ``readable`` holds the runs'. ``confounded`` effects may be a trend
     over the order of runs: they are not important. ``unsought`` interactions were not looked for, the model being large
     already.
@@ -310,7 +310,7 @@ def analyse_model(
 ) -> ModelAnalysis:
     """Estimate and judge the effects on the mean, from the runs of any design.
 
-    What is significant is decided by a step-down permutation test over all main effects and interactions as one family;
+    Significance is decided by a step-down permutation test over all main effects and interactions as one family;
     what predicts by forward selection, to which the significant terms are added.
 
     Args:
@@ -375,13 +375,13 @@ def _analysis(
     tested = step_down(terms, decided, alpha, rng)
     terms = tested.terms
     predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
-    told = tuple(dict.fromkeys([*tested.model, *tested.significant]))
-    judged, own = (ModelFit.of(terms, told, model.sizes, of) for of in (decided, units.values(values)))
+    estimated = tuple(dict.fromkeys([*tested.model, *tested.significant]))
+    judged, own = (ModelFit.of(terms, estimated, model.sizes, of) for of in (decided, units.values(values)))
     limit = readable.difference(relevant)
     confounded = _confounded(terms, units)
     found = [
         replace(effect, important=effect.important and effect.term not in confounded)
-        for effect in _effects(terms, told, tested, judged, own, alpha, limit)
+        for effect in _effects(terms, estimated, tested, judged, own, alpha, limit)
     ]
     threshold, detectable = _power(tested, judged, limit)
     return ModelAnalysis(
@@ -414,7 +414,7 @@ def _confounded(terms: ModelTerms, units: Units) -> set[Term]:
 
 def _effects(
     terms: ModelTerms,
-    told: Sequence[Term],
+    estimated: Sequence[Term],
     tested: StepDown,
     judged: ModelFit,
     own: ModelFit,
@@ -422,7 +422,7 @@ def _effects(
     limit: float,
 ) -> list[ModelEffect]:
     values = judged.values - judged.values[0]  # equal values are zero then, without what rounding leaves
-    tables = [anova(terms, told, values, kind).rows for kind in (SumOfSquares.TYPE_2, SumOfSquares.TYPE_3)]
+    tables = [anova(terms, estimated, values, kind).rows for kind in (SumOfSquares.TYPE_2, SumOfSquares.TYPE_3)]
     squares = {row.term: row.sum_of_squares for rows in tables for row in rows if row.df}
     shown = list(squares)
     contrasts = [judged.effect(term) for term in shown]
@@ -445,7 +445,7 @@ def _effects(
 def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | None, float | None]:
     """The size above which main effects are significant, and the size that is found with 80 % power.
 
-    For the typical option of so many settings, by that number for which they are largest.
+    For the typical option, by the number of settings for which they are largest.
     """
     if judged.df < 1 or not 0.0 < tested.critical < 1.0:
         return None, None

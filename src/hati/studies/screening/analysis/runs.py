@@ -121,7 +121,7 @@ class Units(Struct, frozen=True, eq=False):
 
 
 def configurations_are_units(configurations: int, parameters: int) -> bool:
-    """Whether so many configurations tell of their own variation beside so many parameters of main effects."""
+    """Whether the configurations estimate their own variation in addition to the parameters of main effects."""
     return configurations >= _PER_PARAMETER * parameters
 
 
@@ -166,7 +166,7 @@ def _varying(order: FloatArray | None) -> FloatArray | None:
 _LARGEST_POWER = 3.0
 """`box_cox` tries powers from minus this to this."""
 _SPARE = 3
-"""So many degrees of freedom must be left beside the main effects for them to be in the model."""
+"""The degrees of freedom that must be left after the main effects for them to be in the model."""
 
 
 def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) -> tuple[EffectScale, str]:
@@ -196,7 +196,7 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
 
 
 def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[EffectScale, str]:
-    """`choose_scale` beside main effects and interactions: those by which one of the two scales needs fewest.
+    """`choose_scale` with main effects and interactions: those by which one of the two scales needs fewest.
 
     What few combinations of settings do is an interaction on either scale, and larger on that of the logarithm where
     they are fast: without it, Box-Cox would call the values as they are the nearer scale of a product of effects.

@@ -81,7 +81,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         )
 
     def variance_analysis(self, found: MeasuredDesign, scale: EffectScale) -> tuple[str, ModelAnalysis] | None:
-        """Of the variance within runs, and of what it is; None where runs have single observations."""
+        """Of the variance within runs, and its source; None where runs have single observations."""
         logs = scale is EffectScale.LOG and all(np.min(sample) > 0.0 for sample in found.samples)
         spread = log_variances([np.log(sample) for sample in found.samples] if logs else found.samples)
         if spread is None:
@@ -197,7 +197,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
         return tuple(sorted(self.space.names.index(name) for name in names))
 
     def fit(self, terms: Sequence[Term]) -> ModelFit:
-        """The units' values fitted by these terms, within blocks and beside a trend over the order of runs."""
+        """The units' values fitted by these terms, within blocks and with a trend over the order of runs."""
         return ModelFit.of(self._columns(terms), terms, self._sizes, self._values)
 
     def aliased(self, one: Term, other: Term) -> bool:
@@ -205,7 +205,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
         return not self._columns((one, other)).added(one, [other]).size
 
     def explained(self, terms: Sequence[Term]) -> float:
-        """The fraction of the units' variance, within blocks and beside the trend, that these terms alone explain.
+        """The fraction of the units' variance, within blocks and after the trend, that these terms alone explain.
 
         The adjusted coefficient of determination: many columns explain much by chance.
         """

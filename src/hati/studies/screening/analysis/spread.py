@@ -1,4 +1,4 @@
-"""The same questions about variation; lack of fit beside the noise of runs; and whether the machine changed
+"""The analysis of variation; lack of fit compared with the noise of runs; and whether the machine changed
 meanwhile.
 """
 
@@ -27,7 +27,7 @@ from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.conclusion import EffectScale, LackOfFit
 
 FEWEST = 3
-"""So many runs of every configuration, or the variance between them says next to nothing."""
+"""The runs of every configuration below which the variance between them says next to nothing."""
 
 _SAME = 1e-9
 
@@ -45,7 +45,7 @@ class Spread(Struct, frozen=True, eq=False):
 def analyse_spread(
     contrasts: Contrasts, measured: MeasuredDesign, scale: EffectScale, *, alpha: float, relevant: float
 ) -> Spread | None:
-    """The effects on ln s^2, or None where there is no variance to speak of.
+    """The effects on ln s^2, or None without a variance.
 
     Of the observations within each run where every run has two or more that differ; otherwise of the runs of each
     configuration where each has three or more. A family of its own: its study-wise error is ``alpha`` again.
@@ -118,7 +118,7 @@ _CONFIDENCE = 0.95
 
 
 def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | None:
-    """What repeated configurations tell of it; None where there are none, or the model leaves nothing."""
+    """The lack of fit by repeated configurations; None without any, or where the model leaves no residual."""
     readable, left = analysis.readable, analysis.judged.variance
     noise, df = pure_error(readable.values, found.rows, found.blocks)
     if not df or left is None:

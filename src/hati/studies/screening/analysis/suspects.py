@@ -1,4 +1,4 @@
-"""Suspect runs of a screening that were not repeated, and the robust fit beside the analysis of all runs."""
+"""Suspect runs of a screening that were not repeated, and the robust fit next to the analysis of all runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tupl
     """The places of suspect runs, the most suspect first, and the values with what the others predict in their place.
 
     Args:
-        terms: what may explain the values, beside runs of their own.
+        terms: the candidate terms, in addition to runs of their own.
         values: one per run, in the metric's unit.
         scale: the one that decides.
     """
@@ -33,7 +33,7 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tupl
 class Unsettled(Struct, frozen=True, eq=False):
     """The suspect ``runs`` that were not repeated, and what the others predict for each, by its task's id.
 
-    So many of them are ``of_design``.
+    ``of_design`` of them are the design's.
     """
 
     runs: tuple[SuspectRun, ...]
@@ -47,7 +47,7 @@ class Unsettled(Struct, frozen=True, eq=False):
 
 
 def unsettled(found: MeasuredDesign, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
-    """What is left of the suspects of a design without those that were repeated."""
+    """The suspects of a design without those that were repeated."""
     places, predicted = suspects
     left = [int(place) for place in places if run_key(found.runs[place].task) not in known]
     return Unsettled(

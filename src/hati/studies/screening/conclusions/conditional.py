@@ -125,7 +125,7 @@ def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray])
 
 
 def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], limit: float) -> bool:
-    """Whether no effect changes by half of the mean effect, and by what is relevant, from the first setting."""
+    """Whether no effect changes by half of the mean effect, and by the relevant size, from the first setting."""
     size = abs(float(np.mean([fit.difference(weights).estimate for weights in differences])))
     allowed = max(_CHANGED * size, limit)
     first, *rest = differences

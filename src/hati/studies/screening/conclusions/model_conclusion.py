@@ -33,7 +33,7 @@ from hati.studies.screening.planning.models import ModelChoice
 
 
 class ConclusionBuilder(Struct, frozen=True):
-    """What conclusions say beside the analysis: of which study, of what, by which design and model."""
+    """The fixed part of conclusions: the study, its subject, design and model."""
 
     id: StudyId
     subject: str
@@ -155,7 +155,7 @@ class ConclusionBuilder(Struct, frozen=True):
         )
 
     def _settings(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
-        """The means at each setting of an option with more than two, of those that the runs tell apart."""
+        """The means at each setting of an option with more than two, of those that the runs distinguish."""
         option, settings = found.term[0], self.model.space.options[found.term[0]].settings
         if len(found.term) > 1 or len(settings) < 3:
             return ()

@@ -1,4 +1,4 @@
-"""What is wrong with a screening by a model, and what to do about it."""
+"""Warnings of a screening by a model, each with its remedy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def model_warnings(
 def follow_up_warnings(
     conclusion: ScreeningConclusion, choice: ModelChoice, parameters: int, remedies: Remedies
 ) -> Iterator[str]:
-    """That flips ended early; that nothing may refute what was found, where that was possible."""
+    """A warning where flips ended early, or where the findings lack an attempt to refute them."""
     if conclusion.follow_up and conclusion.follow_up.given_up:
         names = listed(conclusion.follow_up.given_up)
         yield (
@@ -72,7 +72,7 @@ def _missing_runs(design: DesignSummary, found: MeasuredDesign, remedies: Remedi
         )
     shared = common_settings(found.failed, found.runs)
     if shared:
-        yield advised(f"all {failed} failed runs have {listed(shared)}", remedies.mend)
+        yield advised(f"all {failed} failed runs have {listed(shared)}", remedies.fix_setting)
     unmade = design.runs - done - failed
     if unmade > 0:
         yield (
@@ -103,7 +103,7 @@ def _tied(names: Sequence[str], tied: Ties) -> Iterator[str]:
 
 
 def _unsized(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
-    effects = [e for e in analysis.effects if e.important and len(analysis.judged.told(e.term)) < 2]
+    effects = [e for e in analysis.effects if e.important and len(analysis.judged.determined(e.term)) < 2]
     if effects:
         yield (
             f"combinations that were not run hide how large {listed([_name(names, e.term) for e in effects])} "

@@ -1,4 +1,4 @@
-"""What is wrong with a screening study, and what to do about it."""
+"""Warnings of a screening study, each with its remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hati.studies.screening.planning.models import PARTIAL, ModelChoice
 def ambiguities(effects: Sequence[Estimated], names: Sequence[str]) -> Iterator[str]:
     """A sentence for each important effect that may well be another.
 
-    By effect heredity an interaction is likely where its options matter by themselves.
+    By effect heredity an interaction is likely where its options matter individually.
 
     Args:
         effects: all effects of a study.
@@ -68,10 +68,10 @@ def _either(terms: Sequence[Term], names: Sequence[str]) -> str:
 
 
 DRIFT = 0.01
-"""Drift is told of below this p-value."""
+"""Drift is reported below this p-value."""
 
 COARSE = 5.0
-"""A study is coarse if it misses effects of so many times the relevant size, and of ``NOTABLE``."""
+"""A study is coarse if it misses effects of this multiple of the relevant size, and of ``NOTABLE``."""
 
 NOTABLE = 0.05
 
@@ -114,7 +114,7 @@ def _missing_runs(s: Situation) -> Iterator[str]:
 def _failed_settings(s: Situation) -> Iterator[str]:
     shared = common_settings(s.measured.failed, s.measured.runs)
     if shared:
-        yield advised(f"all {len(s.measured.failed)} failed runs have {listed(shared)}", s.remedies.mend)
+        yield advised(f"all {len(s.measured.failed)} failed runs have {listed(shared)}", s.remedies.fix_setting)
 
 
 def common_settings(failed: Sequence[Run], done: Sequence[Run]) -> list[str]:
@@ -213,7 +213,7 @@ def _mixed_signs(s: Situation) -> Iterator[str]:
 
 
 def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
-    """That machines are no mere blocks."""
+    """A warning where machines interact with options."""
     if blocks is None or not blocks.differing:
         return
     one = len(blocks.differing) == 1

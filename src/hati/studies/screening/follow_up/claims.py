@@ -103,7 +103,7 @@ def judge_flips(
     chance where a few flips are alike, as where an effect is absent in most configurations; the two then disagree.
 
     Flips confirm the claim where the interval contains relevant effects of the claim's sign only. They refute a
-    doubtful one where it excludes these; or where the mean of the changes is smaller than the claim and than what is
+    doubtful one where it excludes these; or where the mean of the changes is smaller than the claim and than
     expected, by more than both intervals allow. A claim is doubtful unless chance made it less often than flips miss an
     effect that is absent in most configurations.
 
@@ -180,7 +180,7 @@ def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[
 
 
 def noise_of_a_difference(found: MeasuredDesign, values: FloatArray, flips: int) -> float | None:
-    """What the noise of two runs hardly ever exceeds among so many flips; None where no configuration was repeated."""
+    """The difference that two runs' noise hardly ever exceeds among ``flips`` flips; None without a repetition."""
     variance, df = pure_error(values, found.rows, found.blocks)
     if not df or not flips:
         return None

@@ -1,4 +1,4 @@
-"""The follow-up of a screening: runs that are set aside to refute what its design found, beside the design's rows."""
+"""The follow-up of a screening: runs that are set aside to refute the design's findings, after its rows."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class FollowedDesign(Struct, frozen=True, dict=True):
         return replace(found, blocks=found.machines) if one_block else found
 
     def measured_with_flips(self, evidence: Evidence) -> MeasuredDesign:
-        """The runs of the design and of the follow-up that yielded a value; the design's where there is no flip.
+        """The runs of the design and of the follow-up that yielded a value; the design's where no flip did.
 
         Raises:
-            MeasurementError: where there is none of the design.
+            MeasurementError: where no run of the design did.
         """
         design = self.measured(evidence)
         if not any(is_flip(run.task) for run in evidence.runs):
@@ -96,7 +96,7 @@ def _is_row(task: Task) -> bool:
 PAIRS = 5
 """Flips of an option at least: fewer rarely exclude anything."""
 ATTEMPTS = 3
-"""An option is given up after so many pairs in a row that failed."""
+"""An option is given up after this number of failed pairs in a row."""
 
 Pair = tuple[Task, ...]
 """The two runs of a flip in their order."""
@@ -121,7 +121,7 @@ class FlipOrder(Struct, frozen=True):
     runs: int
 
     def progress(self, evidence: Evidence, claims: Sequence[Claim], runs: int) -> Progress:
-        """The flips up to so many runs; only whole pairs are begun, and none is completed whose first run failed."""
+        """The flips within ``runs`` runs; only whole pairs are begun, and none is completed whose first run failed."""
         outcomes = {run.task.id: run.of(self.metric.name) is not None for run in evidence.runs if is_flip(run.task)}
         made, failures = list[Task](), Counter[str]()
         ahead: Task | None = None
@@ -198,7 +198,7 @@ PART = 0.2
 FEWEST = 40
 """Of fewer runs nothing is set aside: the flips of one option are more than a quarter of them."""
 _PER_PARAMETER = 3
-"""The design keeps so many configurations for every parameter, so that the model's own error is known."""
+"""The configurations that the design keeps for every parameter, so that the model's own error is known."""
 
 
 def runs_aside(runs: int, parameters: int) -> int:

@@ -16,7 +16,7 @@ from hati.studies.screening.conclusion import SuspectRun
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
 
 STAGE = "again"
-"""The stage of what repeats a design's runs; of what repeats runs of another stage this word comes before its name."""
+"""The stage of repetitions of a design's runs; for repetitions of another stage this word precedes its name."""
 FRESH = 2
 """The fresh runs of a suspect one: the median of three is near the two that agree."""
 
@@ -25,7 +25,7 @@ RunKey = tuple[str, Configuration, int]
 
 
 def runs_again(runs: int, spare: int) -> int:
-    """The number of spare runs that are for the suspect ones among so many; a whole number of pairs."""
+    """The number of spare runs for the suspect ones among ``runs``; a whole number of pairs."""
     return FRESH * min(most_suspect(runs), spare // FRESH)
 
 
@@ -71,7 +71,7 @@ class Reruns(Struct, frozen=True):
 
 
 def rerun_stage(stage: str) -> str:
-    """The stage of what repeats the runs of a stage."""
+    """The stage of the repetitions of a stage's runs."""
     return STAGE if stage == DESIGN else f"{STAGE} {stage}"
 
 
@@ -142,10 +142,10 @@ def repeated(evidence: Evidence, metric: Metric) -> frozenset[RunKey]:
 def blocks_of_tasks(
     tasks: Sequence[Task], blocks: int, row_blocks: Callable[[int], Mapping[Configuration, int]]
 ) -> list[int | None]:
-    """The block of each run of a design, or of one that repeats it, from 0; None of any other run.
+    """The block of each run of a design, or of its repetition, from 0; None of any other run.
 
     A row is in the block that ``row_blocks`` says, by default the first, and each repetition of it in the next. There
-    are fewer blocks where ``row_blocks`` refuses so many.
+    are fewer blocks where ``row_blocks`` refuses this number.
     """
     keys = [run_key(task) for task in tasks]
     number, known = _most_blocks(blocks, row_blocks) if any(stage == DESIGN for stage, *_ in keys) else (1, {})

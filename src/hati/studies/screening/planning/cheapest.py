@@ -42,7 +42,7 @@ def cheapest_factorial(
 
 
 def factorial_of(factors: int, runs: int, most: float = math.inf) -> Choice | None:
-    """The full factorial, repeated as often as so many runs allow; None where they do not suffice."""
+    """The full factorial, repeated as often as the runs allow; None where they do not suffice."""
     entry = CatalogueEntry(factors, 2**factors, None)
     return _repeated(entry, int(min(runs // entry.runs, most))) if entry.runs <= runs else None
 
@@ -58,7 +58,7 @@ def cheapest_optimal(
 ) -> ModelChoice | None:
     """The optimal design with about the fewest runs that is enough; None where ``runs`` do not suffice.
 
-    Foreseen from the errors of ``first``, which fall with the square root of the runs, then made. Never less than two
+    Predicted from the errors of ``first``, which fall with the square root of the runs, then made. Never less than two
     runs for a parameter: with fewer, interactions are too easily taken for noise and main effects for each other.
     """
     if runs < fewest_of_optimal(first):
@@ -81,25 +81,25 @@ def first_optimal(space: Space, runs: int, rng: np.random.Generator, most: float
 
 
 def precision_of_optimal(first: ModelChoice, runs: int) -> Precision | None:
-    """What so many runs are foreseen to know, from a design of another size."""
+    """The expected precision of ``runs`` runs, from a design of another size."""
     error = first.standard_error * math.sqrt(first.configurations / runs)
     return model_precision(runs, 1, first.parameters, error, first.settings)
 
 
 def fewest_of_optimal(first: ModelChoice) -> int:
-    """How many runs an optimal design needs for its power to be foreseen."""
+    """The runs that an optimal design needs for a prediction of its power."""
     return _PER_PARAMETER * first.parameters
 
 
 def needed_of_optimal(first: ModelChoice, enough: Enough) -> int | None:
-    """How many runs are foreseen to be enough."""
+    """The expected number of runs that are enough."""
     return _fewest(fewest_of_optimal(first), MOST_RUNS, lambda runs: enough(precision_of_optimal(first, runs)))
 
 
 def _repetitions(
     entry: CatalogueEntry, most: int, enough: Enough, precision: Callable[[Choice], Precision | None]
 ) -> Choice | None:
-    """The fewest repetitions that are enough; one by itself, because there Lenth's method judges."""
+    """The fewest repetitions that are enough; a single one separately, because there Lenth's method judges."""
     if most < 1:
         return None
     once = _repeated(entry, 1)
@@ -150,7 +150,7 @@ _FEWEST_OF_MODEL = 3
 
 
 class RunNoise(Struct, frozen=True):
-    """The standard deviation of a run as a fraction of the mean, estimated with so many degrees of freedom."""
+    """The standard deviation of a run as a fraction of the mean, with its estimate's degrees of freedom."""
 
     deviation: float
     df: int
@@ -164,7 +164,7 @@ class Shortfall(Struct, frozen=True):
     """Why a budget does not suffice.
 
     ``found`` is the effect that it finds with the wanted power, as a fraction, None where it finds none of any size;
-    ``needed`` the number of design runs that would find the one that was asked for, None where no number does.
+    ``needed`` the number of design runs that would find the requested one, None where no number does.
     """
 
     found: float | None
@@ -220,7 +220,7 @@ def plan_design(
     leaves: with the noise of runs the variation of configurations about the main effects.
 
     Args:
-        space: what is screened.
+        space: the space to screen.
         runs: how many the budget has for the design.
         noise: of a run, from a pilot.
         detect: the effect, a fraction above ``relevant``.
@@ -236,13 +236,13 @@ def plan_design(
     check_detect(detect, relevant)
 
     about = replace(noise, deviation=math.hypot(noise.deviation, math.sqrt(interactions)))
-    told = _Wanted(about, detect, relevant, power)
+    wanted = _Wanted(about, detect, relevant, power)
     if not suits_two_levels(space):
-        return _optimal(space, runs, rng, most, told, math.inf)
+        return _optimal(space, runs, rng, most, wanted, math.inf)
     factors = len(space.options)
     found: list[AnyChoice | Shortfall] = [_factorial(factors, runs, most, _Wanted(noise, detect, relevant, power))]
     if factors >= _FEWEST_OF_MODEL:
-        found.append(_optimal(space, runs, rng, most, told, 2**factors))
+        found.append(_optimal(space, runs, rng, most, wanted, 2**factors))
     made = [each for each in found if not isinstance(each, Shortfall)]
     return min(made, key=lambda choice: choice.runs) if made else _nearest(found)
 
@@ -251,7 +251,7 @@ def check_detect(detect: float, relevant: float) -> None:
     """See that effects of that size can be important.
 
     Raises:
-        InputError: where they are not larger than what is relevant.
+        InputError: where they are not larger than the relevant size.
     """
     if detect <= relevant:
         raise InputError(
@@ -290,30 +290,30 @@ class _Wanted(Struct, frozen=True):
         return math.expm1(high)
 
 
-def _factorial(factors: int, runs: int, most: float, told: _Wanted) -> Choice | Shortfall:
+def _factorial(factors: int, runs: int, most: float, wanted: _Wanted) -> Choice | Shortfall:
     """The full factorial where it is not larger than any that one would run."""
     if 2**factors > max(runs, _LARGEST_FACTORIAL):
         return Shortfall(None, None)
-    made = cheapest_factorial(factors, runs, told.enough, precision, most)
+    made = cheapest_factorial(factors, runs, wanted.enough, precision, most)
     if made is not None:
-        return replace(made, reason=told.reason(made.reason, precision(made)))
-    more = cheapest_factorial(factors, MOST_RUNS, told.enough, precision, most)
+        return replace(made, reason=wanted.reason(made.reason, precision(made)))
+    more = cheapest_factorial(factors, MOST_RUNS, wanted.enough, precision, most)
     whole = factorial_of(factors, runs, most)
-    return Shortfall(told.smallest([precision(whole)]) if whole else None, more.runs if more else None)
+    return Shortfall(wanted.smallest([precision(whole)]) if whole else None, more.runs if more else None)
 
 
 def _optimal(
-    space: Space, runs: int, rng: np.random.Generator, most: float, told: _Wanted, configurations: float
+    space: Space, runs: int, rng: np.random.Generator, most: float, wanted: _Wanted, configurations: float
 ) -> AnyChoice | Shortfall:
     """A design of fewer configurations than there are in all."""
     runs = int(min(runs, configurations - 1))
     first = first_optimal(space, runs, rng, most)
-    made = cheapest_optimal(first, space, runs, rng, told.enough, precision, most)
+    made = cheapest_optimal(first, space, runs, rng, wanted.enough, precision, most)
     if made is not None:
-        return replace(made, reason=told.reason(made.reason, precision(made)))
-    needed = needed_of_optimal(first, told.enough)
+        return replace(made, reason=wanted.reason(made.reason, precision(made)))
+    needed = needed_of_optimal(first, wanted.enough)
     known = precision_of_optimal(first, runs) if runs >= fewest_of_optimal(first) else None
-    found = told.smallest([known])
+    found = wanted.smallest([known])
     needed = None if needed is None else max(needed, runs + 1)
     return Shortfall(found, None if needed is None or needed >= configurations else needed)
 

@@ -51,13 +51,13 @@ def choose_design(
 
 
 _SPARE = 3
-"""The runs beside one for each parameter without which no main effect is tested."""
+"""The runs, in addition to one for each parameter, without which no main effect is tested."""
 
 
 def choose_followed(
     space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
 ) -> AnyChoice:
-    """The default design with the runs that are set aside to follow it up, beside a run of each ``known`` one.
+    """The default design with the runs that are set aside to follow it up, together with a run of each ``known`` one.
 
     None are where the runs suffice for all valid configurations, of which nothing is aliased.
 

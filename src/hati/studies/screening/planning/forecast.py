@@ -89,7 +89,7 @@ def expected_detectable(
 ) -> float | None:
     """The smallest main effect, as a fraction, that the design will find with 80 % power, or another.
 
-    None where the design is too small to tell effects from noise at all. Supposes that all runs work, that effects
+    None where the design is too small to distinguish effects from noise. Supposes that all runs work, that effects
     multiply, and without repetitions that most effects do nothing.
 
     Args:
@@ -112,7 +112,7 @@ def expected_detectable_deviations(
 
 
 def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
-    """How well the design will know main effects; None where it is too small to tell them from noise."""
+    """How well the design will know main effects; None where it is too small to distinguish them from noise."""
     if isinstance(choice, ModelChoice):
         if not choice.d_efficiency:
             return None

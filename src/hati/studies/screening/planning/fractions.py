@@ -1,5 +1,5 @@
-"""Regular fractions and full factorials: those that are asked for, those that a budget buys, and which option is
-which factor.
+"""Regular fractions and full factorials: requested ones, those that a budget buys, and the assignment of options to
+factors.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Choice(Struct, frozen=True):
 
 
 def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
-    """The design and the repetitions that so many runs buy.
+    """The design and the repetitions that the runs buy.
 
     The smallest design of minimum aberration with resolution IV comes first, for it keeps main effects clear of
     two-factor interactions, and the rest of the budget repeats it. A larger one is taken if two repetitions of it still
@@ -161,7 +161,7 @@ class FractionRequest(Struct, frozen=True):
         """The design, its factors named by position.
 
         Raises:
-            InputError: where there is no such design for that many options, or the rows are no regular fraction.
+            InputError: where no such design exists for that number of options, or the rows are not a regular fraction.
         """
         names = _positions(factors)
         if self.resolution is not None:
@@ -176,13 +176,13 @@ class FractionRequest(Struct, frozen=True):
 def asked_fraction(
     request: FractionRequest, factors: int, runs: int, rng: np.random.Generator, most: float = math.inf
 ) -> Choice:
-    """The fraction that is asked for, repeated as often as the runs allow.
+    """The requested fraction, repeated as often as the runs allow.
 
     Which option is which column is random, so that no option is aliased with the same others in every study; columns
     that the user wrote down stay as they are written.
 
     Raises:
-        InputError: where there is no such fraction, or the runs do not suffice.
+        InputError: where the fraction does not exist, or the runs do not suffice.
     """
     design = request.design(factors)
     if design.runs > runs:
@@ -205,7 +205,7 @@ def asked_fraction(
 
 
 def _bought(sizes: Sequence[CatalogueEntry], runs: int, most: float) -> CatalogueEntry:
-    """What so many runs buy, of sizes of which the smallest is not larger."""
+    """The entry that the runs buy, of sizes of which the smallest is not larger."""
     affordable = [entry for entry in sizes if entry.runs <= runs]
     good = [entry for entry in affordable if _strength(entry) >= _GOOD]
     if not good:
@@ -295,7 +295,7 @@ def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
     """The same fraction, of which the ``likely`` options, the likeliest first, take the factors that suit them best.
 
     These are those whose interactions are aliased least: first with main effects, then with each other's, then with
-    those of one likely option, then with any. Of so many likely options the first that can be searched through.
+    those of one likely option, then with any. The search covers the first likely options that it can.
     """
     factors = choice.factors
     chosen = [option for option in dict.fromkeys(likely) if 0 <= option < factors]

@@ -108,7 +108,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
         """Whether it fails so often that it can be excluded.
 
         That is beyond chance, and three times; five times where a configuration failed in which all formulas hold.
-        These exclude what is known not to work, and what is to be excluded.
+        These exclude the settings known to fail, and the candidates for exclusion.
 
         Raises:
             RunNeeded: where that is not known yet.
@@ -231,7 +231,7 @@ class Isolation(Struct, frozen=True):
     known: Isolated = NOTHING_ISOLATED
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The next run that tells more; none where every failure is traced.
+        """The next run that traces a failure; none where every failure is traced.
 
         Raises:
             MeasurementError: where the default configuration does not work.
@@ -252,7 +252,7 @@ class Isolation(Struct, frozen=True):
         return True
 
     def conclude(self, evidence: Evidence) -> Isolated:
-        """What is traced so far.
+        """The failures traced so far.
 
         Raises:
             MeasurementError: where the default configuration does not work.
@@ -263,7 +263,7 @@ class Isolation(Struct, frozen=True):
         return found[-1]
 
     def _steps(self, evidence: Evidence) -> Iterator[Isolated]:
-        """What is known after each failure that was traced.
+        """The result after each failure that was traced.
 
         Raises:
             RunNeeded: with the configuration that has to be run.
@@ -301,7 +301,7 @@ class Isolation(Struct, frozen=True):
         self._check_default(record)
         if not elements or not record.fails_beyond_chance(configuration, (*formulas, _excluding(self.space, elements))):
             return ()
-        return search.beside_working_runs(search.beside_defaults(elements))
+        return search.beside_working_runs(search.failing_with_defaults(elements))
 
     def _check_default(self, record: FailureRecord) -> None:
         default = self.space.default
@@ -352,12 +352,12 @@ class _Search(Struct, frozen=True):
             if name in configuration and configuration[name] != default.get(name, self.space.option(name).default)
         )
 
-    def never_worked(self, elements: Sequence[Element], beside: Sequence[Element] = ()) -> tuple[Element, ...]:
-        """The elements with which, and all those beside them, no run worked."""
-        return tuple(each for each in elements if self.record.working_with((*beside, each)) is None)
+    def never_worked(self, elements: Sequence[Element], fixed: Sequence[Element] = ()) -> tuple[Element, ...]:
+        """The elements with which, together with all ``beside``, no run worked."""
+        return tuple(each for each in elements if self.record.working_with((*fixed, each)) is None)
 
-    def beside_defaults(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        """The fewest of the elements that fail beside defaults; none where they do not fail again."""
+    def failing_with_defaults(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        """The fewest of the elements that fail together with defaults; none where they do not fail again."""
 
         def fails(some: tuple[Element, ...]) -> bool:
             return self._fails({}, some)

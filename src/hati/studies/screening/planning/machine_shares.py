@@ -22,12 +22,12 @@ class Blocked(Protocol):
         ...
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
-        """The block of each task, of at most so many, from 0; None where any machine may run it."""
+        """The block of each task, of at most ``blocks``, from 0; None where any machine may run it."""
         ...
 
 
 def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int) -> Plan:
-    """The tasks that are left for one of so many machines, from 0; those of no block are for whichever comes first.
+    """The tasks that are left for one of the machines, from 0; tasks of no block are for whichever comes first.
 
     Before a first run has worked, each machine has tasks of its own too: the first of the design may all be another's.
     """
@@ -42,7 +42,7 @@ def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int
 
 
 def own_tasks(study: Blocked, tasks: Sequence[Task], member: int, machines: int) -> tuple[Task, ...]:
-    """Those of some tasks that one of so many machines, from 0, may run."""
+    """The tasks that one of the machines, from 0, may run."""
     if machines == 1:
         return tuple(tasks)
     blocks = study.blocks_of(tasks, machines)

@@ -40,13 +40,13 @@ BALANCED = "balanced random"
 PARTIAL = "partial"
 """Of runs that were made before, where the budget that was left did not suffice for a design."""
 PER_PARAMETER = 4
-"""So many configurations for every parameter of the main effects, where the budget allows."""
+"""The configurations for every parameter of the main effects, where the budget allows."""
 _LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
 _FEWEST_BALANCED = 2
 _MOST_WORK = 3e7
-"""Beyond so many runs times squared parameters, about 30 options, the search for an optimal design takes too long."""
+"""Above this product of runs and squared parameters, about 30 options, the search for an optimal design is slow."""
 _RUNS_PER_REPLICATE = 24
 _FEWEST_REPLICATES = 2
 _MOST_REPLICATES = 8
@@ -140,7 +140,7 @@ def choose_optimal(
     most: float = math.inf,
     known: Sequence[Configuration] = (),
 ) -> ModelChoice:
-    """The design and the repetitions that a number of runs buys on any space, beside a run of each ``known`` one.
+    """The design and the repetitions that a number of runs buys on any space, with a run of each ``known`` one.
 
     Configurations come before repetitions: those show what the model omits, these the noise of a run alone. A few
     configurations are replicated to distinguish the two; all are repeated only where the space has no others. Where a
@@ -172,19 +172,19 @@ def choose_optimal(
     if more < (_FEWEST_BALANCED if kind is BALANCED else 1) and len(given) < distinct:
         return partial_choice(space, known, replicated)
     if not more:
-        rows, told = given, fitted(given, Model.of_order(among.sizes, 1), space.names)
+        rows, properties = given, fitted(given, Model.of_order(among.sizes, 1), space.names)
     elif kind is BALANCED:
         rows = _together(given, balanced_design(len(space.options), more, rng))
-        told = fitted(rows, Model.of_order(among.sizes, 1), space.names)
+        properties = fitted(rows, Model.of_order(among.sizes, 1), space.names)
     else:
-        rows, told = _optimal(space, more, rng, order, among, given)
+        rows, properties = _optimal(space, more, rng, order, among, given)
     return ModelChoice(
         rows=tuple(tuple(row) for row in rows.tolist()),
         repetitions=repetitions,
         order=order,
-        parameters=told.parameters,
-        d_efficiency=told.d_efficiency,
-        standard_error=told.largest_standard_error,
+        parameters=properties.parameters,
+        d_efficiency=properties.d_efficiency,
+        standard_error=properties.largest_standard_error,
         reason=_why(kind, len(rows), repetitions, replicated, parameters)
         + (f"; {len(given)} of them were run before" if len(given) else ""),
         kind=kind,
@@ -205,8 +205,10 @@ def partial_choice(space: Space, known: Sequence[Configuration], replicated: int
         raise InputError("no run was made before")
     efficiency, error = 0.0, 0.0
     with suppress(InputError):
-        told = fitted(rows, Model.of_order(tuple(len(option.settings) for option in space.options), 1), space.names)
-        efficiency, error = told.d_efficiency, told.largest_standard_error
+        properties = fitted(
+            rows, Model.of_order(tuple(len(option.settings) for option in space.options), 1), space.names
+        )
+        efficiency, error = properties.d_efficiency, properties.largest_standard_error
     return ModelChoice(
         rows=tuple(tuple(row) for row in rows.tolist()),
         repetitions=1,
@@ -226,11 +228,11 @@ def parameters_of(space: Space) -> int:
 
 
 def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError:
-    beside = f" with {known} earlier ones" if known else ""
+    added = f" with {known} earlier ones" if known else ""
     are = "is" if (runs, known) == (1, 0) else "are"
     needed = parameters + _LEAST_LEFT
     return InputError(
-        f"{counted(runs, 'run')}{beside} {are} too few to screen {counted(options, 'option')} with "
+        f"{counted(runs, 'run')}{added} {are} too few to screen {counted(options, 'option')} with "
         f"{parameters} parameters",
         fix=f"give {needed - known - runs} more"
         if known

@@ -19,11 +19,11 @@ from hati.studies.screening.planning.tasks import STAGE
 CHECKED = (0.25, 0.5, 0.75)
 """After these fractions of a design's runs it is said what the screening will find."""
 MISSED = 1.5
-"""A promise is missed where what will be found is so many times as large."""
+"""A promise is missed where the detectable effect is this multiple of it."""
 
 
 class Outlook(Struct, frozen=True):
-    """After so many ``runs`` of ``planned`` the smallest effect that will be found with 80 % power, a fraction.
+    """After ``runs`` runs of ``planned`` the smallest effect that will be found with 80 % power, a fraction.
 
     ``deviation`` is that of a configuration about the effects found so far, a fraction.
     """
@@ -48,7 +48,7 @@ def is_checked(runs: int, planned: int) -> bool:
 
 
 def first_check(choice: AnyChoice) -> int:
-    """After how many runs that is said first: all, where nothing is left beside main effects before."""
+    """The runs after which it is first announced: all, where main effects leave no degrees of freedom before."""
     mains = choice.parameters - 1 if isinstance(choice, ModelChoice) else choice.factors
     checks = (round(part * choice.runs) for part in CHECKED)
     return next((runs for runs in checks if runs > mains + FEWEST_LEFT), choice.runs)

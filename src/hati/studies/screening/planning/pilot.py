@@ -46,7 +46,7 @@ RESERVE = 0.05
 
 
 class PilotResult(Struct, frozen=True):
-    """What pilot runs tell: seconds of wall time per run, and of the metric between runs of the default configuration.
+    """Estimates from pilot runs: seconds of wall time per run, and the metric's noise at the default configuration.
 
     ``noise`` is the standard deviation of a run as a fraction of the mean, None where fewer than two runs of
     the default configuration worked; ``runs`` and ``seconds`` are what the pilot cost, ``failed`` of them failed.
@@ -65,7 +65,7 @@ class PilotResult(Struct, frozen=True):
 
     @property
     def variation(self) -> Variation | None:
-        """How the metric varies, as far as the pilot tells; main effects leave half of the deviation between
+        """The variation of the metric, as far as the pilot shows; main effects leave half of the deviation between
         configurations (from 12 to 54 % in six systems of which every configuration was measured).
         """
         if self.noise is None or self.spread is None:
@@ -76,10 +76,10 @@ class PilotResult(Struct, frozen=True):
 class Pilot(Struct, frozen=True, dict=True):
     """Runs of the default configuration, for the noise, interleaved with others, for the cost.
 
-    The others have every setting: of options with two, all that are no default at once, so that there are as few
-    configurations as an option has settings. Where constraints forbid these, more are needed. What is left of the
-    ``runs`` has every other option at its last setting.
-    The pilot shares its id, and so its evidence and its budget, with the screening study that follows.
+    The others have every setting: of options with two, all non-default ones at once, so that the number of
+    configurations is that of the largest option's settings. Where constraints forbid these, more are needed. The rest
+    of the ``runs`` has every other option at its last setting. The pilot shares its id, and so its evidence and its
+    budget, with the screening study that follows.
     """
 
     id: StudyId
@@ -163,7 +163,7 @@ class Pilot(Struct, frozen=True, dict=True):
 
     @cached_property
     def _spread(self) -> tuple[Configuration, ...]:
-        """Those beside the default, the covering ones first."""
+        """The configurations other than the default, the covering ones first."""
         alternating = {
             option.name: option.settings[-1] if place % 2 else option.settings[0]
             for place, option in enumerate(self.space.options)

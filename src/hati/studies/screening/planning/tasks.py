@@ -1,4 +1,4 @@
-"""The runs of a design: which there are, in which order, and what is left of them."""
+"""The runs of a design: their tasks, their order, and the remaining ones."""
 
 from __future__ import annotations
 
