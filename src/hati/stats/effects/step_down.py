@@ -121,7 +121,7 @@ def _tests(
 ) -> list[_Test]:
     tests = list[_Test]()
     weights = _weights(terms, found)
-    beside_all = terms.added_to_others(model)
+    given_all = terms.added_to_others(model)
     known, within = {*found, *unsought}, set(model)
     outside = [term for term in terms if term not in known and term not in within]
     beyond = dict(zip(outside, added_bases([terms.columns[term] for term in outside], basis), strict=True))
@@ -129,7 +129,7 @@ def _tests(
         if term in known:
             continue
         inside = term in within
-        added = _beside_others(terms, term, model, beside_all[term]) if inside else beyond[term]
+        added = _given_others(terms, term, model, given_all[term]) if inside else beyond[term]
         left = terms.runs - basis.shape[1] - (0 if inside else added.shape[1])
         if added.shape[1] and left >= _LEAST_LEFT:
             tests.append(_Test(term, added, inside, weights[term]))
@@ -149,7 +149,7 @@ def _weights(terms: ModelTerms, found: Sequence[Term]) -> dict[Term, float]:
     return {term: len(family) / part / each[0] for family, part in families if part > 0.0 for term in family}
 
 
-def _beside_others(terms: ModelTerms, term: Term, model: Sequence[Term], added: FloatArray) -> FloatArray:
+def _given_others(terms: ModelTerms, term: Term, model: Sequence[Term], added: FloatArray) -> FloatArray:
     """What a term adds to all others, ``added``; where combinations are missing, to those that do not contain it.
 
     These are the hypotheses of types III and II of the analysis of variance.
