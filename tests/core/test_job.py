@@ -32,6 +32,7 @@ from hati.core import (
     Workload,
     replace,
 )
+from hati.core.counters import CounterSource
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = st.text("abcxyz_é", min_size=1, max_size=4)
@@ -73,6 +74,7 @@ benchmarks = st.builds(
     pairs,
     st.none() | texts,
     st.none() | st.builds(Reset, commands, st.sampled_from(ResetBefore)),
+    st.none() | st.sampled_from(CounterSource),
     st.lists(st.tuples(names, places), max_size=2).map(tuple),
     st.none() | places,
 )
