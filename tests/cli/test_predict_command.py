@@ -76,3 +76,41 @@ def test_a_model_without_an_exact_answer_is_refused(
     done = hati_here("predict", "model.toml")
     assert done.status == 2
     assert f"the model cannot be answered exactly: {reason}" in done.err
+
+
+def test_each_load_of_a_range_is_answered(model: Path, hati_here: Hati) -> None:
+    done = hati_here("predict", "model.toml", "--over", "users.rate=100/min..4000/min", "--points", "3")
+    assert done.status == 0
+    assert "2,050  overloaded" in done.out
+    assert done.out.endswith("`server` saturates first, at 2,017 1/min of `users`.\n")
+    values = hati_here("predict", "model.toml", "--over", "users.rate=100/min..4000/min", "--format", "json").json
+    assert values["format"] == "hati-predict-over-1"
+    assert len(values["points"]) == 10
+    assert values["saturation"]["load"] == pytest.approx(4 / (0.95 * 0.02 + 0.05 * 2.0))
+    model.write_text(MODEL.replace("500/min", "100/min"))
+    single = hati_here("predict", "model.toml", "--format", "json").json
+    assert values["points"][0]["requests"] == single["requests"]
+    assert values["points"][-1]["overloads"][0]["busy"] == pytest.approx(4000 / 60 * 0.119)
+
+
+@pytest.mark.parametrize(
+    ("over", "error"),
+    [
+        ("usres.rate=1..2", "--over:1:1: there is no workload 'usres'; did you mean 'users'?"),
+        ("users.population=1..2", "--over:1:7: 'population' is not the load of an open workload; write users.rate"),
+        ("users.rate=1/min..5/fort", "--over:1:19: '5/fort' is not a rate"),
+        ("users.rate=0..2", "--over:1:12: '0' is not a rate above 0"),
+        ("users.rate=5..2", "--over:1:12: the range does not grow; give the smaller load first"),
+        ("users.rate=5", "--over:1:1: 'users.rate=5' is not a range of a load"),
+    ],
+)
+@pytest.mark.usefixtures("model")
+def test_a_wrong_range_is_refused_with_its_place(hati_here: Hati, over: str, error: str) -> None:
+    done = hati_here("predict", "model.toml", "--over", over)
+    assert done.status == 2
+    assert error in done.err
+
+
+@pytest.mark.usefixtures("model")
+def test_points_need_a_range(hati_here: Hati) -> None:
+    assert hati_here("predict", "model.toml", "--points", "5").status == 2

@@ -10,29 +10,47 @@ import typer
 from hati.cli.documents import DocumentFormat, format_option, write_document
 from hati.cli.output import STDOUT, check_output
 from hati.cli.parameters import Output
-from hati.core import ExitStatus
+from hati.core import ExitStatus, InputError
 
 if TYPE_CHECKING:
-    from hati.prediction import ServicePrediction
+    from hati.prediction import LoadCurve, ServicePrediction
 
 _Model = Annotated[Path, typer.Argument(metavar="MODEL", help="TOML file of resources, components and workloads.")]
 _Format = Annotated[str, format_option(DocumentFormat, "Output format.")]
+_Over = Annotated[
+    str | None,
+    typer.Option("--over", metavar="RANGE", help="Loads of a workload, such as users.rate=100/min..2000/min."),
+]
+_Points = Annotated[
+    int | None,
+    typer.Option("--points", metavar="N", min=2, max=1000, help="Number of loads of --over.  [default: 10]"),
+]
+_POINTS = 10
 
 
 def predict(
     path: _Model,
+    over: _Over = None,
+    points: _Points = None,
     output: Output = STDOUT,
     chosen: _Format = DocumentFormat.TEXT.value,
 ) -> int:
     """Predict response times and utilisations from a model.
 
-    The exit status is 1 where a resource is overloaded.
+    The exit status is 1 where a resource is overloaded; with --over it is 0.
     """
     from hati.prediction import predict as predict_model
-    from hati.project import read_model
+    from hati.prediction import predict_over
+    from hati.project import parse_load_range, read_model
 
     check_output(output, path)
-    return _write(predict_model(read_model(path)), path, chosen, output)
+    if over is None:
+        if points is not None:
+            raise InputError("--points is of a range of loads", fix="give one by --over, or leave --points out")
+        return _write(predict_model(read_model(path)), path, chosen, output)
+    model = read_model(path)
+    curve = predict_over(model, parse_load_range(over, model), points or _POINTS)
+    return _write_curve(curve, path, chosen, output)
 
 
 def _write(prediction: ServicePrediction, path: Path, chosen: str, output: str) -> int:
@@ -41,3 +59,11 @@ def _write(prediction: ServicePrediction, path: Path, chosen: str, output: str) 
     document = prediction_document(prediction, path.name)
     write_document(document, lambda: publish(prediction, PredictionJson), chosen, output)
     return ExitStatus.WORSE if prediction.overloads else ExitStatus.OK
+
+
+def _write_curve(curve: LoadCurve, path: Path, chosen: str, output: str) -> int:
+    from hati.report import LoadCurveJson, load_curve_document, publish
+
+    document = load_curve_document(curve, path.name)
+    write_document(document, lambda: publish(curve, LoadCurveJson), chosen, output)
+    return ExitStatus.OK

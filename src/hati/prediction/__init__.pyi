@@ -1,4 +1,12 @@
 from .flows import Flows as Flows
+from .load_curves import LoadCurve as LoadCurve
+from .load_curves import LoadField as LoadField
+from .load_curves import LoadPoint as LoadPoint
+from .load_curves import LoadRange as LoadRange
+from .load_curves import Saturation as Saturation
+from .load_curves import predict_over as predict_over
+from .load_curves import saturation as saturation
+from .load_curves import with_load as with_load
 from .model import CONSTANT as CONSTANT
 from .model import EXPONENTIAL as EXPONENTIAL
 from .model import ClosedWorkload as ClosedWorkload

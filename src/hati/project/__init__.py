@@ -7,6 +7,7 @@ and templates, each error with file, line, column and the fix.
 
 from hati.project.benchmarks import Past, PythonTable
 from hati.project.files import read_feature_model, skeleton, write_project
+from hati.project.load_ranges import parse_load_range
 from hati.project.pipelines import (
     CheckedProject,
     InstalledHati,
@@ -37,6 +38,7 @@ __all__ = [
     "json_schema",
     "known_engine",
     "model_json_schema",
+    "parse_load_range",
     "parse_model",
     "parse_project",
     "parse_rate",
