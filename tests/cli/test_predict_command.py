@@ -114,3 +114,12 @@ def test_a_wrong_range_is_refused_with_its_place(hati_here: Hati, over: str, err
 @pytest.mark.usefixtures("model")
 def test_points_need_a_range(hati_here: Hati) -> None:
     assert hati_here("predict", "model.toml", "--points", "5").status == 2
+
+
+@pytest.mark.usefixtures("model")
+def test_the_page_of_a_range_has_its_chart(hati_here: Hati, tmp_path: Path) -> None:
+    page = tmp_path / "loads.html"
+    done = hati_here("predict", "model.toml", "--over", "users.rate=1..40", "--format", "html", "-o", "loads.html")
+    assert done.status == 0
+    assert "Load curve of model.toml" in page.read_text()
+    assert "the load at which the first resource saturates" in page.read_text()

@@ -74,6 +74,8 @@ from .history_document import history_figures as history_figures
 from .known import Knowledge as Knowledge
 from .left_out import left_out_table as left_out_table
 from .load_curves import LoadCurveJson as LoadCurveJson
+from .load_curves import LoadFigure as LoadFigure
+from .load_curves import LoadPanel as LoadPanel
 from .load_curves import load_curve_document as load_curve_document
 from .loads import CalibrationJson as CalibrationJson
 from .loads import LoadRunJson as LoadRunJson

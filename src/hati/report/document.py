@@ -39,6 +39,7 @@ class ChartKind(StrEnum):
     HISTORY = "history"
     RELATION = "relation"
     HISTOGRAM = "histogram"
+    LOADS = "loads"
 
 
 class Chart(Struct, frozen=True):

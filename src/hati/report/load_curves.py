@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
 from hati.prediction import LoadCurve, LoadPoint, RequestPrediction, Scheduling
-from hati.report.document import Document, Fact
+from hati.report.document import Chart, ChartKind, Document, Fact
 from hati.report.prediction import ComponentJson, OverloadJson, RequestJson, ResourceJson
 from hati.report.publishing import Of
 from hati.report.quantities import general, tidy
@@ -48,12 +48,57 @@ class LoadCurveJson(Struct, frozen=True, tag_field="format", tag="hati-predict-o
     points: list[LoadPointJson]
 
 
+class LoadPanel(NamedTuple):
+    """Lines over the load: of each point the name of its line, the load and the value."""
+
+    name: str
+    unit: str
+    points: tuple[tuple[str, float, float], ...]
+
+
+class LoadFigure(NamedTuple):
+    """A load curve: its panels, both ends of the range, and the load that saturates a resource, all in ``unit``."""
+
+    title: str
+    load: str
+    unit: str
+    ends: tuple[float, float]
+    saturation: float | None
+    panels: tuple[LoadPanel, ...]
+
+
 def load_curve_document(curve: LoadCurve, title: str) -> Document:
     """What is predicted over the loads, for people."""
     facts: tuple[Fact, ...] = (
         ("range", f"{curve.over.workload}: {_load(curve, curve.over.low)} to {_load(curve, curve.over.high)}"),
     )
-    return Document(f"Load curve: {title}", _answer(curve), facts, (_responses(curve), _utilisations(curve)))
+    return Document(f"Load curve: {title}", _answer(curve), facts, _sections(curve, title))
+
+
+def _sections(curve: LoadCurve, title: str) -> tuple[Table | Chart, ...]:
+    tables = (_responses(curve), _utilisations(curve))
+    over, found = curve.over, curve.saturation
+    figure = LoadFigure(
+        title,
+        f"{over.field.value} of {over.workload}",
+        over.unit,
+        (over.low / over.per_unit, over.high / over.per_unit),
+        None if found is None else found.load / over.per_unit,
+        tuple(map(_panel, ("response time", "utilisation"), tables)),
+    )
+    return (*tables, Chart(ChartKind.LOADS, "loads", "The tables have the same numbers.", figure))
+
+
+def _panel(name: str, table: Table) -> LoadPanel:
+    """The numbers of a table whose first column is the load; cells without a number have no point."""
+    points = tuple(
+        (column.name, load.value, cell.value)
+        for load, *cells in table.rows
+        for column, cell in zip(table.columns[1:], cells, strict=True)
+        if isinstance(load, Shown) and isinstance(load.value, float)
+        if isinstance(cell, Shown) and isinstance(cell.value, float)
+    )
+    return LoadPanel(name, table.columns[-1].unit or "", points)
 
 
 def _load(curve: LoadCurve, load: float) -> str:
