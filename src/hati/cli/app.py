@@ -15,6 +15,7 @@ from hati.cli import (
     design,
     export,
     findings,
+    grid,
     harness,
     importing,
     init,
@@ -110,7 +111,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "runs": runs.runs,
         "forget": runs.forget,
     },
-    "Share": {"export": export.export, "import": importing.import_, "worker": worker.worker},
+    "Share": {"export": export.export, "import": importing.import_, "worker": worker.worker, "grid": grid.app},
     "Set up": {"completion": completion.completion},
 }
 _CLASSES = {"compare": SeveralFiles}

@@ -45,6 +45,20 @@ def unmet(requirements: Requirements, client: Client) -> str:
     return ""
 
 
+def obstacle(requirements: Requirements, machine: str | None, clients: Sequence[Client]) -> str:
+    """Why no machine of those that are there may run a batch, in words; empty where one may.
+
+    ``machine`` is the identity of that on which the batch has begun, None where it has on none.
+    """
+    if not clients:
+        return "no worker is there"
+    able = [client for client in clients if machine in {None, client.machine}]
+    reasons = {unmet(requirements, client) for client in able}
+    if "" in reasons:
+        return ""
+    return listed(sorted(reasons)) or "begun on a machine that has no worker now"
+
+
 IntArray = NDArray[np.int64]
 
 

@@ -33,6 +33,7 @@ from hati.store.ledger_entries import (
     rebuild,
     run_content,
 )
+from hati.store.ledger_status import LedgerStatus, read_status
 
 ATTEMPTS = 3
 """How often machines may fail a batch before it is quarantined."""
@@ -249,6 +250,11 @@ class Ledger:
     def void(self, connection: Connection, tasks: Iterable[str]) -> None:
         """Forget the results of tasks, in a transaction that another began."""
         self._void(connection, self._clock(connection), tasks)
+
+    def status(self) -> LedgerStatus:
+        """What it shows now: machines, batches of each study, what waits and why, and what failed."""
+        with self._reading() as connection:
+            return read_status(connection, self._clock(connection))
 
     def history(self) -> tuple[LedgerEntry, ...]:
         """All that happened, oldest first."""

@@ -14,6 +14,7 @@ from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Rea
 from hati.steering import Client, Requirements, choose
 from hati.store import ATTEMPTS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger, Selection, SqlStore, run_of
 from hati.store.ledger import PATIENCE_SECONDS
+from hati.store.ledger_status import HOUR_SECONDS, StudyStatus
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
 BENCHMARK = Benchmark("b", ("true",), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),))
@@ -103,6 +104,20 @@ class LedgerConformance(ABC):
         assert [entry.content["run"]["seconds"] for entry in ledger.history() if entry.what is EntryKind.DUPLICATE] == [
             7.0
         ]
+
+    def test_the_status_counts_batches_failures_and_results(self, ledger: Ledger) -> None:
+        for each in range(4):
+            ledger.release(a_batch(each), ANY)
+        self.hand_in(ledger, self.claimed(ledger))
+        ledger.end(self.claimed(ledger), AttemptOutcome.FAILED, "no space")
+        lease = self.claimed(ledger, "two")
+        status = ledger.status()
+        assert status.studies == (StudyStatus("study-1", 2, 1, 1, 0, 0, 1, 1),)
+        assert [(each.study, each.batches) for each in status.waiting] == [("study-1", 2)]
+        assert [(each.batch, each.error) for each in status.failed] == [(lease.number, "no space")]
+        assert [machine.lease and machine.lease.batch for machine in status.machines] == [None, lease.number]
+        self.now += HOUR_SECONDS
+        assert ledger.status().results == 0
 
     def hand_in(self, ledger: Ledger, lease: Lease, seconds: float = 0.25, place: int = 0) -> EntryKind:
         """Hand in a run of one of the jobs of a lease."""
