@@ -1,0 +1,121 @@
+"""Which batch a machine runs next, and why a batch waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.steering import Client, OpenBatches, Requirements, SteeringDecision, choose, obstacle, unmet
+
+ANY = Requirements()
+ONE = Client("m1", "one", 2, ("files",))
+TWO = Client("m2", "two", 8)
+
+Row = tuple[int, str, Requirements, str | None]
+
+requirements = st.sampled_from(
+    [
+        ANY,
+        Requirements(machines=("one",)),
+        Requirements(machines=("two",)),
+        Requirements(cpus=4),
+        Requirements(("files",), ("main",)),
+    ]
+)
+waiting = st.lists(
+    st.tuples(st.sampled_from(["s", "t", "u"]), requirements, st.sampled_from([None, "m1", "m2", "m3"])), max_size=12
+).map(lambda rows: [(number, *row) for number, row in enumerate(rows, 1)])
+under_way = st.dictionaries(st.sampled_from(["s", "t", "u"]), st.integers(0, 3))
+clients = st.sampled_from([ONE, TWO])
+
+
+def chosen(rows: Iterable[Row], busy: dict[str, int], client: Client) -> int | None:
+    """The choice as its description says it, batch by batch."""
+    met = [row for row in rows if not unmet(row[2], client)]
+    begun = [number for number, _, _, machine in met if machine == client.machine]
+    free = [(busy.get(study, 0), number) for number, study, _, machine in met if machine is None]
+    return min(begun) if begun else min(free)[1] if free else None
+
+
+@given(waiting, under_way, clients)
+def test_the_choice_is_as_it_is_described(rows: list[Row], busy: dict[str, int], client: Client) -> None:
+    assert choose(OpenBatches.of(rows), busy, client).batch == chosen(rows, busy, client)
+
+
+@given(waiting, under_way, clients, st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing(
+    rows: list[Row], busy: dict[str, int], client: Client, random: Random
+) -> None:
+    mixed = list(rows)
+    random.shuffle(mixed)
+    assert choose(OpenBatches.of(mixed), busy, client) == choose(OpenBatches.of(rows), busy, client)
+
+
+@given(waiting, clients)
+def test_a_batch_that_is_chosen_has_no_obstacle(rows: list[Row], client: Client) -> None:
+    number = choose(OpenBatches.of(rows), {}, client).batch
+    able = [each for each, _, needed, machine in rows if not obstacle(needed, machine, [client])]
+    assert number in able if able else number is None
+
+
+def test_studies_take_turns() -> None:
+    rows: list[Row] = [(number, "s" if number <= 6 else "t", ANY, None) for number in range(1, 10)]
+    busy, order = {"s": 0, "t": 0}, []
+    for _ in range(6):
+        number = choose(OpenBatches.of(rows), busy, ONE).batch
+        [study] = [row[1] for row in rows if row[0] == number]
+        rows = [row for row in rows if row[0] != number]
+        busy[study] += 1
+        order.append(study)
+    assert order == ["s", "t"] * 3
+
+
+def test_what_has_begun_here_comes_first() -> None:
+    rows: list[Row] = [(1, "s", ANY, None), (2, "s", ANY, "m1")]
+    assert choose(OpenBatches.of(rows), {}, ONE) == SteeringDecision(2, "begun here")
+    assert choose(OpenBatches.of(rows), {}, TWO).batch == 1
+
+
+def test_a_refusal_has_its_reason() -> None:
+    assert choose(OpenBatches.of([]), {}, ONE) == SteeringDecision(None, "nothing is open")
+    elsewhere = OpenBatches.of([(1, "s", ANY, "m2")])
+    assert choose(elsewhere, {}, ONE) == SteeringDecision(None, "begun on another machine")
+    large = OpenBatches.of([(1, "s", Requirements(cpus=4), None)])
+    assert choose(large, {}, ONE) == SteeringDecision(None, "needs 4 CPUs")
+
+
+@pytest.mark.parametrize(
+    ("needed", "client", "reason"),
+    [
+        (ANY, ONE, ""),
+        (Requirements(machines=("one", "two")), ONE, ""),
+        (Requirements(machines=("two",)), ONE, "runs on two only"),
+        (Requirements(cpus=2), ONE, ""),
+        (Requirements(cpus=3), ONE, "needs 3 CPUs"),
+        (Requirements(("files",), ("main",)), ONE, ""),
+        (Requirements(("files",), ("main",)), TWO, "needs the files of revision main"),
+    ],
+)
+def test_a_requirement_is_met_or_named(needed: Requirements, client: Client, reason: str) -> None:
+    assert unmet(needed, client) == reason
+
+
+@pytest.mark.parametrize(
+    ("needed", "machine", "there", "reason"),
+    [
+        (ANY, None, [], "no worker is there"),
+        (ANY, None, [ONE], ""),
+        (Requirements(cpus=4), None, [ONE], "needs 4 CPUs"),
+        (Requirements(cpus=4), None, [ONE, TWO], ""),
+        (ANY, "m2", [ONE], "begun on a machine that has no worker now"),
+        (ANY, "m2", [ONE, TWO], ""),
+    ],
+)
+def test_an_obstacle_is_of_all_machines(
+    needed: Requirements, machine: str | None, there: list[Client], reason: str
+) -> None:
+    assert obstacle(needed, machine, there) == reason
