@@ -28,6 +28,7 @@ LONG = {
     "recalibrate.md",
     "recommend.md",
     "run-an-experiment.md",
+    "share-a-campaign.md",
     "share-a-store.md",
     "study-a-table.md",
 }
