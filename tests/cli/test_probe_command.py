@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
+from time import sleep
 
+import psutil
 import pytest
 
 from hati.cli import main
 from hati.core import MeasurementError
 from hati.probing import NotPermittedError
+from hati.store import open_store
 from hati.studies.probe import Property, not_injected, recovered
 from hati.wiring import probe_selftest, probing
 
@@ -21,6 +26,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HATI_STORE", raising=False)
     monkeypatch.setenv("HATI_STORE", str(tmp_path / "store.sqlite"))
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
 
 
 def said(capture: Capture, *arguments: str, status: int = 0) -> tuple[str, str]:
@@ -45,6 +51,45 @@ def test_a_domain_is_measured_kept_and_reused(capfd: Capture) -> None:
     assert "clock.reading" in err
     out, _ = said(capfd, "runs")
     assert "2 runs." in out
+
+
+def test_a_report_of_what_was_probed_is_had_by_probe(capfd: Capture, tmp_path: Path) -> None:
+    said(capfd, "probe", "clock", "--quick")
+    study = open_store(str(tmp_path / "store.sqlite")).studies()[0].id
+    said(capfd, "init")
+    _, err = said(capfd, "report", "--study", study.key, status=2)
+    assert "see its properties by `hati probe`" in err
+    assert "install" not in err
+
+
+def test_nobody_else_measures_meanwhile(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    execute, holders = probing.execute, []
+
+    def noting(name, setting, inputs):
+        holders.append((tmp_path / "lock").read_text())
+        return execute(name, setting, inputs)
+
+    monkeypatch.setattr(probing, "execute", noting)
+    said(capfd, "probe", "clock", "--quick")
+    assert holders == [f"{os.getpid()} probe clock.reading"]
+    assert not (tmp_path / "lock").read_text()
+
+
+def test_a_kernel_ends_with_the_hati_that_started_it() -> None:
+    minute = 60_000_000_000
+    program = f"from hati.probing import KernelProgram; KernelProgram().run('spin', {minute}, -1, 'other', 1, 1000, 10)"
+    parent = psutil.Popen([sys.executable, "-c", program])
+    try:
+        while not (kernels := [each for each in parent.children(recursive=True) if "spin" in each.cmdline()]):
+            assert parent.poll() is None
+            sleep(0.02)
+    finally:
+        parent.kill()
+        parent.wait()
+    _, alive = psutil.wait_procs(kernels, timeout=30.0)
+    for each in alive:
+        each.kill()
+    assert not alive
 
 
 def test_a_quick_result_does_not_serve_a_longer_measurement(capfd: Capture) -> None:

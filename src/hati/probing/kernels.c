@@ -557,6 +557,7 @@ static void net(const char *address, const char *namespace, int rounds, int64_t 
 }
 
 int main(int count, char **given) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char *kernel = count > 1 ? given[1] : "";
     if (!strcmp(kernel, "clock") && count == 3) {
         measure_clock(atoi(given[2]));

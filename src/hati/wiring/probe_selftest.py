@@ -12,6 +12,7 @@ from hati.probing.executing import execute_link
 from hati.probing.groups import entering, group_with
 from hati.probing.injecting import cache_size, link_with, restore_settings, round_robin_slice_of
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
+from hati.wiring.task_sets import measuring_alone
 
 _SLICES = (8, 20, 40, 100)
 _QUOTAS = ((50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200))
@@ -30,6 +31,11 @@ def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
         MeasurementError: where the kernels cannot be compiled.
     """
     program = KernelProgram()
+    with measuring_alone("probe --selftest", announce):
+        return _tested(program, announce)
+
+
+def _tested(program: KernelProgram, announce: Callable[[str], None]) -> tuple[Recovery, ...]:
     restore_settings()
     tests = [*_slices(program), *_quotas(program), *_cores(program), *_caches(program), *_links(program)]
     found = []

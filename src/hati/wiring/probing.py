@@ -41,6 +41,7 @@ from hati.studies.probe import (
     see_given,
 )
 from hati.subject import this_machine
+from hati.wiring.task_sets import measuring_alone
 from hati.wiring.workplace import mute
 
 KIND = "probe"
@@ -293,7 +294,8 @@ class _Library:
             self._program = KernelProgram()
         setting = Setting(self._program, self._request.folder, self._scale)
         started, before = datetime.now(UTC), monotonic()
-        executed = execute(experiment.name, setting, self._known)
+        with measuring_alone(f"probe {experiment.name}", self._announce):
+            executed = execute(experiment.name, setting, self._known)
         observed = tuple(
             Observations(name, _unit(name), values) for name, values in executed.raw.items() if values.size
         )

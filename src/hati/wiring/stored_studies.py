@@ -122,6 +122,10 @@ def _kind(revision: str) -> RevisionKind:
     return next((kind for form, kind in _KINDS.items() if re.fullmatch(form, revision)), RevisionKind.DIRECTORY)
 
 
+_OTHER_REPORTS = {"probe": "see its properties by `hati probe`, which reuses fresh results, or by `hati probe diff`"}
+"""How what is stored and is not a study of a project is shown."""
+
+
 def stored_report(place: Workplace, key: str, metric: str | None = None) -> StudyReport:
     """The report of the study of a key, with what its record does not have.
 
@@ -135,7 +139,7 @@ def stored_report(place: Workplace, key: str, metric: str | None = None) -> Stud
     if kind is None:
         raise InputError(
             f"{key} cannot be reported: it is a {stored.id.kind!r}",
-            fix="install the package that adds this kind of study",
+            fix=_OTHER_REPORTS.get(stored.id.kind, "install the package that adds this kind of study"),
         )
     if metric is not None and not kind.metrics_apart:
         raise InputError(f"{stored.id.key} is of all its metrics", fix="leave out --metric")
