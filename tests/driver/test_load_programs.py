@@ -42,6 +42,7 @@ def one(task: LoadTask) -> TaskSet:
     return TaskSet("test", ("here",), (MachineTaskSet("only", "here", task),))
 
 
+@pytest.mark.acceptance
 def test_every_execution_of_every_sensor_is_observed(tmp_path: Path) -> None:
     work = [
         CpuLoad(kernel, units=50, name=kernel.value, sensors=BOTH)
@@ -83,6 +84,7 @@ def test_what_was_observed_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert "series 0 5 0" in (tmp_path / "role-0" / "observations.txt").read_text()
 
 
+@pytest.mark.acceptance
 def test_a_peer_answers_and_all_begin_together(tmp_path: Path) -> None:
     def exchange(protocol: NetworkProtocol, pattern: NetworkPattern, size: int) -> Loop:
         name = f"{protocol} {pattern}"
@@ -118,6 +120,25 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(LoadDriverError, match=r"cc cannot compile .*: load.c:1: error: no headers; install"):
+        compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
+
+
+def test_a_compiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = tmp_path / "cc"
+    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
+    hanging.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr("hati.driver.compiling._LONGEST", 0.1)
+    with pytest.raises(LoadDriverError, match=r"cc takes longer than 0\.1 s; repeat"):
+        compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
+
+
+def test_a_folder_without_programs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    making = tmp_path / "cc"
+    making.write_text("#!/bin/sh\nfor file; do :; done\n[ $# = 1 ] || touch $file\n")
+    making.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(LoadDriverError, match=r"cannot start .*load: Permission denied; use a folder"):
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
 
 

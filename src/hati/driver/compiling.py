@@ -32,7 +32,7 @@ def compiler() -> str:
             f"there is no C compiler {COMPILER!r} on this machine",
             "install one, such as by `apt-get install gcc libc6-dev`",
         )
-    version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=False, timeout=_LONGEST)
+    version = _compiled("--version")
     return " ".join([*version.stdout.splitlines()[:1], *FLAGS])
 
 
@@ -49,8 +49,7 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
         file.write_text(source, encoding="utf-8")
     except OSError as error:
         raise LoadDriverError(f"cannot write to {folder}: {error.strerror}", "free some space") from None
-    command = [COMPILER, *FLAGS, *flags, str(file), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LONGEST)
+    done = _compiled(*FLAGS, *flags, str(file), "-o", str(program))
     if done.returncode != 0:
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
         raise LoadDriverError(
@@ -58,3 +57,10 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
             "install the C library's headers (libc6-dev), or see the source",
         )
     return program
+
+
+def _compiled(*arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run([COMPILER, *arguments], capture_output=True, text=True, check=False, timeout=_LONGEST)
+    except subprocess.TimeoutExpired:
+        raise LoadDriverError(f"{COMPILER} takes longer than {_LONGEST:g} s", "repeat it on a quiet machine") from None

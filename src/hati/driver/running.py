@@ -63,7 +63,7 @@ def compile_and_run(
     running: list[_Running] = []
     try:
         for role, file in zip(task_set.roles, files, strict=True):
-            running.append(_Running(role, file))
+            running.append(_started(role, file))
         problem = _conduct(running, programs, timeout)
         _collect(running)
     finally:
@@ -129,6 +129,15 @@ class _Running:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+
+
+def _started(role: MachineTaskSet, file: Path) -> _Running:
+    try:
+        return _Running(role, file)
+    except OSError as error:
+        raise LoadDriverError(
+            f"cannot start {file}: {error.strerror}", "use a folder whose file system permits programs"
+        ) from None
 
 
 def _conduct(running: Sequence[_Running], programs: Sequence[LoadProgram], timeout: float) -> str:
