@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -33,7 +34,7 @@ def over(campaign: Campaign) -> bool:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Workplace:
-    return Workplace(cast("Any", None), open_store(str(tmp_path / "store")), MACHINE, "r1")
+    return Workplace(cast("Any", SimpleNamespace(engine="local")), open_store(str(tmp_path / "store")), MACHINE, "r1")
 
 
 def begin(place: Workplace, *studies: StudyId) -> None:
