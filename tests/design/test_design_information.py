@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core import FloatArray
 from hati.design.configurations import unmeasured
-from hati.design.optimal.coding import INACTIVE, AlikeOptions, Columns, Levels, Model, candidates, levels
+from hati.design.optimal.coding import INACTIVE, Columns, Model, candidates, levels
 from hati.design.optimal.information import Information, basis, identified, independent, ties
 from hati.design.optimal.optimal import confounded, refine
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
@@ -74,41 +73,16 @@ def test_columns_are_those_of_the_model(sizes: list[int], order: int, seed: int)
 
 
 @given(SIZES, st.integers(1, 2), st.integers(0, 2**32 - 1))
-def test_changes_are_those_of_shifted_rows(sizes: list[int], order: int, seed: int) -> None:
+def test_neighbours_are_shifted_rows(sizes: list[int], order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     columns = Columns(Model.of_order(sizes, min(order, len(sizes))))
     rows = rng.integers(0, sizes, (3, len(sizes))).astype(np.int16)
-    neighbours = _neighbours(columns, rows)
-    for row, found in zip(rows, neighbours, strict=True):
-        for option, shift, neighbour in zip(*columns.moves, found, strict=True):
+    found = columns.neighbours(rows)
+    for row, neighbours in zip(rows, found, strict=True):
+        for option, shift, neighbour in zip(*columns.moves, neighbours, strict=True):
             moved = row.copy()
             moved[option] = (row[option] + shift) % sizes[option]
             assert np.allclose(neighbour, columns.matrix(moved[None])[0])
-
-
-@given(SIZES, st.booleans(), st.integers(0, 2), st.integers(0, 2**32 - 1))
-def test_gains_of_changes_are_those_of_the_changed_rows(sizes: list[int], average: bool, lead: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    columns = Columns(Model.of_order(sizes, min(2, len(sizes))))
-    levels_ = rng.integers(0, sizes, (6, len(sizes))).astype(np.int16)
-    blocks = rng.normal(size=(6, lead))
-    rows = np.hstack([blocks, columns.matrix(levels_)])
-    moments = np.cov(rng.normal(size=(rows.shape[1], 99))).reshape(rows.shape[1], -1) if average else None
-    about = Information(rows, np.full(rows.shape[1], 0.5), moments=moments)
-    neighbours = _neighbours(columns, levels_)
-    others = np.concatenate([np.tile(blocks[:, None], (1, neighbours.shape[1], 1)), neighbours], axis=2)
-    alike = [AlikeOptions(moves, places + lead) for moves, places in columns.alike]
-    found = about.gains_of_changes(rows, alike, columns.changes(levels_))
-    assert found == pytest.approx(about.gains(rows, others), rel=1e-8, abs=1e-9)
-
-
-def _neighbours(columns: Columns, rows: Levels) -> FloatArray:
-    """The columns of all that differ in one option from rows, shape (rows, moves, columns)."""
-    found = np.repeat(columns.matrix(rows)[:, None], len(columns.moves[0]), axis=1)
-    for (moves, places), changes in zip(columns.alike, columns.changes(rows), strict=True):
-        for option, row, shift, place in np.ndindex(changes.shape):
-            found[row, moves[option, shift], places[option, place]] += changes[option, row, shift, place]
-    return found
 
 
 @given(SIZES, st.integers(2, 3))

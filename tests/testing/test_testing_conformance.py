@@ -114,7 +114,7 @@ class Undying(FakeEngine):
         (Splitting, SUITE.test_a_sequence_is_kept_on_one_machine, "a batch was split"),
         (Splitting, SUITE.test_a_free_batch_stays_on_one_machine, "a batch was split"),
         (Splitting, SUITE.test_those_together_run_at_the_same_time, "a batch was split"),
-        (InTurns, SUITE.test_those_together_run_at_the_same_time, "in turns"),
+        (InTurns, SUITE.test_those_together_run_at_the_same_time, "did not run at the same time"),
         (Greedy, SUITE.test_what_waits_can_be_withdrawn, None),
         (Losing, SUITE.test_every_job_is_run, None),
         (Late, SUITE.test_room_is_there_when_a_run_is_handed_over, None),

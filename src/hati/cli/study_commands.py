@@ -28,7 +28,6 @@ from hati.cli.progress import make_watched, steps_progress
 from hati.cli.tables import write_plan
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
-from hati.wiring.workplace import with_engine
 
 _REPORTS = "Write the result to another file too, such as html=report.html; repeatable."
 
@@ -91,6 +90,8 @@ def _run(
     pages = None
     answer = kind.read(path, store, request, say, steps_progress)
     if answer is None:
+        from hati.wiring.workplace import with_engine
+
         place = with_engine((kind.look if dry_run else kind.open)(root or path, store, request, say), engine)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:

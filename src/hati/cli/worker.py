@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hati.cli.output import say
 from hati.cli.parameters import HERE, ProjectPath, StorePlace
-from hati.core import Run
 from hati.core.metric import parse_duration
+
+if TYPE_CHECKING:
+    from hati.core import Run
 
 _Once = Annotated[bool, typer.Option("--once", help="End as soon as there is nothing to run.")]
 _Idle = Annotated[

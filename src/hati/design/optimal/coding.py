@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -106,19 +106,8 @@ def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
     return np.asarray(table[positions])
 
 
-class AlikeOptions(NamedTuple):
-    """Options with equally many settings: their ``moves``, shape (options, shifts), and the ``columns`` of each.
-
-    The columns of an option are those of its terms, shape (options, columns of an option). Where options have fewer
-    the intercept's, which nothing changes, fills up.
-    """
-
-    moves: Index
-    columns: Index
-
-
 class Columns(Struct, frozen=True, dict=True):
-    """The columns of ``model``, the same as those of ``Model.matrix``, and what a setting changes in them."""
+    """The columns of ``model``, the same as those of ``Model.matrix``, and those of a row's neighbours."""
 
     model: Model
 
@@ -168,18 +157,13 @@ class Columns(Struct, frozen=True, dict=True):
         """The model's columns for those rows, shape (rows, parameters)."""
         return self._products(self._main(levels))
 
-    def changes(self, rows: Levels) -> list[FloatArray]:
-        """What other settings of one option change in rows with no inactive one, for each of ``alike``.
-
-        Each has shape (options, rows, shifts, columns of an option).
-        """
+    def neighbours(self, rows: Levels) -> FloatArray:
+        """The columns of all that differ in one option from rows with no inactive one: (rows, moves, parameters)."""
         options, shifts = self.moves
         settings = rows[:, options]
         now = self.starts[options] + settings
         then = self.starts[options] + (settings + shifts) % np.array(self.model.sizes)[options]
-        before = self._main(rows)
-        after = before[:, None] + (self.codes[then] - self.codes[now])
-        return [_changed(before, after[:, each.moves], self.factors[:, each.columns]) for each in self.alike]
+        return self._products(self._main(rows)[:, None] + (self.codes[then] - self.codes[now]))
 
     @cached_property
     def moves(self) -> tuple[Index, Index]:
@@ -187,24 +171,6 @@ class Columns(Struct, frozen=True, dict=True):
         pairs = [(option, shift) for option, size in enumerate(self.model.sizes) for shift in range(1, size)]
         options, shifts = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         return options, shifts
-
-    @cached_property
-    def alike(self) -> tuple[AlikeOptions, ...]:
-        """The options by their number of settings."""
-        sizes, moved = np.array(self.model.sizes), self.moves[0]
-        owned = [
-            np.flatnonzero([owner >= 0 and o in self.model.terms[owner] for owner in self.model.owners])
-            for o in range(len(sizes))
-        ]
-        found = []
-        for size in sorted({*self.model.sizes} - {1}):
-            options = np.flatnonzero(sizes == size)
-            columns = np.zeros((len(options), max(len(owned[option]) for option in options)), dtype=np.intp)
-            for place, option in enumerate(options):
-                columns[place, : len(owned[option])] = owned[option]
-            moves = np.array([np.flatnonzero(moved == option) for option in options])
-            found.append(AlikeOptions(moves, columns))
-        return tuple(found)
 
     def _main(self, levels: Levels) -> FloatArray:
         places = np.where(levels == INACTIVE, len(self.codes) - 1, levels + self.starts)
@@ -218,19 +184,6 @@ class Columns(Struct, frozen=True, dict=True):
         for factor in others:
             found *= main.take(factor, axis=-1)
         return found
-
-
-def _changed(before: FloatArray, after: FloatArray, factors: Index) -> FloatArray:
-    """Products after moves less those before; shape (options, rows, shifts, columns).
-
-    ``before`` has shape (rows, main columns), ``after`` (rows, options, shifts, main columns), ``factors`` (order,
-    options, columns).
-    """
-    options = np.arange(factors.shape[1])[:, None]
-    now, then = before[:, factors[0]], after.transpose(1, 3, 0, 2)[options, factors[0]]
-    for factor in factors[1:]:
-        now, then = now * before[:, factor], then * after.transpose(1, 3, 0, 2)[options, factor]
-    return np.asarray(then.transpose(0, 2, 3, 1) - now.transpose(1, 0, 2)[:, :, None])
 
 
 MOST_LISTED = 20_000

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, InputError, replace
 from hati.core.wording import listed
-from hati.design.optimal.coding import AlikeOptions, Candidates, Columns, Levels, Model, Reach
+from hati.design.optimal.coding import Candidates, Columns, Levels, Model, Reach
 from hati.stats import Index, Term
 
 _DEPENDENT = 1e-8
@@ -51,20 +51,9 @@ class Basis(Struct, frozen=True, dict=True):
         """The columns for those rows, shape (rows, kept)."""
         return self._scaled(self.columns.matrix(rows))
 
-    def changes(self, rows: Levels) -> list[FloatArray]:
-        """What other settings change in rows of a free space, for options ``alike``: (options, rows, shifts, columns).
-
-        All columns of such a space are kept, and nothing is taken out of potential ones.
-        """
-        found = self.columns.changes(rows)
-        return [
-            each / self._divisors[alike.columns][:, None, None] for each, alike in zip(found, self.alike, strict=True)
-        ]
-
-    @property
-    def alike(self) -> tuple[AlikeOptions, ...]:
-        """The options by their number of settings."""
-        return self.columns.alike
+    def neighbours(self, rows: Levels) -> FloatArray:
+        """The columns of all that differ in one option from rows without inactive options: (rows, moves, kept)."""
+        return self._scaled(self.columns.neighbours(rows))
 
     def _scaled(self, full: FloatArray) -> FloatArray:
         found = full if len(self.kept) == full.shape[-1] else full[..., self.kept]
@@ -262,19 +251,6 @@ class Information:
         spreads = None if self._spread is None else self._against(rows, others, flat @ self._spread)
         return self._gains(rows, self._against(rows, others, flat @ self.inverse), spreads)
 
-    def gains_of_changes(
-        self, rows: FloatArray, alike: Sequence[AlikeOptions], changes: Sequence[FloatArray]
-    ) -> FloatArray:
-        """The same where others differ from their rows in an option's columns, in O(columns^2) each.
-
-        Args:
-            rows: shape (rows, parameters).
-            alike: the options that change; their columns' places among the parameters, the moves' in what is returned.
-            changes: for each of ``alike`` what is added, shape (options, rows, shifts, columns).
-        """
-        spreads = None if self._spread is None else _after_changes(rows, self._spread, alike, changes)
-        return self._gains(rows, _after_changes(rows, self.inverse, alike, changes), spreads)
-
     def watched_gains(self, rows: FloatArray) -> FloatArray:
         """The same for the watched rows, which take over a row's first columns; shape (rows, watched)."""
         spreads = None
@@ -342,25 +318,6 @@ class Information:
 
 _Forms = tuple[FloatArray, FloatArray]
 _LEAST = 1e-12
-
-
-def _after_changes(
-    rows: FloatArray, matrix: FloatArray, alike: Sequence[AlikeOptions], changes: Sequence[FloatArray]
-) -> _Forms:
-    """The quadratic forms of rows after changes, and their products with the rows before."""
-    solved = rows @ matrix
-    moves = sum(each.moves.size for each in alike)
-    along, beyond = np.empty((2, len(rows), moves))
-    for (places, columns), change in zip(alike, changes, strict=True):
-        options, _, shifts, count = change.shape
-        flat = change.reshape(options, -1, count)
-        own = flat @ matrix[columns[:, :, None], columns[:, None, :]]
-        product = np.matmul(change, solved.T[columns].transpose(0, 2, 1)[..., None])[..., 0]
-        square = np.einsum("oij,oij->oi", own, flat).reshape(options, -1, shifts)
-        along[:, places.ravel()] = product.transpose(1, 0, 2).reshape(len(rows), -1)
-        beyond[:, places.ravel()] = square.transpose(1, 0, 2).reshape(len(rows), -1)
-    own_forms = _paired(solved, rows)[:, None]
-    return own_forms + 2.0 * along + beyond, own_forms + along
 
 
 def _paired(left: FloatArray, right: FloatArray) -> FloatArray:

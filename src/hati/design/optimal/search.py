@@ -12,7 +12,7 @@ from msgspec import Struct
 from threadpoolctl import threadpool_limits
 
 from hati.core import FloatArray
-from hati.design.optimal.coding import AlikeOptions, Candidates, Levels, Reach
+from hati.design.optimal.coding import Candidates, Levels, Reach
 from hati.design.optimal.information import Basis, Information
 from hati.stats import Index
 
@@ -24,6 +24,9 @@ class Neighbourhood(Protocol):
     def watched(self) -> FloatArray | None:
         """The columns of all moves, where they are the same for every run."""
 
+    def columns(self, rows: Levels) -> FloatArray:
+        """The columns of all moves of some runs, shape (runs, moves, columns)."""
+
     def moved(self, row: Levels, move: int) -> Levels:
         """The run after a move."""
 
@@ -33,6 +36,10 @@ class AnyCandidate(Struct, frozen=True):
 
     levels: Levels
     watched: FloatArray
+
+    def columns(self, rows: Levels) -> FloatArray:
+        """The columns of the candidates, for each run the same."""
+        return np.broadcast_to(self.watched, (len(rows), *self.watched.shape))
 
     def moved(self, row: Levels, move: int) -> Levels:  # noqa: ARG002  # the same moves for every run
         """The candidate of that number."""
@@ -44,6 +51,10 @@ class AnySetting(Struct, frozen=True):
 
     basis: Basis
     watched: None = None
+
+    def columns(self, rows: Levels) -> FloatArray:
+        """The columns of all runs that differ in one option."""
+        return self.basis.neighbours(rows)
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The run with one option shifted by some settings."""
@@ -94,14 +105,14 @@ class Replication(Enum):
 class _Now:
     """The current runs: their levels and columns, their information, and how often each configuration is taken.
 
-    ``changes`` are the changes of each run by other settings of one option, where memory allows.
+    ``known`` are the columns of what each run may be exchanged for, where there is room for them.
     """
 
     levels: Levels
     rows: FloatArray
     about: Information
     taken: Counter[bytes]
-    changes: list[FloatArray] | None = None
+    known: FloatArray | None = None
 
 
 class Exchange(Struct, frozen=True):
@@ -150,22 +161,15 @@ class Exchange(Struct, frozen=True):
         rows = self.rows(levels)
         about = Information(rows, self.prior, near.watched, self.moments)
         now = _Now(levels, rows, about, Counter(row.tobytes() for row in levels))
-        if isinstance(near, AnySetting) and len(levels) * self._numbers(near) <= _MOST_KNOWN:
-            now.changes = self.basis.changes(levels)
+        if isinstance(near, AnySetting) and levels.size * rows.shape[1] * max(self.basis.model.sizes) <= _MOST_KNOWN:
+            now.known = self._others(slice(0, len(levels)), now, near)
         return now
-
-    def _numbers(self, near: Neighbourhood) -> int:
-        """How many numbers the moves of a run have."""
-        if near.watched is not None:
-            return len(near.watched)
-        if isinstance(near, AnySetting):
-            return sum(each.moves.size * each.columns.shape[1] for each in self.basis.alike)
-        return int(sum(self.basis.model.sizes) * (self.blocks.shape[1] + len(self.basis.kept)))
 
     def _promises(self, now: _Now, near: Neighbourhood) -> FloatArray:
         """What the best exchange of each free run is worth as things are, shape (free runs,)."""
         total = len(now.levels)
-        size = max(1, _AT_ONCE // max(1, self._numbers(near)))
+        moves = sum(self.basis.model.sizes) * now.rows.shape[1] if near.watched is None else len(near.watched)
+        size = max(1, _AT_ONCE // moves)
         parts = [slice(start, min(start + size, total)) for start in range(self.fixed, total, size)]
         return np.concatenate([self._gains(part, now, near).max(axis=1, initial=0.0) for part in parts])
 
@@ -173,21 +177,12 @@ class Exchange(Struct, frozen=True):
         """What each move of those runs is worth, shape (runs, moves)."""
         if near.watched is not None:
             return now.about.watched_gains(now.rows[places])
-        if isinstance(near, ValidSetting):
-            return now.about.gains(now.rows[places], self._others(places, now, near))
-        if now.changes is None:
-            changes = self.basis.changes(now.levels[places])
-        else:
-            changes = [each[:, places] for each in now.changes]
-        return now.about.gains_of_changes(now.rows[places], self._alike, changes)
+        return now.about.gains(now.rows[places], self._others(places, now, near))
 
-    @property
-    def _alike(self) -> list[AlikeOptions]:
-        """The options by their number of settings, with the places of their columns behind those of blocks."""
-        return [AlikeOptions(moves, columns + self.blocks.shape[1]) for moves, columns in self.basis.alike]
-
-    def _others(self, places: slice, now: _Now, near: ValidSetting) -> FloatArray:
-        """The columns, with those of blocks, of the candidates for each run's exchange: (runs, moves, columns)."""
+    def _others(self, places: slice, now: _Now, near: Neighbourhood) -> FloatArray:
+        """The columns, with those of blocks, of what each run may be exchanged for: (runs, moves, columns)."""
+        if now.known is not None:
+            return now.known[places]
         others = near.columns(now.levels[places])
         if not self.blocks.shape[1]:
             return others
@@ -202,15 +197,18 @@ class Exchange(Struct, frozen=True):
         if move is None:
             return False
         after = near.moved(before, move)
-        own = self.basis.matrix(after[None])[0] if near.watched is None else near.watched[move]
-        row = np.concatenate([self.blocks[place], own])
+        if near.watched is None:
+            row = self._others(here, now, near)[0, move].copy()
+        else:
+            row = np.concatenate([self.blocks[place], near.watched[move]])
         now.about.exchange(now.rows[place], row)
         now.levels[place], now.rows[place] = after, row
         now.taken[before.tobytes()] -= 1
         now.taken[after.tobytes()] += 1
-        if now.changes is not None:
-            for kept, new in zip(now.changes, self.basis.changes(after[None]), strict=True):
-                kept[:, here] = new
+        if now.known is not None:
+            known, now.known = now.known, None
+            known[place] = self._others(here, now, near)[0]
+            now.known = known
         return True
 
     def _best(self, gains: FloatArray, now: _Now, row: Levels, near: Neighbourhood) -> int | None:
