@@ -172,8 +172,8 @@ class Benchmark:
     warm-up, or ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work
     folder, that the command writes and that is read; None: its standard output is. ``programs`` are the files
     on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so what
-    they are has to be told otherwise. ``counters`` counts the command's events; None: what the machine permits, where a
-    metric needs it. ``metric_places`` says where each metric is defined, for messages;
+    they are has to be stated elsewhere. ``counters`` counts the command's events; None: what the machine permits, where
+    a metric needs it. ``metric_places`` says where each metric is defined, for messages;
     ``warmup_place`` where the warm-up is stated, None where it is not.
     """
 

@@ -54,7 +54,7 @@ class Worker:
         self._failures = 0
 
     def serve(self, idle: float) -> None:
-        """Work until nothing is open for this machine for so many seconds.
+        """Work until nothing has been open for this machine for ``idle`` seconds.
 
         Raises:
             HatiError: where one batch after the other fails here.

@@ -112,8 +112,8 @@ class Workplace(Struct, frozen=True):
             return
         project, files = self.project, trees or self.folder or Trees(self.project.root)
         if not self.by_workers:
-            for told in filter(None, map(describe_counting, benchmarks)):
-                announce(told)
+            for description in filter(None, map(describe_counting, benchmarks)):
+                announce(description)
         about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
         setup = engine.EngineSetup(*about, self.store.ledger, self.pool)
         with engine.engine_of(project.engine)(setup) as used:

@@ -151,7 +151,7 @@ def on_other_machines(pair: SamplePair) -> bool:
     return bool(first and second) and first != second
 
 
-def undecided_across_machines(told: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
+def undecided_across_machines(comparisons: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
     """The comparisons of those pairs, without a verdict where machine and revision differ together.
 
     Where one revision was measured on both machines, these are what is compared. The estimates stay.
@@ -160,9 +160,9 @@ def undecided_across_machines(told: Comparisons, found: Sequence[SamplePair]) ->
         replace(row, change=replace(row.change, verdict=ChangeVerdict.INCONCLUSIVE, runs_needed=None), clusters=())
         if on_other_machines(pair) and not (pair.before.revision and pair.before.revision == pair.after.revision)
         else row
-        for row, pair in zip(told.rows, found, strict=True)
+        for row, pair in zip(comparisons.rows, found, strict=True)
     )
-    return replace(told, rows=rows)
+    return replace(comparisons, rows=rows)
 
 
 def _gap(pair: SamplePair) -> timedelta | None:
