@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,22 +10,29 @@ from pathlib import Path
 import pytest
 
 from hati.core import HatiError, MeasurementError
-from hati.store import Selection, SqlStore, open_store, schema
+from hati.store import Selection, SqlStore, open_store, schema, source_store
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study, an_event
 
 WRONG: tuple[object, ...] = (None, "", "?", "[]", "{", "1e999", "2020-01-01", b"\x01\x00", b"\xff", -1, 2, 0.5, 10**15)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a row in every table."""
-    with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
+    file = tmp_path_factory.mktemp("whole") / "store.sqlite"
+    with closing(open_store(str(file))) as store:
         store.begin(a_study(), METRICS, MACHINE)
         store.keep_choice(a_study(), '{"runs": 8}')
         for repetition in range(3):
             store.record(a_run(a_study(), repetition))
         store.add_events([an_event(1)])
-    return tmp_path / "store.sqlite"
+    return file
+
+
+@pytest.fixture
+def file(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copy(whole, tmp_path / "store.sqlite"))
 
 
 def read_all(store: SqlStore) -> list[object]:
@@ -122,6 +130,17 @@ def test_a_page_that_was_overwritten_is_damage(file: Path) -> None:
             assert "damaged" in error.message or "cannot be used" in error.message
         else:
             assert [repr(each) for each in found] == expected
+
+
+def test_a_schema_that_is_not_text_is_damage(file: Path) -> None:
+    contents_before = file.read_bytes()
+    damaged = contents_before.replace(b"tablestudystudy\x0cCREATE", b"tablestudy\x92tudy\x0cCREA\x92E")
+    assert damaged != contents_before
+    file.write_bytes(damaged)
+    with pytest.raises(MeasurementError, match="is damaged: its schema"):
+        contents(file)
+    with pytest.raises(MeasurementError, match="is damaged: its schema"), source_store(str(file)):
+        pass
 
 
 def test_a_damaged_study_without_runs_can_be_forgotten(tmp_path: Path) -> None:

@@ -107,6 +107,8 @@ def explained(database: Database) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise database.as_error(error) from error
+    except UnicodeDecodeError as error:  # sqlite3 cannot show what SQLite complains of where the schema is not text
+        raise damaged(database.name, "its schema", error) from error
 
 
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, HatiError)

@@ -75,6 +75,8 @@ def _copy(where: Sqlite, file: Path, copy: Path) -> None:
             source.backup(target)
     except sqlite3.Error as error:
         raise where.refused(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise damaged(where.name, "its schema", error) from error
 
 
 def _opened(file: Path) -> sqlite3.Connection:
