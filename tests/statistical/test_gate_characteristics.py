@@ -9,7 +9,7 @@ from scipy import stats
 pytestmark = [pytest.mark.acceptance, pytest.mark.statistical]
 
 NORMAL = next(iter(NOISES))
-CHECKS = 300
+CHECKS = 120
 """`python -m benchmarks.gating` simulates 1,000."""
 
 
