@@ -1,4 +1,4 @@
-"""Makes src/hati/stats/series/change_table.py: the largest statistics of series that do not change, by simulation.
+"""Makes src/hati/stats/change_table.py: the largest statistics of series that do not change, by simulation.
 
 ``python -m benchmarks.change_table`` takes about ten minutes on two cores. The noise is normal and first-order
 autoregressive, and of all autocorrelations the one with the largest quantile counts; the statistics are of normal
@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats.inference.distributions import normal_quantiles
-from hati.stats.series import change_table
-from hati.stats.series.change_test import LevelDifferences, split_statistics, stretch_statistics
-from hati.stats.series.dependence import Dependence
+from hati.stats import change_table
+from hati.stats.change_test import LevelDifferences, split_statistics, stretch_statistics
+from hati.stats.dependence import Dependence
+from hati.stats.distributions import normal_quantiles
 
 SIZES = (8, 10, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10000)
 VALUES = 5_000_000

@@ -1,4 +1,4 @@
-"""Makes src/hati/stats/effects/lenth_table.py: the distributions of contrasts over their adaptive standard error.
+"""Makes src/hati/stats/lenth_table.py: the distributions of contrasts over their adaptive standard error.
 
 ``python -m benchmarks.lenth_table`` takes some minutes. The numbers of contrasts are those of designs of
 4, 8, ..., 1,024 runs.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hati.stats.effects import lenth_table
-from hati.stats.effects.lenth import Tail, simulated_reference
+from hati.stats import lenth_table
+from hati.stats.lenth import Tail, simulated_reference
 
 DRAWS = 200_000
 

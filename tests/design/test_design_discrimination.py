@@ -19,7 +19,7 @@ from hati.design.optimal.discrimination import (
     predictions,
     separations,
 )
-from hati.stats.effects.averaging import FactorModels, box_meyer
+from hati.stats.averaging import FactorModels, box_meyer
 
 sys.path.append(str(Path(__file__).parents[1] / "stats"))
 

@@ -18,7 +18,7 @@ from scipy import stats
 from hati.core import FloatArray, InputError
 from hati.design import Model
 from hati.stats import averaged_model, ordered_settings, rank_by_explained, unordered_settings
-from hati.stats.effects.averaging import _kernels, _Likelihood, _Pairs, box_meyer
+from hati.stats.averaging import _kernels, _Likelihood, _Pairs, box_meyer
 
 SIZES = (2, 3, 4)
 ALIKE = [unordered_settings(size) for size in SIZES]

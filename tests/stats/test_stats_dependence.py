@@ -12,7 +12,7 @@ from scipy import stats
 
 from hati.core import FloatArray
 from hati.stats import Positions, alternation, lag_one, normal_scores, position_steps, t_quantile
-from hati.stats.series.dependence import (
+from hati.stats.dependence import (
     WANDERING,
     contrast_variance,
     equal_persistence,

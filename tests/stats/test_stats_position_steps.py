@@ -16,7 +16,7 @@ from hati.stats import (
     satterthwaite,
     spread_between,
 )
-from hati.stats.samples.variances import spread_over_ticks
+from hati.stats.variances import spread_over_ticks
 
 
 def test_the_resolution_is_the_smallest_difference_between_values() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hati.core import InputError
 from hati.design import by_runs
 from hati.design.optimal.coding import Model
-from hati.stats.effects.probable_models import (
+from hati.stats.probable_models import (
     BOUND,
     HEREDITY,
     HeredityPrior,

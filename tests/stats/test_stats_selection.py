@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hati.core import FloatArray
 from hati.design import Model
 from hati.stats import ModelTerms, Term, forward_selection, stability
-from hati.stats.effects.selection import first_selected
+from hati.stats.selection import first_selected
 
 
 def terms_of(sizes: tuple[int, ...], runs: int, seed: int) -> tuple[ModelTerms, FloatArray]:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from hati.core import generator
 from hati.stats import half_normal, holm, log_variances, rank_trend, t_quantile, t_two_sided
-from hati.stats.inference.distributions import chi_square_quantiles, normal_quantile, normal_tails
+from hati.stats.distributions import chi_square_quantiles, normal_quantile, normal_tails
 
 SIZES = st.lists(st.floats(0, 1e6), min_size=1, max_size=40).map(np.array)
 

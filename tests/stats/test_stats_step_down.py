@@ -13,7 +13,7 @@ import statsmodels.api as sm
 from hati.core import FloatArray
 from hati.design import Levels, Model
 from hati.stats import ModelTerms, step_down
-from hati.stats.effects.step_down import _weights
+from hati.stats.multiple import _weights
 
 ALPHA = 0.05
 SIZES = (2, 2, 2, 2, 3, 3)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.stats import Signs, contrasts
-from hati.stats.effects.terms import ModelTerms, added_basis, spanned
+from hati.stats.terms import ModelTerms, added_basis, spanned
 
 
 def full(factors: int) -> Signs:

@@ -22,8 +22,8 @@ from statsmodels.formula.api import ols
 
 from hati.core import FloatArray
 from hati.stats import VariancePrior, difference, earlier_variances, unit_means, variance_prior
-from hati.stats.inference.distributions import trigamma_inverse
-from hati.stats.samples.variances import LEAST_CHANGE
+from hati.stats.distributions import trigamma_inverse
+from hati.stats.variances import LEAST_CHANGE
 
 
 def drawn(prior: float, df: float, number: int, rng: np.random.Generator, scale: float = 1.0) -> np.ndarray:

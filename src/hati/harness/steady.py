@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
 from hati.stats import Segments, segments
-from hati.stats.series.levels import BLOCKS
+from hati.stats.change_points import BLOCKS
 
 TOLERANCE = 0.05
 """Levels within this fraction of each other are as good as one (Traini et al. 2023)."""

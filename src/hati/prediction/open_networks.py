@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hati.stats.inference.distributions import halved
+from hati.stats.distributions import halved
 
 
 def erlang_c(cores: int, load: float) -> float:

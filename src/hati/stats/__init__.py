@@ -7,7 +7,7 @@ autocorrelation, change points, outliers, trend. An effect is always the mean at
 at the first (-); a run is the unit of every claim about noise.
 """
 
-from hati.stats.effects.averaging import (
+from hati.stats.averaging import (
     AveragedModel,
     FactorModels,
     averaged_model,
@@ -15,7 +15,25 @@ from hati.stats.effects.averaging import (
     ordered_settings,
     unordered_settings,
 )
-from hati.stats.effects.diagnostics import (
+from hati.stats.change_points import (
+    REGAINED,
+    Alternation,
+    ChangePoint,
+    ChangeSize,
+    Segments,
+    alternation,
+    appended,
+    change_points,
+    change_size,
+    detectable_step,
+    place_interval,
+    segments,
+    side_means,
+)
+from hati.stats.change_test import FEWEST_VALUES, StrongestChange, strongest_change
+from hati.stats.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
+from hati.stats.dependence import Dependence, drawn_in, effective_size, lag_one
+from hati.stats.diagnostics import (
     FEWEST_SUSPECTED,
     NO_SUSPECTS,
     BoxCox,
@@ -28,54 +46,22 @@ from hati.stats.effects.diagnostics import (
     normal_scores,
     suspect_runs,
 )
-from hati.stats.effects.least_squares import (
-    ALIASED,
-    Anova,
-    AnovaRow,
-    Index,
-    LeastSquares,
-    SumOfSquares,
-    anova,
-    explained,
-    least_squares,
-    pure_error,
-    rank_by_explained,
-    within_residuals,
-    without_means,
-)
-from hati.stats.effects.lenth import (
-    LenthReference,
-    adaptive_standard_error,
-    correlated_reference,
-    degrees_of_freedom,
-    lenth_reference,
-    margin_of_error,
-    pseudo_standard_error,
-    simultaneous_margin_of_error,
-)
-from hati.stats.effects.probable_models import EffectModels, Moments, block_columns, likely_models, moments
-from hati.stats.effects.selection import EXACT, forward_selection, significant_model, stability
-from hati.stats.effects.step_down import PERMUTATIONS, StepDown, step_down
-from hati.stats.effects.terms import (
-    ALIAS_ORDER,
-    Contrasts,
-    ModelTerms,
-    Signs,
-    Term,
-    contrasts,
-    half_normal,
-    interaction_columns,
-)
-from hati.stats.inference.anytime import (
+from hati.stats.difference import (
+    Difference,
+    TwoSampleTest,
     anytime_critical,
     anytime_e_value,
     anytime_e_values,
+    difference,
     fewest_of_a_share,
     fewest_signs,
+    rank_shift,
+    shapiro_wilk,
     skewed_e_value,
     skewed_e_values,
+    two_sample_tests,
 )
-from hati.stats.inference.distributions import (
+from hati.stats.distributions import (
     chi_square_cdf,
     f_above,
     f_quantile,
@@ -92,16 +78,67 @@ from hati.stats.inference.distributions import (
     two_kinds_t_above,
     two_kinds_t_critical,
 )
-from hati.stats.inference.multiple import (
+from hati.stats.intervals import (
+    Ecdf,
+    Equivalence,
+    MannWhitney,
+    MeanEstimate,
+    Proportion,
+    Quantile,
+    StratumMean,
+    assisted_mean,
+    bootstrap_interval,
+    clustered_proportion,
+    equivalence,
+    ks_distance,
+    mann_whitney,
+    proportion,
+    quantile_pairs,
+    quotient_interval,
+    range_covered,
+    sign_test,
+    stratified_mean,
+    stratified_quantiles,
+    stratum_means,
+)
+from hati.stats.least_squares import (
+    ALIASED,
+    Anova,
+    AnovaRow,
+    Index,
+    LeastSquares,
+    SumOfSquares,
+    anova,
+    explained,
+    least_squares,
+    pure_error,
+    rank_by_explained,
+    within_residuals,
+    without_means,
+)
+from hati.stats.lenth import (
+    LenthReference,
+    adaptive_standard_error,
+    correlated_reference,
+    degrees_of_freedom,
+    lenth_reference,
+    margin_of_error,
+    pseudo_standard_error,
+    simultaneous_margin_of_error,
+)
+from hati.stats.multiple import (
+    PERMUTATIONS,
     Shares,
+    StepDown,
     adaptive_benjamini_hochberg,
     benjamini_hochberg,
     critical_p_value,
     holm,
     holm_factors,
     options_first,
+    step_down,
 )
-from hati.stats.inference.power import (
+from hati.stats.power import (
     POWER,
     BoundTest,
     PlannedTest,
@@ -116,29 +153,34 @@ from hati.stats.inference.power import (
     runs_to_decide,
     step_critical,
 )
-from hati.stats.samples.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
-from hati.stats.samples.difference import (
-    Difference,
-    TwoSampleTest,
-    difference,
-    rank_shift,
-    shapiro_wilk,
-    two_sample_tests,
+from hati.stats.probable_models import EffectModels, Moments, block_columns, likely_models, moments
+from hati.stats.selection import EXACT, forward_selection, significant_model, stability
+from hati.stats.terms import (
+    ALIAS_ORDER,
+    Contrasts,
+    ModelTerms,
+    Signs,
+    Term,
+    contrasts,
+    half_normal,
+    interaction_columns,
 )
-from hati.stats.samples.intervals import (
-    MeanEstimate,
-    Proportion,
-    StratumMean,
-    assisted_mean,
-    bootstrap_interval,
-    clustered_proportion,
-    proportion,
-    quotient_interval,
-    sign_test,
-    stratified_mean,
-    stratum_means,
+from hati.stats.trends import (
+    FEWEST_DIFFERENCES,
+    GradualDrift,
+    Positions,
+    PositionStep,
+    PositionSteps,
+    clipped_around_neighbours,
+    detectable_position_step,
+    gradual_drift,
+    position_steps,
+    rank_trend,
+    spread_between,
+    spread_freedom,
+    weighted_drift,
 )
-from hati.stats.samples.variances import (
+from hati.stats.variances import (
     NestedVariance,
     VariancePrior,
     cell_noise,
@@ -151,43 +193,6 @@ from hati.stats.samples.variances import (
     unit_means,
     variance_prior,
 )
-from hati.stats.samples.weighted import (
-    Ecdf,
-    Equivalence,
-    MannWhitney,
-    Quantile,
-    equivalence,
-    ks_distance,
-    mann_whitney,
-    quantile_pairs,
-    range_covered,
-    stratified_quantiles,
-)
-from hati.stats.series.change_points import (
-    ChangePoint,
-    ChangeSize,
-    appended,
-    change_points,
-    change_size,
-    detectable_step,
-    place_interval,
-    side_means,
-)
-from hati.stats.series.change_test import FEWEST_VALUES, StrongestChange, strongest_change
-from hati.stats.series.dependence import Dependence, drawn_in, effective_size, lag_one
-from hati.stats.series.levels import REGAINED, Alternation, Segments, alternation, segments
-from hati.stats.series.position_steps import (
-    FEWEST_DIFFERENCES,
-    Positions,
-    PositionStep,
-    PositionSteps,
-    clipped_around_neighbours,
-    detectable_position_step,
-    position_steps,
-    spread_between,
-    spread_freedom,
-)
-from hati.stats.series.trends import GradualDrift, gradual_drift, rank_trend, weighted_drift
 
 __all__ = [
     "ALIASED",

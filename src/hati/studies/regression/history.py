@@ -15,9 +15,9 @@ from hati.stats import (
     normal_scores,
     weighted_drift,
 )
-from hati.stats.effects.least_squares import Index
-from hati.stats.series.change_test import FEWEST
-from hati.stats.series.dependence import equal_persistence
+from hati.stats.change_test import FEWEST
+from hati.stats.dependence import equal_persistence
+from hati.stats.least_squares import Index
 from hati.studies.comparison import TAIL_PART
 from hati.studies.regression.conclusion import (
     DetectableStep,

@@ -26,15 +26,15 @@ from hati.stats import (
     spread_between,
     spread_freedom,
 )
-from hati.stats.effects.diagnostics import standardised
-from hati.stats.effects.least_squares import Index
-from hati.stats.series.dependence import (
+from hati.stats.dependence import (
     equal_persistence,
     likely_step,
     log_likelihoods,
     whitened_products,
     without_bursts,
 )
+from hati.stats.diagnostics import standardised
+from hati.stats.least_squares import Index
 from hati.studies.regression.short import LevelStep, SeriesLevels, segment_strata
 
 _PER_STEP = {Dependence.ESTIMATED: 14.0, Dependence.INDEPENDENT: 10.0}

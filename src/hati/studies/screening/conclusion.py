@@ -102,7 +102,7 @@ class ModelSummary(Struct, frozen=True):
     """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale.
 
     From a fraction these are the important effects. From any other design ``stability`` says of each term how often a
-    Lasso selects it from half of the runs, from 0 to 1 (`hati.stats.effects.selection`).
+    Lasso selects it from half of the runs, from 0 to 1 (`hati.stats.selection`).
     """
 
     terms: tuple[Options, ...]

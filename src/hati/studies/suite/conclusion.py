@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Metric
-from hati.stats.samples.weighted import Equivalence, MannWhitney, Quantile
+from hati.stats.intervals import Equivalence, MannWhitney, Quantile
 
 
 class SuiteScale(StrEnum):

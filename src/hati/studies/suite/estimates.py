@@ -11,16 +11,19 @@ from msgspec import Struct
 from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
 from hati.design.suite import Suite
 from hati.stats import Index
-from hati.stats.samples.intervals import MeanEstimate, assisted_mean, stratified_mean, stratum_means
-from hati.stats.samples.weighted import (
+from hati.stats.intervals import (
     Ecdf,
+    MeanEstimate,
     Quantile,
+    assisted_mean,
     equivalence,
     ks_distance,
     mann_whitney,
     quantile_pairs,
     range_covered,
+    stratified_mean,
     stratified_quantiles,
+    stratum_means,
 )
 from hati.studies.failures import failure_reasons
 from hati.studies.suite.conclusion import Agreement, Box, SpaceMean, StratumEstimate, SuiteScale

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hati.core import FloatArray, replace
 from hati.design.optimal.information import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
-from hati.stats.effects.terms import added_basis, spanned
-from hati.stats.inference.distributions import f_above
+from hati.stats.distributions import f_above
+from hati.stats.terms import added_basis, spanned
 from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Result
 from hati.studies.validation.prediction import ALPHA

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats import Index, pure_error, within_residuals
-from hati.stats.effects.terms import spanned
-from hati.stats.inference.distributions import f_above, f_quantile
+from hati.stats.distributions import f_above, f_quantile
+from hati.stats.terms import spanned
 from hati.studies.validation.conclusion import PredictionCheck
 from hati.studies.validation.screened import Runs, Screened
 

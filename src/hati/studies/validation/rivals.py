@@ -24,7 +24,7 @@ from hati.design.optimal.discrimination import (
 )
 from hati.space import Space, sample
 from hati.stats import Term
-from hati.stats.effects.probable_models import BOUND, SHIFT, EffectModels, Effects, likely_models, moments
+from hati.stats.probable_models import BOUND, SHIFT, EffectModels, Effects, likely_models, moments
 from hati.studies.validation.screened import Runs
 
 _FLOOR = 4.0

@@ -17,7 +17,7 @@ from hati.design.optimal.optimal import augment, entangled
 from hati.design.optimal.search import Replication
 from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
-from hati.stats.effects.terms import spanned
+from hati.stats.terms import spanned
 from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Mode, Result
 from hati.studies.validation.confirmed_effects import wald_p_value, within

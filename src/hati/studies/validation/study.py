@@ -23,8 +23,8 @@ from hati.design.optimal.coding import Model, from_levels
 from hati.design.optimal.optimal import confounded, runs_needed
 from hati.design.optimal.search import Replication
 from hati.stats import Term
-from hati.stats.effects.probable_models import BOUND, EffectModels, Effects
-from hati.stats.inference.distributions import normal_tails
+from hati.stats.distributions import normal_tails
+from hati.stats.probable_models import BOUND, EffectModels, Effects
 from hati.studies.failures import limit_until_first_success
 from hati.studies.screening.conclusions.warnings import confounded_warning
 from hati.studies.validation.assumptions import Sharing, assumptions

@@ -12,7 +12,7 @@ from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, St
 from hati.design.optimal.coding import Levels, levels
 from hati.space import Space, count
 from hati.stats import Term
-from hati.stats.inference.power import MOST_RUNS as MOST_TRIED
+from hati.stats.power import MOST_RUNS as MOST_TRIED
 from hati.studies.failures import failure_reasons
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,

@@ -170,7 +170,7 @@ def judge(
 
     By t tests against pure error, or without repetitions by the adaptive standard error of all contrasts, those of
     higher order included, and its simulated distribution; corrected by
-    `hati.stats.inference.multiple`. The probability that any effect of a study without effects is called significant
+    `hati.stats.multiple`. The probability that any effect of a study without effects is called significant
     is at most ``alpha``.
 
     Args:

@@ -29,7 +29,7 @@ from hati.stats import (
     step_down,
     t_quantile,
 )
-from hati.stats.effects.terms import added_basis, beside, spanned
+from hati.stats.terms import added_basis, beside, spanned
 from hati.studies.screening.analysis.runs import Readable, Units, choose_scale_of_model, model_units
 from hati.studies.screening.conclusion import EffectScale, Noise
 

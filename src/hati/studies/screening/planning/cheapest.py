@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core import Evidence, InputError, Metric, replace
 from hati.core.wording import counted
 from hati.design import CatalogueEntry, by_runs
-from hati.stats.inference.distributions import chi_square_quantiles
+from hati.stats.distributions import chi_square_quantiles
 from hati.studies.screening.analysis.runs import measured
 from hati.studies.screening.planning.choosing import AnyChoice, suits_two_levels
 from hati.studies.screening.planning.forecast import RELEVANT, Precision, model_precision, precision

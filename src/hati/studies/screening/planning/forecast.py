@@ -23,7 +23,7 @@ from hati.stats import (
     power_of_contrast,
     step_critical,
 )
-from hati.stats.inference.distributions import t_cdf
+from hati.stats.distributions import t_cdf
 from hati.studies.screening.analysis.contrasts import FEWEST_CONTRASTS
 from hati.studies.screening.analysis.runs import configurations_are_units
 from hati.studies.screening.planning.fractions import Choice

@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
-from hati.stats.inference.distributions import normal_quantile
+from hati.stats.distributions import normal_quantile
 
 Signs = NDArray[np.int8]
 """Entries -1 and +1."""

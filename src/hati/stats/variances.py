@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, InputError
-from hati.stats.effects.least_squares import Index, without_means
-from hati.stats.inference.distributions import chi_square_cdf, digamma, trigamma, trigamma_inverse
-from hati.stats.series.dependence import effective_size
+from hati.stats.dependence import effective_size
+from hati.stats.distributions import chi_square_cdf, digamma, trigamma, trigamma_inverse
+from hati.stats.least_squares import Index, without_means
 
 
 class NestedVariance(Struct, frozen=True):

@@ -12,8 +12,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
-from hati.stats.effects.terms import Contrasts, ModelTerms, Term
-from hati.stats.inference.distributions import f_above
+from hati.stats.distributions import f_above
+from hati.stats.terms import Contrasts, ModelTerms, Term
 
 Index = NDArray[np.intp]
 

@@ -8,10 +8,10 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, replace
-from hati.stats.effects.least_squares import Index, LeastSquares, within_residuals, without_means
-from hati.stats.effects.selection import EXACT, LEVEL, Steps, significant_steps
-from hati.stats.effects.terms import ModelTerms, spanned
-from hati.stats.inference.distributions import f_above, normal_quantiles
+from hati.stats.distributions import f_above, normal_quantiles
+from hati.stats.least_squares import Index, LeastSquares, within_residuals, without_means
+from hati.stats.selection import EXACT, LEVEL, Steps, significant_steps
+from hati.stats.terms import ModelTerms, spanned
 
 _PART = 0.08
 FEWEST_SUSPECTED, _MOST_RUNS = 12, 512

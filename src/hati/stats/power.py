@@ -11,8 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, generator
-from hati.stats.effects.lenth import active_effect_draws
-from hati.stats.inference.distributions import (
+from hati.stats.distributions import (
     chi_square_quantiles,
     halved,
     noncentral_f_above,
@@ -20,6 +19,7 @@ from hati.stats.inference.distributions import (
     normal_tails,
     t_quantile,
 )
+from hati.stats.lenth import active_effect_draws
 
 POWER = 0.8
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
-from hati.stats.effects.terms import NOTHING, ModelTerms, Term, added_basis, spanned
-from hati.stats.inference.distributions import f_above
+from hati.stats.distributions import f_above
+from hati.stats.terms import NOTHING, ModelTerms, Term, added_basis, spanned
 
 _MOST = 0.5
 """The model has at most so many parameters for each run: AICc's correction assumes that the candidates were few."""

@@ -9,8 +9,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
-from hati.stats.effects.least_squares import Index
-from hati.stats.effects.terms import Term
+from hati.stats.least_squares import Index
+from hati.stats.terms import Term
 
 Mask = NDArray[np.bool_]
 

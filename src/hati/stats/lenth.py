@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, generator
-from hati.stats.effects.lenth_table import LARGEST, PROBABILITIES, SINGLE
-from hati.stats.inference.distributions import t_quantile
+from hati.stats.distributions import t_quantile
+from hati.stats.lenth_table import LARGEST, PROBABILITIES, SINGLE
 
 _SEED = 1989
 _KEPT = 2.5

@@ -11,9 +11,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
-from hati.stats.effects.least_squares import Index
-from hati.stats.effects.probable_models import SHIFT, Moments, block_columns, log_marginals, moments
-from hati.stats.effects.terms import Term
+from hati.stats.least_squares import Index
+from hati.stats.probable_models import SHIFT, Moments, block_columns, log_marginals, moments
+from hati.stats.terms import Term
 
 ACTIVITY = 0.25
 GAMMAS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0, 30.0, 50.0)

@@ -11,10 +11,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
-from hati.stats.effects.diagnostics import normal_scores
-from hati.stats.effects.least_squares import Index
-from hati.stats.series.change_table import INDEPENDENT_SPLITS, INDEPENDENT_STRETCHES, PROBABILITIES, SPLITS, STRETCHES
-from hati.stats.series.dependence import Dependence, contrast_variance
+from hati.stats.change_table import INDEPENDENT_SPLITS, INDEPENDENT_STRETCHES, PROBABILITIES, SPLITS, STRETCHES
+from hati.stats.dependence import Dependence, contrast_variance
+from hati.stats.diagnostics import normal_scores
+from hati.stats.least_squares import Index
 
 FEWEST = 3
 """Values that a level has at least, of machines that are on both sides: fewer are outliers."""

@@ -1,1 +1,0 @@
-"""Tests and what they need: quantiles, corrections for many tests, power."""

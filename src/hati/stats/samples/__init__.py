@@ -1,1 +1,0 @@
-"""Samples: their variances, differences, clusters, and weighted means."""

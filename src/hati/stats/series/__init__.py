@@ -1,1 +1,0 @@
-"""Series of values: their levels, trends, dependence and outliers."""
