@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.markdown import table
 from hati.core import InputError, generator
 from hati.design import Criterion, OptimalDesign, from_generators, letters, optimal_design
-from hati.design.optimal.coding import Levels, Model
+from hati.design.coding import Levels, Model
 from hati.project import read_feature_model
 from hati.space import Option, Space
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lark import Lark, __version__
 
-from hati.logic.syntax.language import KEYWORDS, REVISION, UNITS
+from hati.logic.syntax.expression import KEYWORDS, REVISION, UNITS
 
 _ROOT = Path(__file__).parent.parent / "src" / "hati"
 _SHARED = _ROOT / "formula" / "connectives.lark"

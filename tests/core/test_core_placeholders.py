@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core.placeholders import Placeholder, PlaceholderError, fill, fill_known, names
+from hati.core.benchmark import Placeholder, PlaceholderError, fill, fill_known, names
 from hati.core.wording import nearest, suggestion
 
 

@@ -32,7 +32,7 @@ from hati.core import (
     Workload,
     replace,
 )
-from hati.core.counters import CounterSource
+from hati.core.benchmark import CounterSource
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = st.text("abcxyz_é", min_size=1, max_size=4)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import Configuration, InputError
-from hati.design import CoveringArray, Levels, coverage, covering_array, from_levels, levels
-from hati.design.covering import covering
+from hati.design import CoveringArray, Levels, coverage, covering_array, covering_arrays, from_levels, levels
 from hati.project import read_feature_model
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 
@@ -68,7 +67,7 @@ def assert_complete(made: CoveringArray, strength: int) -> None:
 @pytest.fixture(params=["listed", "sequential"])
 def search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "sequential":
-        monkeypatch.setattr(covering, "LISTED", 0)
+        monkeypatch.setattr(covering_arrays, "LISTED", 0)
     return str(request.param)
 
 

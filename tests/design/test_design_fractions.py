@@ -33,7 +33,7 @@ from hati.design import (
     resolution,
     word_length_pattern,
 )
-from hati.design.two_level.fractions import catalogue, from_columns
+from hati.design.fractions import catalogue, from_columns
 
 # Yilmaz et al., "Reliable Effects Screening" (TSE 33(2), 2007), Table 1: 2^(4-1), D = ABC.
 SEED_000_TABLE_1 = """
@@ -432,5 +432,5 @@ def test_by_resolution_refuses() -> None:
 
 
 def test_importing_reads_no_table() -> None:
-    code = "import hati.design, hati.design.two_level.fractions as c; assert c.catalogue.cache_info().currsize == 0"
+    code = "import hati.design, hati.design.fractions as c; assert c.catalogue.cache_info().currsize == 0"
     assert run([sys.executable, "-c", code], check=False).returncode == 0

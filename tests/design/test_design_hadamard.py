@@ -23,7 +23,7 @@ from hati.design import (
     properties,
     word_length_pattern,
 )
-from hati.design.two_level.hadamard import field, prime_power, reachable_orders
+from hati.design.constructions import field, prime_power, reachable_orders
 
 # Plackett and Burman's (1946) own generator for 12 runs, their run of minuses last.
 CYCLE = "++-+++---+-"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hati.design.coding import INACTIVE, Columns, Model, candidates, levels
 from hati.design.configurations import unmeasured
-from hati.design.optimal.coding import INACTIVE, Columns, Model, candidates, levels
-from hati.design.optimal.information import Information, basis, identified, independent, ties
-from hati.design.optimal.optimal import confounded, refine
+from hati.design.information import Information, basis, identified, independent, ties
+from hati.design.optimal_designs import confounded, refine
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 
 

@@ -28,8 +28,8 @@ from hati.design import (
     optimal_design,
     read_runs,
 )
-from hati.design.optimal.coding import Levels, Model, levels
-from hati.design.optimal.optimal import augment, entangled, runs_needed
+from hati.design.coding import Levels, Model, levels
+from hati.design.optimal_designs import augment, entangled, runs_needed
 from hati.project import read_feature_model
 from hati.space import Option, Space, parse_formula
 

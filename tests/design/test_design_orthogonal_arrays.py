@@ -23,7 +23,7 @@ from hati.design import (
     write_level_csv,
     write_level_json,
 )
-from hati.design.array_constructions import difference_scheme, group_table
+from hati.design.constructions import difference_scheme, group_table
 from hati.space import Option, Space
 
 

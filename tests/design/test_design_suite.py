@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import Configuration, InputError
-from hati.design.optimal.coding import levels
-from hati.design.population import LISTED, population
-from hati.design.suite import Suite, centred_columns, leading_options, runs_for, screening_suite
+from hati.design.coding import levels
+from hati.design.suite import LISTED, Suite, centred_columns, leading_options, population, runs_for, screening_suite
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.testing.spaces import spaces
 

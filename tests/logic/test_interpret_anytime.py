@@ -19,8 +19,7 @@ from hati.logic.interpret import (
     decide_early,
     pairs_to_decide,
 )
-from hati.logic.interpret.alone import Alone
-from hati.logic.interpret.anytime import Pairs, fewest_pairs
+from hati.logic.interpret.anytime import Alone, Pairs, fewest_pairs
 from hati.stats import anytime_critical, anytime_e_values, skewed_e_value, skewed_e_values
 
 AT_MOST = AskedRelation(Comparator.AT_MOST, 0.02)

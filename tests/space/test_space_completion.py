@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.space import Option, Space, enumerate_configurations, parse_formula
-from hati.space.arrays import INACTIVE
-from hati.space.completion import OPEN, Completion
+from hati.space.arrays import INACTIVE, OPEN, Completion
 
 FORMULAS = [
     "a == 0 or b == 0",

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 
 from hati.core import Configuration, NotInstalledError, Setting
 from hati.space import Option, Space, check, narrowed, parse_formula
-from hati.space.configurations import diagrams, nearest
-from hati.space.diagnosis import check_by_solver
+from hati.space.configurations import check_by_solver, diagrams, nearest
+from hati.space.diagram import Solver
 from hati.space.evaluation import holds
-from hati.space.solver import Solver
 from hati.testing.spaces import spaces
 
 

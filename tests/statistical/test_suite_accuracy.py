@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hati.core import Configuration
-from hati.design.optimal.coding import levels
+from hati.design.coding import levels
 from hati.design.suite import leading_options, screening_suite
 from hati.space import Option, Space, enumerate_configurations, parse_feature_model
 from hati.stats import ks_distance

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hati.core import FloatArray, Metric, Observations, Sample, Stopping
-from hati.core.sample import SampledRun
+from hati.core.run import SampledRun
 from hati.harness import RULES
 from hati.stats import proportion
 from hati.studies.comparison import (

@@ -9,7 +9,7 @@ import pytest
 
 from hati.core import InputError
 from hati.design import by_runs
-from hati.design.optimal.coding import Model
+from hati.design.coding import Model
 from hati.stats.probable_models import (
     BOUND,
     HEREDITY,

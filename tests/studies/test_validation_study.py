@@ -12,7 +12,7 @@ from simulated_subject import BENCHMARK, LATENCY, signs, space
 from hati.campaign import campaign
 from hati.core import Budget, Evidence, InputError, StudyId, Task, generator, replace
 from hati.design import by_runs, configurations
-from hati.design.optimal.optimal import confounded
+from hati.design.optimal_designs import confounded
 from hati.report import validation_answer
 from hati.space import Option, Space, parse_formula
 from hati.studies.validation import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hati.core import Benchmark, InputError, Metric, Outcome, Place, Reader, ReaderKind, Run
-from hati.core.counters import COUNT, COUNTERS, CounterSource
+from hati.core.benchmark import COUNT, COUNTERS, CounterSource
 from hati.subject import describe_counting, with_counter_source
 from hati.subject.running import counting
 from hati.subject.running.counting import check_counters, counter_source

@@ -1,19 +1,56 @@
-"""How to build, start and read one measurement of the subject."""
+"""How to build, start and read one measurement of the subject; the events that it counts, and templates of commands.
+
+``{name}`` stands for a value, ``{{`` and ``}}`` for braces.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from hati.core.counters import CounterSource
 from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
 from hati.core.study import digest
 from hati.core.values import Workload, canonical_json
-from hati.core.wording import suggestion
+from hati.core.wording import nearest, suggestion
+
+INSTRUCTIONS: Final = "instructions"
+PAGE_FAULTS: Final = "page_faults"
+SIMULATED: Final = frozenset({"simulated_branch_misses", "simulated_cache_misses"})
+"""Of Valgrind's model of a processor: they have names of their own, so that nobody takes them for a processor's."""
+HARDWARE: Final = frozenset({"cycles", "branch_misses", "cache_misses"})
+COUNTERS: Final = frozenset({INSTRUCTIONS, PAGE_FAULTS}) | SIMULATED | HARDWARE
+COUNT: Final = "count"
+"""The unit of them all."""
+
+
+class CounterSource(StrEnum):
+    """What counts: the kernel by ``perf_event_open``, Valgrind's Callgrind, or the usage of ended processes."""
+
+    PERF = "perf"
+    VALGRIND = "valgrind"
+    USAGE = "usage"
+
+    def counts(self, metric: str) -> bool:
+        """Whether it can count that metric, where all is permitted.
+
+        >>> CounterSource.VALGRIND.counts("cycles"), CounterSource.PERF.counts("cycles")
+        (False, True)
+        """
+        if self is CounterSource.VALGRIND:
+            return metric == INSTRUCTIONS or metric in SIMULATED
+        return metric == PAGE_FAULTS or (self is CounterSource.PERF and metric in COUNTERS - SIMULATED)
+
+
+def counted(metrics: Collection[str]) -> tuple[str, ...]:
+    """Those of the metrics that are counted, in their order."""
+    return tuple(name for name in metrics if name in COUNTERS)
+
 
 AUTO: Final = "auto"
 """Warm-up that is found in each run's observations."""
@@ -261,3 +298,99 @@ class Benchmark:
 def _listed(commands: Commands) -> Command | Commands | None:
     """A single command as itself, and none as None: as stored studies know them."""
     return (commands[0] if len(commands) == 1 else commands) or None
+
+
+_UNESCAPED = re.compile(r"(?<!\\)\{([^{}]*)\}")
+_TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class Placeholder(Struct, frozen=True):
+    """A placeholder: its name (``""`` for ``{}``, ``"file:NAME"`` for a file) and the offset of its brace, from 0."""
+
+    name: str
+    offset: int
+
+
+class PlaceholderError(InputError):
+    """A template that cannot be read or filled; ``offset`` counts from 0 in ``text``."""
+
+    def __init__(self, message: str, text: str, offset: int, *, fix: str | None = None) -> None:
+        line = text.count("\n", 0, offset) + 1
+        start = text.rfind("\n", 0, offset) + 1
+        end = text.find("\n", offset)
+        place = Place("template", line, offset - start + 1, text[start : end if end >= 0 else None])
+        super().__init__(message, place=place, fix=fix)
+        self.text = text
+        self.offset = offset
+
+
+def names(text: str) -> tuple[Placeholder, ...]:
+    """The placeholders of a template, in order.
+
+    Raises:
+        PlaceholderError: where a brace stands alone.
+
+    >>> names("--db {work}/a.db {{literal}}")
+    (Placeholder(name='work', offset=5),)
+    """
+    return tuple(piece for piece in _pieces(text) if isinstance(piece, Placeholder))
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The template with every placeholder replaced by its value, and doubled braces by single ones.
+
+    Raises:
+        PlaceholderError: where a brace stands alone or a placeholder has no value.
+
+    >>> fill("{work}/{{x}}", {"work": "/tmp/w"})
+    '/tmp/w/{x}'
+    """
+    parts = []
+    for piece in _pieces(text):
+        if isinstance(piece, str):
+            parts.append(piece)
+        elif piece.name in values:
+            parts.append(values[piece.name])
+        else:
+            raise unknown(text, piece, values)
+    return "".join(parts)
+
+
+def fill_known(text: str, values: Mapping[str, str]) -> str:
+    r"""The text with ``{name}`` replaced where ``values`` has that name; every other brace stays.
+
+    Use it for texts in which braces have another meaning, such as regular expressions; ``\{`` is not a placeholder.
+
+    >>> fill_known(r"size {n}: (\d{1,3})", {"n": "100"})
+    'size 100: (\\d{1,3})'
+    """
+    return _UNESCAPED.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def unknown(text: str, placeholder: Placeholder, known: Collection[str]) -> PlaceholderError:
+    """The error for a placeholder of a template that is not among the known ones."""
+    near = nearest(placeholder.name, known)
+    choices = f"did you mean {{{near}}}?" if near else f"there are: {_known_placeholders(known)}"
+    fix = f"{choices} (for braces as they are, double them: {{{{ }}}})"
+    return PlaceholderError(f"unknown placeholder {{{placeholder.name}}}", text, placeholder.offset, fix=fix)
+
+
+def _known_placeholders(known: Collection[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in known) if known else "none here"
+
+
+def _pieces(text: str) -> Iterator[str | Placeholder]:
+    end = 0
+    for match in _TOKEN.finditer(text):
+        yield text[end : match.start()]
+        end = match.end()
+        if match[1] is not None:
+            yield Placeholder(match[1], match.start())
+        elif len(match[0]) == 2:
+            yield match[0][0]
+        else:
+            brace = match[0]
+            raise PlaceholderError(
+                f"a single {brace!r}", text, match.start(), fix=f"write {brace * 2!r} for a brace as it is"
+            )
+    yield text[end:]

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from hati.core.errors import InputError
 from hati.core.metric import parse_duration
-from hati.core.replacing import replace
-from hati.core.values import Configuration, Workload, canonical_json
+from hati.core.values import Configuration, Workload, canonical_json, replace
 
 if TYPE_CHECKING:
     from hati.core.ports import Evidence

@@ -1,13 +1,25 @@
-"""Settings, and immutable assignments of settings to names."""
+"""Settings, immutable assignments of settings to names, changed copies of values, and randomness that is recorded.
+
+Every generator comes from a seed and a purpose.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
 
 from hati.core.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 type_names = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
@@ -97,3 +109,27 @@ class Workload(Assignment):
     def __init__(self, settings: Mapping[str, Setting] | None = None) -> None:
         super().__init__(settings)
         self.declared = tuple(settings or ())
+
+
+if TYPE_CHECKING:
+    # Type checkers know the fields of whatever `dataclasses.replace` is given, and not those of `structs.replace`.
+    from dataclasses import replace
+else:
+
+    def replace(value, /, **changes):
+        """The value with the changes, validated again; of dataclasses as of Structs."""
+        if isinstance(value, Struct):
+            return structs.replace(value, **changes)
+        return dataclasses.replace(value, **changes)
+
+
+__all__ = ["replace"]
+
+
+def generator(seed: int, *purpose: str) -> np.random.Generator:
+    """A random generator for a purpose: different purposes of one seed are independent streams."""
+    import numpy as np  # here, so that help is shown without it
+
+    words = hashlib.sha256("\x1f".join(purpose).encode()).digest()[:16]
+    spawn_key = tuple(int.from_bytes(words[i : i + 4], "little") for i in range(0, 16, 4))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=spawn_key)))

@@ -7,63 +7,7 @@ words, aliases, clear interactions) is recomputed from its matrix and never take
 designs that were read from a file or lost some runs as well.
 """
 
-from hati.design.balanced_blocks import balanced_blocks
-from hati.design.configurations import check_two_level, configurations, read_runs, run_order
-from hati.design.covering.combinations import Combinations, combination_settings, valid_combinations
-from hati.design.covering.covering import CombinationCoverage, CoveringArray, coverage, covering_array
-from hati.design.exchange import (
-    DESIGN_FORMAT,
-    LEVEL_FORMAT,
-    DesignDescription,
-    describe,
-    read_csv,
-    read_json,
-    write_csv,
-    write_json,
-    write_level_csv,
-    write_level_json,
-)
-from hati.design.optimal.coding import (
-    INACTIVE,
-    Candidates,
-    Levels,
-    Model,
-    Reach,
-    candidates,
-    from_levels,
-    levels,
-    setting_contrasts,
-)
-from hati.design.optimal.discrimination import (
-    DiscriminatingRuns,
-    Predictions,
-    Rival,
-    discriminating_runs,
-    discrimination,
-    predictions,
-)
-from hati.design.optimal.information import Fit, fitted
-from hati.design.optimal.optimal import (
-    Augmentation,
-    Criterion,
-    OptimalDesign,
-    augment,
-    entangled,
-    optimal_design,
-    runs_needed,
-)
-from hati.design.optimal.search import Replication
-from hati.design.orthogonal_arrays import (
-    LevelDesign,
-    LevelProperties,
-    array_runs,
-    check_unconstrained,
-    level_configurations,
-    level_properties,
-    orthogonal_array,
-    strength,
-)
-from hati.design.two_level.aliasing import (
+from hati.design.aliasing import (
     AliasedEffect,
     DesignProperties,
     PartialAlias,
@@ -78,7 +22,49 @@ from hati.design.two_level.aliasing import (
     word_length_pattern,
     words,
 )
-from hati.design.two_level.fractions import (
+from hati.design.coding import (
+    INACTIVE,
+    Candidates,
+    Levels,
+    Model,
+    Reach,
+    candidates,
+    from_levels,
+    levels,
+    setting_contrasts,
+)
+from hati.design.configurations import (
+    Design,
+    check_two_level,
+    configurations,
+    letters,
+    parse_factors,
+    read_runs,
+    run_order,
+)
+from hati.design.constructions import hadamard, plackett_burman, plackett_burman_sizes
+from hati.design.covering_arrays import (
+    CombinationCoverage,
+    Combinations,
+    CoveringArray,
+    combination_settings,
+    coverage,
+    covering_array,
+    valid_combinations,
+)
+from hati.design.exchange import (
+    DESIGN_FORMAT,
+    LEVEL_FORMAT,
+    DesignDescription,
+    describe,
+    read_csv,
+    read_json,
+    write_csv,
+    write_json,
+    write_level_csv,
+    write_level_json,
+)
+from hati.design.fractions import (
     CatalogueEntry,
     balanced_design,
     by_resolution,
@@ -89,12 +75,41 @@ from hati.design.two_level.fractions import (
     parse_generators,
     regular_fraction,
 )
-from hati.design.two_level.hadamard import hadamard, plackett_burman, plackett_burman_sizes
-from hati.design.two_level.matrix import Design, letters, parse_factors
-from hati.design.two_level.runs import (
+from hati.design.information import (
+    DiscriminatingRuns,
+    Fit,
+    Predictions,
+    Rival,
+    discriminating_runs,
+    discrimination,
+    fitted,
+    predictions,
+)
+from hati.design.optimal_designs import (
+    Augmentation,
+    Criterion,
+    OptimalDesign,
+    Replication,
+    augment,
+    entangled,
+    optimal_design,
+    runs_needed,
+)
+from hati.design.orthogonal_arrays import (
+    LevelDesign,
+    LevelProperties,
+    array_runs,
+    check_unconstrained,
+    level_configurations,
+    level_properties,
+    orthogonal_array,
+    strength,
+)
+from hati.design.runs import (
     Blocks,
     Estimability,
     Separation,
+    balanced_blocks,
     blocked,
     blocks_of,
     estimability,

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, Place
-from hati.design.orthogonal_arrays import LevelDesign
-from hati.design.two_level.aliasing import (
+from hati.design.aliasing import (
     Indices,
     Word,
     clear_interactions,
@@ -23,7 +22,8 @@ from hati.design.two_level.aliasing import (
     shortest_words,
     word_length_pattern,
 )
-from hati.design.two_level.matrix import MOST_FACTORS, Design, check_runs, effect_name, separator_of
+from hati.design.configurations import MOST_FACTORS, Design, check_runs, effect_name, separator_of
+from hati.design.orthogonal_arrays import LevelDesign
 
 DESIGN_FORMAT = "hati-design-1"
 

@@ -14,11 +14,17 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Configuration, InputError
-from hati.design.array_constructions import difference_scheme, geometric_columns, group_table
-from hati.design.optimal.coding import Levels, Model
-from hati.design.two_level.fractions import by_runs, catalogue
-from hati.design.two_level.hadamard import hadamard, prime_power, reachable_orders
-from hati.design.two_level.matrix import check_factors, check_runs, letters
+from hati.design.coding import Levels, Model
+from hati.design.configurations import check_factors, check_runs, letters
+from hati.design.constructions import (
+    difference_scheme,
+    geometric_columns,
+    group_table,
+    hadamard,
+    prime_power,
+    reachable_orders,
+)
+from hati.design.fractions import by_runs, catalogue
 
 if TYPE_CHECKING:
     from hati.space import Space

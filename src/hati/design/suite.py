@@ -1,9 +1,10 @@
-"""Screening suites: few configurations that stand for a whole space, by its important options."""
+"""Screening suites: few configurations that stand for a whole space, by the combinations of its important options."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,306 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import Configuration, FloatArray, InputError
-from hati.design.optimal.coding import INACTIVE, Levels, Model, levels
-from hati.design.population import LISTED, Pool, Population, balanced, discrepancy, population, reference_levels
-from hati.space import Space, count
+from hati.core import Configuration, FloatArray, InputError, replace
+from hati.design.coding import INACTIVE, Levels, Model, levels
+from hati.formula import Comparator, Not
+from hati.space import Constraint, Option, Space, count, enumerate_configurations, sample
+from hati.space.constraint import Literal, Membership, Name, TermComparison, mentioned
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+
+LISTED = 20_000
+"""Constrained spaces of up to that number of configurations are listed; larger ones are sampled."""
+
+_FEW = 4
+"""A combination is listed if its configurations are at most this multiple of those to draw."""
+
+
+class Combination(Struct, frozen=True):
+    """Settings of the important options, an inactive one being left out, with the number of valid completions."""
+
+    setting: Configuration
+    weight: int
+
+
+class Population(Struct, frozen=True, eq=False):
+    """A space's configurations by combinations of ``options``.
+
+    ``listed`` holds all configurations' levels, and ``members`` which of them belong to each combination; both are
+    None where there are too many to list.
+    """
+
+    space: Space
+    options: tuple[str, ...]
+    combinations: tuple[Combination, ...]
+    listed: Levels | None = None
+    members: tuple[NDArray[np.intp], ...] | None = None
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The combinations' shares of the space, which sum to 1."""
+        counts = [combination.weight for combination in self.combinations]
+        total = sum(counts)
+        return np.array([number / total for number in counts])
+
+    def draw(self, combination: int, number: int, rng: Generator) -> Levels:
+        """Up to ``number`` different configurations of a combination, each equally likely, in random order."""
+        if self.listed is not None and self.members is not None:
+            rows = self.members[combination]
+            return np.asarray(self.listed[rng.choice(rows, size=min(number, len(rows)), replace=False)])
+        narrowed = _narrowed(self.space, self.options, self.combinations[combination].setting)
+        if self.combinations[combination].weight <= _FEW * number:
+            everything = levels(list(enumerate_configurations(narrowed)), self.space)
+            return np.asarray(everything[rng.permutation(len(everything))[:number]])
+        drawn = levels(sample(narrowed, number, rng), self.space)
+        _, first = np.unique(drawn, axis=0, return_index=True)
+        return np.asarray(drawn[np.sort(first)])
+
+
+def population(space: Space, options: Sequence[str]) -> Population:
+    """The valid combinations of the settings of some options, in the order of their settings; exact.
+
+    Being inactive counts as one more setting, the last.
+
+    Raises:
+        InputError: for an unknown option, one that is named twice, or a space without a valid configuration.
+    """
+    names = tuple(options)
+    chosen = [space.option(name) for name in names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"option {twice!r} is named twice", fix="name each once")
+    total = count(space)
+    if total == 0:
+        raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
+    if total <= LISTED:
+        return _listed(space, names, chosen)
+    combinations = tuple(
+        Combination(setting, number) for setting, number in _counted(space, chosen, Configuration(), total)
+    )
+    return Population(space, names, combinations)
+
+
+def _listed(space: Space, names: tuple[str, ...], chosen: Sequence[Option]) -> Population:
+    table = _all_levels(space)
+    columns = [space.names.index(name) for name in names]
+    parts = table[:, columns].astype(np.intp)
+    for place, option in enumerate(chosen):
+        parts[parts[:, place] == INACTIVE, place] = len(option.settings)
+    keys, owner = np.unique(parts, axis=0, return_inverse=True)
+    members = tuple(np.flatnonzero(owner.ravel() == place) for place in range(len(keys)))
+    combinations = tuple(
+        Combination(_setting(chosen, key), len(rows)) for key, rows in zip(keys.tolist(), members, strict=True)
+    )
+    return Population(space, names, combinations, table, members)
+
+
+@lru_cache(maxsize=4)
+def _all_levels(space: Space) -> Levels:
+    """The levels of all valid configurations, not to be written to."""
+    table = levels(list(enumerate_configurations(space)), space)
+    table.flags.writeable = False
+    return table
+
+
+def _setting(options: Sequence[Option], key: Sequence[int]) -> Configuration:
+    return Configuration(
+        {
+            option.name: option.settings[place]
+            for option, place in zip(options, key, strict=True)
+            if place < len(option.settings)
+        }
+    )
+
+
+def _counted(
+    space: Space, options: Sequence[Option], setting: Configuration, total: int
+) -> Iterator[tuple[Configuration, int]]:
+    """The combinations that extend a setting and their counts, by fixing one option after the other."""
+    if not options:
+        yield setting, total
+        return
+    option, *others = options
+    for narrowed, extended in _cases(space, option, setting):
+        number = count(narrowed)
+        if number:
+            yield from _counted(narrowed, others, extended, number)
+
+
+def _cases(space: Space, option: Option, setting: Configuration) -> Iterator[tuple[Space, Configuration]]:
+    for value in option.settings:
+        narrowed = replace(space, constraints=(*space.constraints, _fixed(option, value)))
+        yield narrowed, Configuration({**setting, option.name: value})
+    if option.active_if is not None:
+        yield replace(space, constraints=(*space.constraints, _inactive(option))), setting
+
+
+def _narrowed(space: Space, names: Sequence[str], setting: Configuration) -> Space:
+    rules = [
+        _fixed(space.option(name), setting[name]) if name in setting else _inactive(space.option(name))
+        for name in names
+    ]
+    return replace(space, constraints=(*space.constraints, *rules))
+
+
+def _fixed(option: Option, setting: bool | int | float | str) -> Constraint:  # noqa: FBT001 - a setting, no switch
+    return TermComparison(Name(option.name), Comparator.EQUAL, Literal(setting))
+
+
+def _inactive(option: Option) -> Constraint:
+    return Not(Membership(Name(option.name), tuple(Literal(setting) for setting in option.settings)))
+
+
+LEADING = 6
+"""The largest number of influential options with more weight, at most half of all: their interactions are
+balanced first. With weight on all, suites of a heavily constrained space would prefer the same configurations."""
+
+_LEADING_PULL = 0.3
+_PULL = 0.1
+_REFERENCE = 8192
+_CHUNK = 128
+
+
+class Discrepancy(Struct, frozen=True, eq=False):
+    """The squared distance between a weighted sample and the space in a product kernel over the options.
+
+    The kernel of two configurations is the product over options of 1 + b (s [equal settings] - 1), s the number of
+    settings and b the option's pull: the discrete discrepancy of Hickernell and Liu (2002), Uniform designs limit
+    aliasing, Biometrika 89, 893-904, with a pull of its own for each option. It adds up the imbalance of settings
+    (order b), of pairs (b^2), of triples (b^3) and so on: where it is 0 the sample is an orthogonal array; in a space
+    with constraints, a sample with the space's own frequencies.
+
+    ``reference`` stands for the space in the ``tied`` options; over the others all settings are equally frequent, and
+    the kernel's mean is 1.
+    """
+
+    sizes: NDArray[np.float64]
+    pulls: NDArray[np.float64]
+    tied: tuple[int, ...]
+    reference: Levels
+
+    def kernel(self, one: Levels, other: Levels) -> FloatArray:
+        """The kernel of every configuration of one with every one of the other, shape (one, other)."""
+        return self._product(one, other, range(len(self.sizes)))
+
+    def towards_space(self, configurations: Levels) -> FloatArray:
+        """The mean of the kernel of each configuration with those of the whole space, shape (configurations,)."""
+        if not self.tied:
+            return np.ones(len(configurations))
+        rows, where = np.unique(configurations[:, list(self.tied)], axis=0, return_inverse=True)
+        full = np.full((len(rows), configurations.shape[1]), 0, dtype=configurations.dtype)
+        full[:, list(self.tied)] = rows
+        total = np.zeros(len(rows))
+        for start in range(0, len(self.reference), _CHUNK):
+            total += self._product(full, self.reference[start : start + _CHUNK], self.tied).sum(axis=1)
+        return (total / len(self.reference))[where.ravel()]
+
+    def _product(self, one: Levels, other: Levels, options: Sequence[int]) -> FloatArray:
+        product = np.ones((len(one), len(other)))
+        for option in options:
+            pull, size = self.pulls[option], self.sizes[option]
+            same = one[:, option][:, None] == other[:, option][None, :]
+            product *= np.where(same, 1.0 + pull * (size - 1.0), 1.0 - pull)
+        return product
+
+
+def discrepancy(space: Space, ranking: Sequence[str], rng: Generator) -> Discrepancy:
+    """The discrepancy from a space, with the first options of a ranking counting more."""
+    sizes = np.array([len(option.settings) + (option.active_if is not None) for option in space.options], dtype=float)
+    leading = set(ranking[: min(LEADING, len(sizes) // 2)])
+    pulls = np.array([_LEADING_PULL if option.name in leading else _PULL for option in space.options])
+    tied, reference = reference_levels(space, rng)
+    return Discrepancy(sizes, pulls / np.sqrt(np.maximum(sizes - 1.0, 1.0)), tied, reference)
+
+
+def reference_levels(space: Space, rng: Generator) -> tuple[tuple[int, ...], Levels]:
+    """The options that constraints tie, and configurations that stand for the space in them.
+
+    All of them where they can be listed, a uniform sample otherwise; none where no options are tied.
+    """
+    tied = _tied(space)
+    if not tied:
+        return tied, np.empty((0, len(space.options)), dtype=np.int16)
+    if count(space) <= LISTED:
+        return tied, _all_levels(space)
+    return tied, levels(sample(space, _REFERENCE, rng), space)
+
+
+def _tied(space: Space) -> tuple[int, ...]:
+    """The options whose settings are not equally frequent, or depend on those of others."""
+    names = {name for constraint in space.constraints for name in mentioned(constraint)}
+    for option in space.options:
+        if option.active_if is not None:
+            names |= {option.name, *mentioned(option.active_if)}
+    return tuple(place for place, option in enumerate(space.options) if option.name in names)
+
+
+_PASSES = 20
+_GAIN = 1e-12
+
+
+class Pool(Struct, frozen=True, eq=False):
+    """Candidates, stratum after stratum in random order: how many there are of each, how many to take, its share."""
+
+    candidates: Levels
+    available: tuple[int, ...]
+    wanted: tuple[int, ...]
+    shares: tuple[float, ...]
+
+
+def balanced(pool: Pool, distance: Discrepancy, rng: Generator) -> NDArray[np.bool_]:
+    """Which candidates to take, shape (candidates,): a random choice, improved by exchanges within strata.
+
+    A configuration counts its stratum's share divided by the number that is taken there. Ends where no exchange
+    brings the sample nearer to the space, or after a number of passes.
+    """
+    search = _Search.start(pool, distance)
+    for _ in range(_PASSES):
+        moved = [search.exchange(int(place)) for place in rng.permutation(np.flatnonzero(search.taken))]
+        if not any(moved):
+            break
+    return search.taken
+
+
+@dataclass(eq=False)
+class _Search:
+    """``towards`` is the kernel's mean with the space, ``among`` its weighted sum with the chosen configurations."""
+
+    taken: NDArray[np.bool_]
+    owners: NDArray[np.intp]
+    weights: FloatArray
+    kernel: FloatArray
+    towards: FloatArray
+    among: FloatArray
+
+    @classmethod
+    def start(cls, pool: Pool, distance: Discrepancy) -> _Search:
+        owners = np.repeat(np.arange(len(pool.available)), pool.available)
+        within = np.concatenate([np.arange(number) for number in pool.available])
+        taken = within < np.array(pool.wanted)[owners]
+        weights = (np.array(pool.shares) / np.array(pool.wanted))[owners]
+        kernel = distance.kernel(pool.candidates, pool.candidates)
+        towards = distance.towards_space(pool.candidates)
+        return cls(taken, owners, weights, kernel, towards, kernel[:, taken] @ weights[taken])
+
+    def exchange(self, leaving: int) -> bool:
+        """Replace one by the best candidate of its stratum, if there is a better one."""
+        others = np.flatnonzero((self.owners == self.owners[leaving]) & ~self.taken)
+        if not len(others):
+            return False
+        weight = self.weights[leaving]
+        own = self.kernel[others, others] + self.kernel[leaving, leaving] - 2.0 * self.kernel[leaving, others]
+        pull = (self.among[others] - self.towards[others]) - (self.among[leaving] - self.towards[leaving])
+        change = weight * weight * own + 2.0 * weight * pull
+        best = int(np.argmin(change))
+        if change[best] >= -_GAIN:
+            return False
+        entering = int(others[best])
+        self.taken[leaving], self.taken[entering] = False, True
+        self.among += weight * (self.kernel[:, entering] - self.kernel[:, leaving])
+        return True
 
 
 LEAST = 2

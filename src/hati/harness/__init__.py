@@ -6,24 +6,29 @@ change, disturbed runs, the order of paired runs, and when to stop.
 
 from hati.harness.interference import disturbances
 from hati.harness.runs import (
+    TOLERANCE,
     Aim,
     Allocation,
     Costs,
     QuantilePrecision,
     RunPlan,
+    State,
+    Steadiness,
     SteadyRun,
     Sufficiency,
     SufficientRun,
     allocation,
     best_observations,
     costs_of,
+    leading,
     run_plan,
     runs_for,
+    steadiness,
     steady_runs,
     sufficiency,
     sufficient_runs,
+    warmup,
 )
-from hati.harness.steady import TOLERANCE, State, Steadiness, leading, steadiness, warmup
 from hati.harness.stopping import RULES, AnytimeValid, FixedSize, StoppingRule, first_of_pair
 
 __all__ = [

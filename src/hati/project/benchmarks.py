@@ -25,8 +25,7 @@ from hati.core import (
     Warmup,
     Workload,
 )
-from hati.core.counters import CounterSource
-from hati.core.placeholders import names
+from hati.core.benchmark import CounterSource, names
 from hati.project.commands import check_template, read_command, read_commands, read_files
 from hati.project.document import TomlTable, Value
 from hati.project.metrics import duration, metric_places, positive_natural, positive_number, read_metrics, share

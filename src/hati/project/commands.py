@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from hati.core import Command, Commands, ConfigurationFile, InputError, Place
-from hati.core.placeholders import Placeholder, PlaceholderError, names, unknown
+from hati.core.benchmark import Placeholder, PlaceholderError, names, unknown
 from hati.core.wording import suggestion
 from hati.project.document import TomlSource, TomlTable, Value
 from hati.project.files import read_text

@@ -19,7 +19,7 @@ from hati.core import (
     is_tool,
     parse_duration,
 )
-from hati.core.counters import COUNT, COUNTERS
+from hati.core.benchmark import COUNT, COUNTERS
 from hati.core.wording import suggestion
 from hati.packages import added
 from hati.project.document import TomlTable, Value

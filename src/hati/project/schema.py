@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hati.core import AUTO, Better, ReaderKind, ResetBefore, SampleFormat
-from hati.core.counters import CounterSource
+from hati.core.benchmark import CounterSource
 
 SCHEMA_FILE: Final = "hati.schema.json"
 

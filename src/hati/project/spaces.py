@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 
 from hati.core import Binding, Commands, InputError, Setting, setting_text
-from hati.core.placeholders import PlaceholderError, names
+from hati.core.benchmark import PlaceholderError, names
 from hati.core.wording import suggestion
 from hati.formula import FormulaError
 from hati.project.commands import read_commands

@@ -9,15 +9,11 @@ A template, settings and formulas from text (``parse_template``), narrows a spac
 Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
 """
 
-from hati.space.configurations import count, enumerate_configurations, sample
+from hati.space.configurations import Diagnosis, check, count, enumerate_configurations, narrowed, sample
 from hati.space.constraint import Constraint, OptionKind, parse_formula
-from hati.space.diagnosis import Diagnosis, check
-from hati.space.evaluation import check_formula
+from hati.space.evaluation import Option, OptionError, check_formula, read_setting
 from hati.space.feature_model import FeatureModel, parse_feature_model
-from hati.space.narrowing import narrowed
-from hati.space.option import Option, OptionError, read_setting
-from hati.space.space import Space, SpaceError
-from hati.space.template import Template, parse_template
+from hati.space.space import Space, SpaceError, Template, parse_template
 
 __all__ = [
     "Constraint",

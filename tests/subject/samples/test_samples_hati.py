@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Usage, Workload
-from hati.core.sample import Origin
+from hati.core.run import Origin
 from hati.render import to_plain
 from hati.report import Joined, SamplesJson, publish
 from hati.subject.samples import read_samples

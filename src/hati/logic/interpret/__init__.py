@@ -4,7 +4,6 @@ The default interpretation is three-valued, with the run as the unit; the SPL pa
 """
 
 from hati.logic.interpret.anytime import decide_early, fewest_pairs, glance_early, pairs_to_decide
-from hati.logic.interpret.connectives import VERDICTS, Combined, SettledFormula, alarms, confirmed
 from hati.logic.interpret.contrast import fewest_alone, verdict_of
 from hati.logic.interpret.interpretation import (
     FEWEST_RUNS,
@@ -19,13 +18,18 @@ from hati.logic.interpret.interpretation import (
 from hati.logic.interpret.relation import (
     ALPHA,
     MARGIN,
+    VERDICTS,
     AskedRelation,
+    Combined,
     EstimateScale,
     FormulaVerdict,
     Judged,
     Limit,
     MeasuredSample,
     RelationEvidence,
+    SettledFormula,
+    alarms,
+    confirmed,
 )
 
 __all__ = [

@@ -1,8 +1,14 @@
 """The language of formulas: one grammar, and frozen trees that ``str`` prints so that they parse to equal ones."""
 
-from hati.logic.syntax.declarations import Constant, Declaration, Declarations, MethodAlias, NamedGenerator
-from hati.logic.syntax.dimension import check_dimensions
-from hati.logic.syntax.expansion import MOST_ATOMS, expand
+from hati.logic.syntax.declarations import (
+    MOST_ATOMS,
+    Constant,
+    Declaration,
+    Declarations,
+    MethodAlias,
+    NamedGenerator,
+    expand,
+)
 from hati.logic.syntax.expression import (
     Expression,
     Function,
@@ -35,9 +41,9 @@ from hati.logic.syntax.formula import (
     RelationSide,
     Row,
     StatisticKind,
+    check_dimensions,
 )
-from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.transformation import Affine, affine, evaluate
+from hati.logic.syntax.transformation import Affine, Argument, Callee, Generator, Method, affine, evaluate
 
 __all__ = [
     "MEAN",

@@ -10,8 +10,8 @@ from typing import Any
 from hati.core import Place
 from hati.formula import Source, quoted
 from hati.logic.syntax.declarations import Declarations
+from hati.logic.syntax.expression import PERFORMANCE, SELF, is_word
 from hati.logic.syntax.formula import PerformanceFormula
-from hati.logic.syntax.language import PERFORMANCE, SELF, is_word
 
 
 def parse_formula(
@@ -34,8 +34,8 @@ def parse_formula(
     >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
     '0.95 * a <= b'
     """
-    from hati.logic.syntax.reading.expressions import Context  # late: they load Lark
-    from hati.logic.syntax.reading.formulas import read_formula
+    from hati.logic.syntax.expression_reader import Context  # late: they load Lark
+    from hati.logic.syntax.formula_reader import read_formula
 
     origin = Source(text, source, line)
     tree = PERFORMANCE.parse(origin, "formula")
@@ -144,7 +144,7 @@ class _File:
         return FormulaFile(self._declarations, tuple(self._formulas), source=self._source)
 
     def _read(self, base: int, text: str) -> None:
-        from hati.logic.syntax.reading.expressions import Context  # late: they load Lark
+        from hati.logic.syntax.expression_reader import Context  # late: they load Lark
 
         tree = PERFORMANCE.parse(self._source, "statement", text, base)
         context = Context(self._source, base, self._declarations, self._methods)
@@ -155,14 +155,14 @@ class _File:
                 self._add(context, tree, text)
 
     def _declare(self, context: Any, tree: Any) -> None:
-        from hati.logic.syntax.reading.formulas import read_declaration
+        from hati.logic.syntax.formula_reader import read_declaration
 
         with context.at(tree.children[1]):
             self._declarations = self._declarations.and_(read_declaration(context, tree))
 
     def _add(self, context: Any, tree: Any, text: str) -> None:
         from hati.formula import unquoted
-        from hati.logic.syntax.reading.formulas import read_formula
+        from hati.logic.syntax.formula_reader import read_formula
 
         *label, part = tree.children
         name = ""

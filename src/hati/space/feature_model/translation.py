@@ -27,8 +27,8 @@ from hati.space.constraint import (
     parse_formula,
 )
 from hati.space.diagram import blocks
-from hati.space.feature_model.features import Feature, FeatureDocument, Numeric, Rule, read_document
-from hati.space.option import Option, OptionError
+from hati.space.evaluation import Option, OptionError
+from hati.space.features import Feature, FeatureDocument, Numeric, Rule, read_document
 from hati.space.space import Space, SpaceError
 
 _TOKEN = re.compile(r"\s+|<=>|=>|[<>!=]=|[!&|()=<>*+-]|[^\s!&|()=<>*+]+")

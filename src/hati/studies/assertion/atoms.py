@@ -11,7 +11,7 @@ from hati.core import InputError, Stopping, generator, replace
 from hati.formula import Comparator
 from hati.logic import interpret, syntax
 from hati.logic.interpret import EstimateScale, FormulaVerdict, RelationEvidence
-from hati.logic.syntax.dimension import side_dimension
+from hati.logic.syntax.formula import side_dimension
 from hati.studies.assertion.requirement import Standard, methods_of
 from hati.studies.assertion.samples import SampleCollector
 from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from hati.core import FloatArray, Sample, conversion, generator, replace
-from hati.core.counters import COUNT, COUNTERS
+from hati.core.benchmark import COUNT, COUNTERS
 from hati.harness import disturbances
 from hati.stats import Difference, VariancePrior, bootstrap_interval, two_sample_tests
 from hati.studies.comparison.choosing import StatisticChoice, statistics_of

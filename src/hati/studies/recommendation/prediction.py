@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.core import Better, Configuration, FloatArray
 from hati.design import INACTIVE, Candidates, Levels, Model, Reach, candidates, from_levels, levels
-from hati.design.optimal.coding import MOST_LISTED
+from hati.design.coding import MOST_LISTED
 from hati.space import Space
 from hati.stats import Term, forward_selection
 from hati.studies.recommendation.candidates import ChangeScale, Findings

@@ -8,9 +8,8 @@ from functools import cached_property
 
 from hati.core import Evidence, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
-from hati.design.optimal.coding import from_levels
-from hati.design.optimal.optimal import Augmentation, augment, confounded
-from hati.design.optimal.search import Replication
+from hati.design.coding import from_levels
+from hati.design.optimal_designs import Augmentation, Replication, augment, confounded
 from hati.stats import Term
 from hati.studies.failures import limit_until_first_success
 from hati.studies.screening.conclusions.warnings import confounded_warning

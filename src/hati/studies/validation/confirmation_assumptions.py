@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hati.core.wording import listed
-from hati.design.optimal.information import Identified
+from hati.design.information import Identified
 from hati.stats import Term
 from hati.studies.validation.assumptions import ONE_SHIFT
 from hati.studies.validation.conclusion import CONFOUNDED, Assumption, PredictionCheck, Result, of_share

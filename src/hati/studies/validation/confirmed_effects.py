@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, replace
-from hati.design.optimal.information import Identified
+from hati.design.information import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.distributions import f_above
 from hati.stats.terms import added_basis, spanned

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
-from hati.design.optimal.coding import Candidates, Levels, Model, candidates, from_levels
-from hati.design.optimal.information import Identified, identified
+from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
+from hati.design.information import Identified, identified
 from hati.stats import ModelTerms, Term, forward_selection
 from hati.studies.failures import limit_until_first_success
 from hati.studies.screening.conclusions.warnings import confounded_warning

@@ -10,9 +10,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import generator
+from hati.design.coding import Candidates, Levels
 from hati.design.configurations import unmeasured
-from hati.design.optimal.coding import Candidates, Levels
-from hati.design.optimal.optimal import refine
+from hati.design.optimal_designs import refine
 from hati.space import Space
 from hati.stats import POWER, Term, fewest_runs, normal_quantile
 from hati.studies.screening.analysis.model import EffectContrast

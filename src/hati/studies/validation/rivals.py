@@ -13,8 +13,8 @@ from msgspec import Struct
 from scipy.linalg import block_diag
 
 from hati.core import Configuration, FloatArray, InputError, Setting, generator
-from hati.design.optimal.coding import Levels, Model, levels
-from hati.design.optimal.discrimination import (
+from hati.design.coding import Levels, Model, levels
+from hati.design.information import (
     Predictions,
     Rival,
     discriminating_runs,

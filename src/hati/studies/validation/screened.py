@@ -11,7 +11,7 @@ from msgspec import Struct
 from scipy.linalg import block_diag
 
 from hati.core import Configuration, Evidence, FloatArray, InputError, Metric, conversion
-from hati.design.optimal.coding import Levels, Model, levels
+from hati.design.coding import Levels, Model, levels
 from hati.space import Space
 from hati.stats import Index, Term, confounded_with_order
 from hati.studies.screening.analysis.runs import model_units

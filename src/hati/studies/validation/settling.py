@@ -11,10 +11,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError, generator
-from hati.design.optimal.coding import Candidates, Levels, Model, candidates
-from hati.design.optimal.information import Identified, identified
-from hati.design.optimal.optimal import augment, entangled
-from hati.design.optimal.search import Replication
+from hati.design.coding import Candidates, Levels, Model, candidates
+from hati.design.information import Identified, identified
+from hati.design.optimal_designs import Replication, augment, entangled
 from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
 from hati.stats.terms import spanned

@@ -19,9 +19,8 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import listed
-from hati.design.optimal.coding import Model, from_levels
-from hati.design.optimal.optimal import confounded, runs_needed
-from hati.design.optimal.search import Replication
+from hati.design.coding import Model, from_levels
+from hati.design.optimal_designs import Replication, confounded, runs_needed
 from hati.stats import Term
 from hati.stats.distributions import normal_tails
 from hati.stats.probable_models import BOUND, EffectModels, Effects

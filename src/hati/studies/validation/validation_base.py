@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task
-from hati.design.optimal.coding import Levels, levels
+from hati.design.coding import Levels, levels
 from hati.space import Space, count
 from hati.stats import Term
 from hati.stats.power import MOST_RUNS as MOST_TRIED

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path, PurePath
 
 from hati.core import Benchmark, Commands, InputError, Outcome, Setting, Task, digest, setting_text
-from hati.core.placeholders import fill, names
+from hati.core.benchmark import fill, names
 from hati.core.wording import listed
 from hati.subject.files.folders import build_root, remove
 from hati.subject.revisions.trees import Tree, Trees

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, InputError, Place, Resources, replace
-from hati.core.counters import COUNT, COUNTERS
+from hati.core.benchmark import COUNT, COUNTERS
 
 OUTPUT = "standard output"
 

@@ -27,7 +27,7 @@ from hati.core import (
     replace,
     setting_text,
 )
-from hati.core.placeholders import fill
+from hati.core.benchmark import fill
 from hati.core.run import REMARKS_APART
 from hati.subject.files.builds import Builds
 from hati.subject.files.folders import clear, lock_file, log_root, make_shared, shared_work_root, tidy, work_root

@@ -26,7 +26,7 @@ from hati.core import (
     replace,
     setting_text,
 )
-from hati.core.placeholders import fill, fill_known, names
+from hati.core.benchmark import fill, fill_known, names
 from hati.subject.readers import check_reader
 from hati.subject.running.counting import check_counters
 from hati.subject.running.programs import LARGEST_OUTPUT, switched_user

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, SampledRun, Usage, Workload, is_unit
-from hati.space.feature_model.xml import Element, parse_xml
+from hati.space.features import Element, parse_xml
 from hati.subject.samples.building import (
     Complain,
     Label,

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, Task, generator
 from hati.design import Levels, Model, candidates, levels
-from hati.design.optimal.information import Ties, ties
+from hati.design.information import Ties, ties
 from hati.stats import Index, ModelTerms, Term, log_variances
 from hati.studies.screening.analysis.model import (
     ModelAnalysis,

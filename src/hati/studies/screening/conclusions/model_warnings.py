@@ -8,7 +8,7 @@ import numpy as np
 
 from hati.core import replace
 from hati.core.wording import listed
-from hati.design.optimal.information import Ties
+from hati.design.information import Ties
 from hati.stats import rank_trend
 from hati.studies.screening.analysis.model import ModelAnalysis
 from hati.studies.screening.analysis.runs import MeasuredDesign

@@ -16,9 +16,9 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError
-from hati.design.optimal.coding import Levels
-from hati.design.two_level.aliasing import resolution as resolution_of
-from hati.design.two_level.matrix import MOST_RUNS, Design, Matrix, check_factors, separator_of, symbols
+from hati.design.aliasing import resolution as resolution_of
+from hati.design.coding import Levels
+from hati.design.configurations import MOST_RUNS, Design, Matrix, check_factors, separator_of, symbols
 
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-"})
 

@@ -1,1 +1,0 @@
-"""Designs of valid configurations that are most informative about a linear model."""

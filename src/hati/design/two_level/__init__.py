@@ -1,1 +1,0 @@
-"""Two-level designs, from full factorials to fractions, and what their effects are aliased with."""
