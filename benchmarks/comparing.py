@@ -25,7 +25,7 @@ from hati.render import samples_text
 from hati.stats import proportion
 from hati.stats.least_squares import Index
 from hati.studies.audit import AuditSettings, audit
-from hati.studies.audit.outcomes import Marks
+from hati.studies.audit.conclusion import Marks
 from hati.studies.comparison import (
     AUTO,
     MEAN,

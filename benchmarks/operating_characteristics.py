@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.operating_characteristics`` prints the tables of docs/explanation/operating-characteristics.md
 in about ten minutes. What is simulated goes through
-``hati.studies.screening.analysis.contrasts.analyse``, as every study does.
+``hati.studies.screening.contrasts.analyse``, as every study does.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from benchmarks.markdown import table
 from hati.core import FloatArray, generator
 from hati.stats import Signs, Term, contrasts
 from hati.studies.screening import Choice, choose, expected_detectable_deviations
-from hati.studies.screening.analysis.contrasts import analyse
-from hati.studies.screening.analysis.spread import drift
-from hati.studies.screening.conclusions.warnings import DRIFT
+from hati.studies.screening.contrasts import analyse
+from hati.studies.screening.spread import drift
+from hati.studies.screening.warnings import DRIFT
 
 ALPHA = 0.05
 STUDIES = 2000

@@ -33,7 +33,7 @@ from hati.studies.screening import (
     is_flip,
     with_reruns,
 )
-from hati.studies.screening.follow_up.reruns import is_rerun, run_key
+from hati.studies.screening.reruns import is_rerun, run_key
 
 STUDIES = 400
 OPTIONS = 16

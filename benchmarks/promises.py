@@ -23,8 +23,8 @@ from hati.core import Budget, StudyId
 from hati.report import percent
 from hati.stats import proportion
 from hati.studies.screening import ModelScreening, Pilot, choose_followed, outlook
-from hati.studies.screening.planning.forecast import RELEVANT
-from hati.studies.screening.planning.outlook import CHECKED, MISSED
+from hati.studies.screening.planning.choosing import CHECKED, MISSED
+from hati.studies.screening.planning.models import RELEVANT
 from hati.studies.screening.planning.tasks import STAGE
 from hati.testing import FakeEngine, MemoryStore
 from hati.wiring.promising import promise_by_pilot

@@ -542,7 +542,7 @@ def test_a_method_that_there_is_not_is_told_before_anything_is_read(
     def unreadable(*_: object) -> None:
         raise InputError("a file cannot be read")
 
-    monkeypatch.setattr("hati.subject.revisions.directory.Folder.revision", unreadable)
+    monkeypatch.setattr("hati.subject.revisions.trees.Folder.revision", unreadable)
     done = hati_here("assert", "--project", str(tmp_path), "--formula", "m(22) <= 2 ms", "--dry-run")
     assert done.status == 2
     assert f"there is no method 'm', and no hati.toml in {tmp_path}; write a Python function" in done.err

@@ -16,8 +16,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from gate_projects import LISTED, evolving, git
 
-from hati.subject.revisions import directory
-from hati.subject.revisions.directory import Folder
+from hati.subject.revisions import trees
+from hati.subject.revisions.trees import Folder
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -321,7 +321,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, hati_here: Hati, mon
         raise PermissionError(errno.EACCES, "Permission denied")
 
     evolving(tmp_path).commit()
-    monkeypatch.setattr(directory, "_content", refused)
+    monkeypatch.setattr(trees, "_content", refused)
     done = hati_here("check", ".")
     assert done.status == 2
     assert "cannot read" in done.err

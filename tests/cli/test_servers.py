@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hati.cli import main
-from hati.subject.files.folders import shared_work_root
+from hati.subject.folders import shared_work_root
 
 Capture = pytest.CaptureFixture[str]
 

@@ -31,7 +31,7 @@ from hati.core import (
 )
 from hati.engine import FileLock, LocalEngine
 from hati.subject import duet_cores, machine, pinned_cores
-from hati.subject.machine import _two_cores
+from hati.subject.machine_identity import _two_cores
 
 HATI = Reader(ReaderKind.HATI)
 METRICS = (Metric("cpu", "1"), Metric("other", "1"))

@@ -17,8 +17,7 @@ from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, Metri
 from hati.engine import FileLock, LocalEngine
 from hati.engine.lock import Locks
 from hati.subject import Trees, machine
-from hati.subject.revisions.directory import Folder
-from hati.subject.revisions.trees import TreeOrigin
+from hati.subject.revisions.trees import Folder, TreeOrigin
 
 PROCESS = Reader(ReaderKind.PROCESS)
 WALL = (Metric("wall_time", "s"),)

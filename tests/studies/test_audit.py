@@ -10,8 +10,7 @@ import pytest
 from hati.core import Better, InputError, Metric, Observations, Sample, SampledRun, generator, replace
 from hati.knowledge import Entry, Provenance
 from hati.studies.audit import AuditSettings, audit
-from hati.studies.audit.outcomes import random_outcomes, smallest_changes
-from hati.studies.audit.splitting import Whole, correlation, halves, order_in_time
+from hati.studies.audit.conclusion import Whole, correlation, halves, order_in_time, random_outcomes, smallest_changes
 from hati.studies.comparison import (
     AUTO,
     MEAN,

@@ -10,9 +10,9 @@ from hati.design import Levels, Model
 from hati.space import Option
 from hati.stats import Index
 from hati.studies.screening import EffectScale, Noise
-from hati.studies.screening.analysis.judging import ranking
-from hati.studies.screening.analysis.model import ModelAnalysis, analyse_model, analyse_model_variance
-from hati.studies.screening.analysis.runs import model_units
+from hati.studies.screening.model import ModelAnalysis, analyse_model, analyse_model_variance
+from hati.studies.screening.model_conclusion import ranking
+from hati.studies.screening.runs import model_units
 
 
 def spread(sizes: tuple[int, ...], runs: int, seed: int = 1) -> Levels:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from hati.design import Levels, Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.analysis.model import ModelFit, model_terms
+from hati.studies.screening.model import ModelFit, model_terms
 
 SIZES = (2, 3, 2, 4)
 

@@ -11,10 +11,9 @@ import pytest
 from hati.core import FloatArray
 from hati.design import Levels
 from hati.space import Option, Space
-from hati.studies.screening.analysis.runs import Readable, Units
-from hati.studies.screening.analysis.screening_model import ShownEffects
 from hati.studies.screening.conclusion import Effect, EffectScale
-from hati.studies.screening.conclusions.conditional import conditional_effects, effects_at
+from hati.studies.screening.runs import Readable, Units
+from hati.studies.screening.screening_model import ShownEffects, conditional_effects, effects_at
 
 STUDIES = 400
 

@@ -13,7 +13,7 @@ from simulated_subject import BENCHMARK, LATENCY, multiplying, space
 from hati.core import Evidence, FloatArray, Plan, Run, StudyId, Task, generator, replace
 from hati.studies.screening import AnyScreening, FractionRequest, asked_fraction, choose_followed
 from hati.studies.screening import screening as screening_of
-from hati.studies.screening.planning.machine_shares import machine_share
+from hati.studies.screening.planning.tasks import machine_share
 from hati.testing import FakeEngine, MemoryStore
 
 EFFECTS = {"a": 0.10, "b": -0.06}

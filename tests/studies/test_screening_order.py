@@ -25,7 +25,7 @@ from hati.studies.screening import (
     choose_followed,
 )
 from hati.studies.screening import screening as any_screening
-from hati.studies.screening.analysis.runs import model_units
+from hati.studies.screening.runs import model_units
 from hati.testing import FakeEngine, MemoryStore
 
 DRIFT = 0.002

@@ -23,8 +23,8 @@ from hati.studies.screening import (
     precision,
     run_noise,
 )
-from hati.studies.screening.analysis.contrasts import analyse
-from hati.studies.screening.analysis.model import analyse_model
+from hati.studies.screening.contrasts import analyse
+from hati.studies.screening.model import analyse_model
 from hati.testing import FakeEngine, MemoryStore
 
 MANY = 1_000_000_000

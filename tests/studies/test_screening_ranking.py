@@ -8,7 +8,7 @@ import numpy as np
 
 from hati.core import replace
 from hati.stats import Term
-from hati.studies.screening.analysis.contrasts import Estimated, likely_pairs, named_by_heredity, rank
+from hati.studies.screening.contrasts import Estimated, likely_pairs, named_by_heredity, rank
 
 
 def effect(term: Term, share: float, *aliases: Term, important: bool = True) -> Estimated:

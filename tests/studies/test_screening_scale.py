@@ -10,9 +10,9 @@ import pytest
 from hati.core import FloatArray
 from hati.design import Levels, Model
 from hati.stats import Index
-from hati.studies.screening.analysis.model import model_terms
-from hati.studies.screening.analysis.runs import choose_scale, choose_scale_of_model, model_units
 from hati.studies.screening.conclusion import EffectScale
+from hati.studies.screening.model import model_terms
+from hati.studies.screening.runs import choose_scale, choose_scale_of_model, model_units
 
 SIZES = (2,) * 10
 RUNS = 96

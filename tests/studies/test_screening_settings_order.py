@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hati.core import generator
 from hati.stats import contrasts
-from hati.studies.screening.analysis.contrasts import Analysis, analyse
+from hati.studies.screening.contrasts import Analysis, analyse
 
 MATRIX = np.array(list(itertools.product((-1, 1), repeat=3)), dtype=np.int8)
 ROWS, BLOCKS = np.tile(np.arange(8), 3), np.repeat(np.arange(3), 8)

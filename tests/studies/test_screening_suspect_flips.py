@@ -22,9 +22,8 @@ from hati.studies.screening import (
     is_flip,
     read_choice,
 )
-from hati.studies.screening.analysis.model import EffectContrast
-from hati.studies.screening.follow_up.claims import Claim
-from hati.studies.screening.follow_up.follow_up import FollowUp
+from hati.studies.screening.follow_up import Claim, FollowUp
+from hati.studies.screening.model import EffectContrast
 from hati.testing import FakeEngine, MemoryStore
 
 Off = Callable[[Task], float]

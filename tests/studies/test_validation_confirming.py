@@ -24,7 +24,7 @@ from hati.design import Model, from_levels, levels
 from hati.report import validation_answer
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import ModelChoice, choose_optimal
-from hati.studies.screening.analysis.model import analyse_model
+from hati.studies.screening.model import analyse_model
 from hati.studies.validation import (
     Confirming,
     Mode,

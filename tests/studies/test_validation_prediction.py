@@ -22,8 +22,7 @@ from hati.stats import ModelTerms, Term, forward_selection
 from hati.studies.screening import choose_optimal
 from hati.studies.validation import Screened, ValueScale, screened_runs
 from hati.studies.validation.conclusion import PredictionCheck
-from hati.studies.validation.prediction import REPETITIONS, check_predictions
-from hati.studies.validation.screened import Runs
+from hati.studies.validation.screened import REPETITIONS, Runs, check_predictions
 
 SIZES = (2,) * 10
 PLACE = Space(tuple(Option(name, (False, True), default=False) for name in "abcdefghij"))

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from hati.stats import holm
-from hati.studies.screening.analysis.model import EffectContrast
-from hati.studies.validation.new_runs import OpenEffect, runs_to_decide
+from hati.studies.screening.model import EffectContrast
+from hati.studies.validation.validation_base import OpenEffect, runs_to_decide
 
 STUDIES = 4_000
 DEVIATION = 0.1

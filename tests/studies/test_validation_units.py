@@ -7,7 +7,7 @@ import pytest
 
 from hati.design import Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.analysis.model import EffectContrast, ModelFit
+from hati.studies.screening.model import EffectContrast, ModelFit
 from hati.studies.validation.confirmed_effects import NewRunsTest, agree, new_runs_tests
 from hati.studies.validation.screened import Runs, ScreenedSize
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from hati.subject.files.builds import KeptBuilds
 from hati.subject.revisions.trees import Tree
+from hati.subject.running.recipe import KeptBuilds
 
 MAKING = """
 import sys, time
 from pathlib import Path
-from hati.subject.files.builds import KeptBuilds
+from hati.subject.running.recipe import KeptBuilds
 
 def build(place):
     place.mkdir()

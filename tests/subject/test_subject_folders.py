@@ -12,7 +12,7 @@ import pytest
 
 from hati.core import MeasurementError
 from hati.subject import Revisions, remember_output
-from hati.subject.files.folders import clear, make_disposable, make_own, outputs, remedy, tidy, tree_root, work_root
+from hati.subject.folders import clear, make_disposable, make_own, outputs, remedy, tidy, tree_root, work_root
 
 
 def test_a_folder_that_a_full_disk_leaves_unfinished_is_taken_away(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hati.subject import Revisions, Sources
-from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.trees import Folder
 
 
 def git(root: Path, *arguments: str) -> None:

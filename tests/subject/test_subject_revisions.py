@@ -13,10 +13,9 @@ import pytest
 
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind
 from hati.subject import Revisions, Sources
-from hati.subject.files.folders import make_own, tree_root
+from hati.subject.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
-from hati.subject.revisions.directory import PACKAGES, Folder, Package
-from hati.subject.revisions.trees import TreeOrigin
+from hati.subject.revisions.trees import PACKAGES, Folder, Package, TreeOrigin
 from hati.subject.running.programs import RunFailure
 
 Git = Callable[..., str]

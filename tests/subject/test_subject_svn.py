@@ -16,9 +16,9 @@ from hati.core import InputError, Outcome, RevisionKind
 from hati.subject import Revisions
 from hati.subject.revisions import History, SvnHistory
 from hati.subject.revisions import svn as svn_revisions
-from hati.subject.revisions.directory import Folder
-from hati.subject.revisions.history import CommandError, asked
+from hati.subject.revisions.git import CommandError, asked
 from hati.subject.revisions.svn import number_of
+from hati.subject.revisions.trees import Folder
 from hati.subject.running.programs import RunFailure
 
 Svn = Callable[..., str]

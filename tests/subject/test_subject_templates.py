@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hati.core import ConfigurationFile, InputError
-from hati.subject.files.templates import render
+from hati.subject.templates import render
 
 
 def rendered(template: str, **variables: object) -> str:

@@ -26,7 +26,7 @@ from hati.subject.table import (
     same_everywhere,
     space_columns,
 )
-from hati.subject.table.metrics import noisy
+from hati.subject.table.options import noisy
 from hati.subject.table.sheet import parse_delimited
 from hati.testing.spaces import spaces
 

@@ -17,7 +17,7 @@ from tables import FEATURES, GOOD, table, written
 
 from hati.core import Configuration, InputError, NotInstalledError
 from hati.subject.table import RowCondition, is_table, metric_column, read_sheet, selected
-from hati.subject.table.metrics import numbers
+from hati.subject.table.options import numbers
 from hati.subject.table.reading import parse_measurements
 from hati.subject.table.sheet import parse_delimited
 

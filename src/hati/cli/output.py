@@ -68,7 +68,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
         _replace(path, data)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file") from error
-    from hati.subject.files.folders import remember_output
+    from hati.subject.folders import remember_output
 
     remember_output(path)
 

@@ -7,7 +7,6 @@ and templates, each error with file, line, column and the fix.
 
 from hati.project.benchmarks import Past, PythonTable
 from hati.project.files import read_feature_model, skeleton, write_project
-from hati.project.load_ranges import parse_load_range
 from hati.project.pipelines import (
     CheckedProject,
     InstalledHati,
@@ -16,8 +15,15 @@ from hati.project.pipelines import (
     installed_hati,
     write_pipeline,
 )
-from hati.project.prediction_models import parse_model, parse_rate, parse_time, read_model
-from hati.project.prediction_schema import MODEL_SCHEMA_FILE, model_json_schema
+from hati.project.prediction_models import (
+    MODEL_SCHEMA_FILE,
+    model_json_schema,
+    parse_load_range,
+    parse_model,
+    parse_rate,
+    parse_time,
+    read_model,
+)
 from hati.project.project import FILE, LOCAL, WORKERS, Project, known_engine, parse_project, read_project
 from hati.project.schema import SCHEMA_FILE, json_schema
 

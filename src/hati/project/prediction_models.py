@@ -1,13 +1,19 @@
-"""Models for ``hati predict``, read from TOML with located errors."""
+"""Models for ``hati predict``, read from TOML with located errors, and their keys as a JSON Schema for editors.
+
+Ranges of a load are read from an argument such as ``users.rate=100/min..2000/min``.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Final, TypeVar
 
-from hati.core import InputError
+from hati.core import InputError, Place
 from hati.core.wording import suggestion
 from hati.prediction import (
     CONSTANT,
@@ -17,17 +23,112 @@ from hati.prediction import (
     Demand,
     Law,
     LawKind,
+    LoadField,
+    LoadRange,
     ModelError,
     OpenWorkload,
     Resource,
     Scheduling,
     ServiceModel,
     Workload,
+    with_load,
 )
 from hati.project.document import TomlTable, Value, parse_document
 from hati.project.files import read_text
 from hati.project.metrics import number
-from hati.project.prediction_schema import model_keys
+from hati.project.schema import Described, Fragment
+
+MODEL_SCHEMA_FILE: Final = "hati-model.schema.json"
+
+_TIME: Fragment = {"type": "string", "pattern": r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|m|min|h)\s*$"}
+_LAW: Fragment = {"enum": [kind.value for kind in LawKind]}
+_CV: Fragment = {"type": "number", "minimum": 0}
+_FRACTIONS: Fragment = {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}}
+
+
+def _named(table: str) -> Fragment:
+    return {"type": "object", "additionalProperties": {"$ref": f"#/definitions/{table}"}, "minProperties": 1}
+
+
+MODEL_KEYS: Final[Mapping[str, Described]] = MappingProxyType(
+    {
+        "model": {
+            "resources": (_named("resource"), "What serves: processors, disks, delays, by their names."),
+            "components": (_named("component"), "What demands service, by their names."),
+            "workloads": (_named("workload"), "Who asks, by their names."),
+        },
+        "resource": {
+            "policy": (
+                {"enum": [policy.value for policy in Scheduling]},
+                "ps: processor sharing, fcfs: first come, first served, delay: no queue. Default: ps.",
+            ),
+            "cores": ({"type": "integer", "minimum": 1}, "The number of cores. Default: 1."),
+            "speed": (
+                {"type": "number", "exclusiveMinimum": 0},
+                "Speed relative to the machine that demands were measured on. Default: 1.",
+            ),
+            "overhead": (
+                {"type": ["number", "string"]},
+                "The part by which virtualisation lengthens demands, such as 6.7%. Default: 0.",
+            ),
+        },
+        "component": {
+            "demands": (
+                {
+                    "type": "object",
+                    "additionalProperties": {"anyOf": [_TIME, {"$ref": "#/definitions/demand"}]},
+                    "minProperties": 1,
+                },
+                "The mean time that a visit needs at each resource, in this order.",
+            ),
+            "next": (_FRACTIONS, "Probabilities of the components that follow; the rest of the requests leaves."),
+        },
+        "demand": {
+            "mean": (_TIME, "The mean time, such as 20ms."),
+            "law": (_LAW, "The distribution. Default: exponential."),
+            "cv": (_CV, "The coefficient of variation of gamma and lognormal."),
+        },
+        "workload": {
+            "rate": (
+                {"type": ["number", "string"]},
+                "Open: arrivals per second, or with a unit, such as 500/min.",
+            ),
+            "arrivals": (_LAW, "Open: the distribution of times between arrivals. Default: exponential."),
+            "cv": (_CV, "Open: the coefficient of variation of gamma and lognormal arrivals."),
+            "population": ({"type": "integer", "minimum": 1}, "Closed: the number of users."),
+            "think": (_TIME, "Closed: the mean time between a response and the next request. Default: none."),
+            "mix": (_FRACTIONS, "The part of requests that enters at each component. Adds up to 1."),
+        },
+    }
+)
+_NEEDED: Final = {
+    "model": ["resources", "components", "workloads"],
+    "component": ["demands"],
+    "demand": ["mean"],
+    "workload": ["mix"],
+}
+
+
+def model_keys(table: str) -> tuple[str, ...]:
+    """The keys of a table of a model."""
+    return tuple(MODEL_KEYS[table])
+
+
+def model_json_schema() -> dict[str, object]:
+    """The JSON Schema (draft 7) of a model; it accepts whatever the reader accepts."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "model of hati predict",
+        **_object("model"),
+        "definitions": {name: _object(name) for name in MODEL_KEYS if name != "model"},
+    }
+
+
+def _object(table: str) -> dict[str, object]:
+    properties = {key: {"description": doc, **fragment} for key, (fragment, doc) in MODEL_KEYS[table].items()}
+    needed = {"required": _NEEDED[table]} if table in _NEEDED else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False, **needed}
+
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
@@ -199,3 +300,67 @@ def _time(value: Value) -> float:
         if error.place is not None:
             raise
         raise value.error(error.message, fix=error.fix) from None
+
+
+_ARGUMENT = "--over"
+_RANGE_EXAMPLES = {LoadField.RATE: "users.rate=100/min..2000/min", LoadField.POPULATION: "users.population=1..50"}
+_UNIT = re.compile(r"[0-9]\s*(?:1?/)?\s*([a-zµ]+)\s*$")
+
+
+def parse_load_range(text: str, model: ServiceModel) -> LoadRange:
+    """The range of a workload of the model.
+
+    Raises:
+        InputError: for what is wrong, with its place in the argument.
+    """
+    head, equals, ends = text.rpartition("=")
+    name, dot, word = head.rpartition(".")
+    low, dots, high = ends.partition("..")
+    if not (equals and dot and dots):
+        raise _wrong(text, 0, f"{text!r} is not a range of a load", f"write it as {_RANGE_EXAMPLES[LoadField.RATE]}")
+    field = _field(text, name.strip(), word, model)
+    at = len(head) + len(equals)
+    places = (at, at + len(low) + len(dots))
+    first, last = (_load(text, place, end, field) for place, end in zip(places, (low, high), strict=True))
+    if first >= last:
+        raise _wrong(text, at, "the range does not grow", "give the smaller load first")
+    unit = _UNIT.search(high) if field is LoadField.RATE else None
+    shown = f"1/{unit[1]}" if unit else "1/s" if field is LoadField.RATE else "users"
+    over = LoadRange(name.strip(), field, first, last, shown, parse_rate(f"1/{unit[1]}") if unit else 1.0)
+    for place, load in zip(places, (first, last), strict=True):
+        try:
+            with_load(model, over, load)
+        except ModelError as error:
+            raise _wrong(text, place, error.message, error.fix) from None
+    return over
+
+
+def _field(text: str, name: str, word: str, model: ServiceModel) -> LoadField:
+    known = {each.name: each for each in model.workloads}
+    if name not in known:
+        raise _wrong(text, 0, f"there is no workload {name!r}", suggestion(name, list(known)))
+    field = LoadField.POPULATION if isinstance(known[name], ClosedWorkload) else LoadField.RATE
+    if word.strip() != field.value:
+        kind = "a closed" if field is LoadField.POPULATION else "an open"
+        message = f"{word.strip()!r} is not the load of {kind} workload"
+        raise _wrong(text, text.rindex(".", 0, text.rindex("=")) + 1, message, f"write {name}.{field.value}=...")
+    return field
+
+
+def _load(text: str, at: int, end: str, field: LoadField) -> float:
+    fix = f"write the range as {_RANGE_EXAMPLES[field]}"
+    if field is LoadField.POPULATION:
+        if not re.fullmatch(r"\s*[0-9]{1,9}\s*", end):
+            raise _wrong(text, at, f"{end!r} is not a number of users", fix)
+        return float(end)
+    try:
+        load = parse_rate(end)
+    except InputError as error:
+        raise _wrong(text, at, error.message, fix) from None
+    if not (math.isfinite(load) and load > 0.0):
+        raise _wrong(text, at, f"{end!r} is not a rate above 0", fix)
+    return load
+
+
+def _wrong(text: str, at: int, message: str, fix: str | None) -> InputError:
+    return InputError(message, place=Place(_ARGUMENT, 1, at + 1, text), fix=fix)

@@ -13,11 +13,11 @@ from .data import table_parquet as table_parquet
 from .data import to_json as to_json
 from .data import to_plain as to_plain
 from .html import document_html as document_html
-from .markdown import comment_mark as comment_mark
-from .markdown import document_markdown as document_markdown
-from .markdown import table_markdown as table_markdown
+from .renderers import comment_mark as comment_mark
+from .renderers import document_markdown as document_markdown
 from .renderers import renderer_names as renderer_names
 from .renderers import renderer_of as renderer_of
+from .renderers import table_markdown as table_markdown
 from .renderers import to_annotations as to_annotations
 from .renderers import to_junit as to_junit
 from .terminal import document_text as document_text

@@ -67,7 +67,7 @@ def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
 
 
 def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
-    from hati.render import effect_charts, load_charts, sample_charts
+    from hati.render import effect_charts, sample_charts
 
     return {
         ChartKind.PARETO: effect_charts.pareto_chart,
@@ -80,7 +80,7 @@ def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
         ChartKind.HISTORY: sample_charts.history_chart,
         ChartKind.RELATION: sample_charts.relation_chart,
         ChartKind.HISTOGRAM: sample_charts.portability_chart,
-        ChartKind.LOADS: load_charts.load_chart,
+        ChartKind.LOADS: sample_charts.load_chart,
     }
 
 

@@ -5,10 +5,8 @@ and watches over: every process that a run starts ends with it, and with hati. O
 its output and its resource usage. A failed run is a run too; only a problem of every run is an error.
 """
 
-from hati.subject.files.folders import make_own, remedy, remember_output, remember_redirected
-from hati.subject.files.sources import Sources, list_sources
-from hati.subject.machine import duet_cores, machine, pinned_cores
-from hati.subject.machine_identity import GIVEN_NAME, this_machine
+from hati.subject.folders import Sources, list_sources, make_own, remedy, remember_output, remember_redirected
+from hati.subject.machine_identity import GIVEN_NAME, duet_cores, machine, pinned_cores, this_machine
 from hati.subject.revisions import InPlace, Revisions, Trees
 from hati.subject.running.counting import describe_counting, with_counter_source
 from hati.subject.running.local import LocalExecutor, LocalSubject

@@ -18,8 +18,8 @@ from hati.studies.screening import (
     ModelChoice,
     ScreeningConclusion,
 )
-from hati.studies.screening.planning.machine_shares import machine_share
 from hati.studies.screening.planning.pilot import STAGE as PILOT
+from hati.studies.screening.planning.tasks import machine_share
 
 if TYPE_CHECKING:
     from hati.space import Space

@@ -46,7 +46,7 @@ from hati.studies.screening import (
     runs_aside,
     with_reruns,
 )
-from hati.studies.screening.follow_up.follow_up import PAIRS
+from hati.studies.screening.follow_up import PAIRS
 from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.table import BENCHMARK
 from hati.wiring.workplace import IN_MEMORY, Announce, Workplace

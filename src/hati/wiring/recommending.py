@@ -35,7 +35,7 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
-from hati.studies.screening.analysis.runs import MeasuredDesign
+from hati.studies.screening.runs import MeasuredDesign
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.isolating import with_losses
 from hati.wiring.kinds.screening import ScreeningRequest

@@ -53,8 +53,8 @@ from hati.studies.screening import (
     study_id,
     with_reruns,
 )
-from hati.studies.screening.planning.machine_shares import own_tasks
 from hati.studies.screening.planning.pilot import RUNS
+from hati.studies.screening.planning.tasks import own_tasks
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
 from hati.wiring.kinds.screening import ScreeningRequest

@@ -12,26 +12,28 @@ from hati.core.wording import listed
 from hati.knowledge import Entry
 from hati.stats import Proportion, clustered_proportion, sign_test
 from hati.studies.audit.conclusion import (
+    FEWEST_RUNS,
     Audit,
     AuditedBenchmark,
     ClusterAlarms,
     Directions,
-    RecommendedStatistic,
-    StatisticSensitivity,
-)
-from hati.studies.audit.outcomes import (
+    Halves,
     Later,
     Marks,
     Outcomes,
+    RecommendedStatistic,
+    StatisticSensitivity,
+    Whole,
     cluster_outcomes,
     clustered,
+    correlation,
     found_mostly,
+    halves,
     in_time,
     later,
     later_halves,
     random_outcomes,
 )
-from hati.studies.audit.splitting import FEWEST_RUNS, Halves, Whole, correlation, halves
 from hati.studies.comparison import (
     CANDIDATES,
     Question,

@@ -16,8 +16,8 @@ from hati.formula import Comparator
 from hati.space import Space, narrowed
 from hati.space.constraint import Literal, Name, TermComparison
 from hati.stats import Index, ModelTerms, Term, t_quantile
-from hati.studies.screening.analysis.model import ModelFit, always_there
-from hati.studies.screening.analysis.runs import model_units
+from hati.studies.screening.model import ModelFit, always_there
+from hati.studies.screening.runs import model_units
 
 Options = tuple[str, ...]
 

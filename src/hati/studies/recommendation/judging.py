@@ -31,7 +31,7 @@ from hati.studies.recommendation.rounds import (
     paired_change,
     pooled_changes,
 )
-from hati.studies.screening.analysis.runs import measured
+from hati.studies.screening.runs import measured
 
 _DOUBT = 0.1
 """A gain is convincing where noise would make so large a one less often than that."""

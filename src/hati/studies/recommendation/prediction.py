@@ -16,7 +16,7 @@ from hati.design.coding import MOST_LISTED
 from hati.space import Space
 from hati.stats import Term, forward_selection
 from hati.studies.recommendation.candidates import ChangeScale, Findings
-from hati.studies.screening.analysis.model import model_terms
+from hati.studies.screening.model import model_terms
 
 _TINY = 1e-9
 

@@ -33,9 +33,7 @@ from hati.studies.screening.conclusion import (
     SettingEstimate,
     SuspectRun,
 )
-from hati.studies.screening.conclusions.remedies import OF_TABLES, Remedies, of_table
-from hati.studies.screening.follow_up.flips import Ends, Flip, Pair, flipped, is_flip, mean_interval
-from hati.studies.screening.follow_up.follow_up import runs_aside
+from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.planning.cheapest import (
     PILOT_RUNS,
@@ -49,30 +47,38 @@ from hati.studies.screening.planning.cheapest import (
 from hati.studies.screening.planning.choosing import (
     AnyChoice,
     AnyScreening,
+    Outlook,
     choose_design,
     choose_followed,
+    first_check,
     followed,
+    is_checked,
     isolated_of,
     metric_of,
+    outlook,
+    promised,
     read_choice,
     repeated_from,
     screening,
     stored_choice,
     with_reruns,
 )
-from hati.studies.screening.planning.forecast import (
-    ALPHA,
-    RELEVANT,
-    expected_detectable,
-    expected_detectable_deviations,
-    precision,
-)
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, asked_fraction, assigned, choose
 from hati.studies.screening.planning.isolation import NOTHING_ISOLATED, Isolated, Isolation
-from hati.studies.screening.planning.models import ModelChoice, choose_optimal, partial_choice
-from hati.studies.screening.planning.outlook import Outlook, first_check, is_checked, outlook, promised
+from hati.studies.screening.planning.models import (
+    ALPHA,
+    RELEVANT,
+    ModelChoice,
+    choose_optimal,
+    expected_detectable,
+    expected_detectable_deviations,
+    partial_choice,
+    precision,
+)
 from hati.studies.screening.planning.pilot import Pilot, PilotResult, affordable_runs
+from hati.studies.screening.reruns import Ends, Flip, Pair, flipped, is_flip, mean_interval
 from hati.studies.screening.study import Screening, study_id
+from hati.studies.screening.warnings import OF_TABLES, Remedies, of_table
 
 __all__ = [
     "ALPHA",

@@ -23,25 +23,16 @@ from hati.core import (
     replace,
 )
 from hati.design import Model, balanced_blocks, from_levels, levels
-from hati.studies.screening.analysis.judging import JudgedDesign, ModelJudgement
-from hati.studies.screening.analysis.model import ModelAnalysis
-from hati.studies.screening.analysis.runs import MeasuredDesign
-from hati.studies.screening.analysis.screening_model import ScreeningModel, ShownEffects
-from hati.studies.screening.analysis.suspects import with_suspects
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
-from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
-from hati.studies.screening.conclusions.model_conclusion import ConclusionBuilder
-from hati.studies.screening.conclusions.model_warnings import follow_up_warnings
-from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
-from hati.studies.screening.conclusions.warnings import partial_warnings
-from hati.studies.screening.follow_up.claims import with_flips
-from hati.studies.screening.follow_up.flips import is_flip
-from hati.studies.screening.follow_up.follow_up import FollowedDesign, FollowUp
-from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
-from hati.studies.screening.follow_up.reruns import Reruns, blocks_of_tasks, design_reruns
-from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
-from hati.studies.screening.planning.models import ModelChoice, parameters_of
+from hati.studies.screening.follow_up import FollowedDesign, FollowUp, with_flips
+from hati.studies.screening.model import ModelAnalysis
+from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
+from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice, parameters_of
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.reruns import RERUN_STAGE, Reruns, blocks_of_tasks, design_reruns, is_flip, with_suspects
+from hati.studies.screening.runs import MeasuredDesign
+from hati.studies.screening.screening_model import ScreeningModel, ShownEffects, conditional_effects, dominating_option
+from hati.studies.screening.warnings import OF_PROGRAMS, Remedies, partial_warnings
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -219,7 +210,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
     def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
         """By the runs that are made in any case, so that it does not matter which others there are."""
         first = {task.id for task in self._first}
-        known = tuple(run for run in evidence.runs if run.task.id in first or run.task.stage == AGAIN)
+        known = tuple(run for run in evidence.runs if run.task.id in first or run.task.stage == RERUN_STAGE)
         return self._judgement.suspect_runs(Evidence(known))
 
     def _suspect_flips(self, evidence: Evidence) -> tuple[Run, ...]:

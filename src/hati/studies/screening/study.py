@@ -26,13 +26,6 @@ from hati.core import (
 from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.failures import nothing_measured
-from hati.studies.screening.analysis.contrasts import Analysis, Estimated, analyse, explained_by, rank
-from hati.studies.screening.analysis.machine_blocks import compare_machines
-from hati.studies.screening.analysis.model import always_there
-from hati.studies.screening.analysis.runs import MeasuredDesign, Readable, choose_scale, configuration_units
-from hati.studies.screening.analysis.screening_model import ShownEffects
-from hati.studies.screening.analysis.spread import Spread, analyse_spread
-from hati.studies.screening.analysis.suspects import suspected, unsettled, with_suspects
 from hati.studies.screening.conclusion import (
     DetectableEffect,
     Dispersion,
@@ -45,21 +38,27 @@ from hati.studies.screening.conclusion import (
     ScreeningConclusion,
     option_summaries,
 )
-from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
-from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
-from hati.studies.screening.conclusions.warnings import Situation, machine_warnings, warnings
-from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
-from hati.studies.screening.follow_up.reruns import (
+from hati.studies.screening.contrasts import Analysis, Estimated, analyse, explained_by, rank
+from hati.studies.screening.model import always_there
+from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
+from hati.studies.screening.planning.models import ALPHA, RELEVANT
+from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.reruns import (
+    RERUN_STAGE,
     Reruns,
     blocks_of_tasks,
     design_reruns,
     repeated,
     reruns_made,
     settled,
+    suspected,
+    unsettled,
+    with_suspects,
 )
-from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
-from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
-from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.runs import MeasuredDesign, Readable, choose_scale, configuration_units
+from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
+from hati.studies.screening.spread import Spread, analyse_spread, compare_machines
+from hati.studies.screening.warnings import OF_PROGRAMS, Remedies, Situation, machine_warnings, warnings
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -225,7 +224,7 @@ class Screening(Struct, frozen=True, dict=True):
         return found
 
     def _made(self, evidence: Evidence) -> Evidence:
-        return Evidence(tuple(run for run in evidence.runs if run.task.stage in (STAGE, AGAIN)))
+        return Evidence(tuple(run for run in evidence.runs if run.task.stage in (STAGE, RERUN_STAGE)))
 
     def _analysis(self, found: MeasuredDesign) -> Analysis:
         return analyse(

@@ -12,8 +12,7 @@ from hati.design.coding import from_levels
 from hati.design.optimal_designs import Augmentation, Replication, augment, confounded
 from hati.stats import Term
 from hati.studies.failures import limit_until_first_success
-from hati.studies.screening.conclusions.warnings import confounded_warning
-from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT
+from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
     NONE_NEEDED,
@@ -29,10 +28,9 @@ from hati.studies.validation.conclusion import (
     ValidationOutcome,
 )
 from hati.studies.validation.confirmed_effects import TermTest, term_tests, within
-from hati.studies.validation.new_runs import OpenEffect
 from hati.studies.validation.screened import Runs
-from hati.studies.validation.settling import EstimatedTerms, estimated_terms
-from hati.studies.validation.validation_base import ValidationBase
+from hati.studies.validation.settling import NO_CANCELLING, ONE_SHIFT, EstimatedTerms, estimated_terms
+from hati.studies.validation.validation_base import OpenEffect, ValidationBase
 
 STAGE = "augmentation"
 ALPHA = 0.05

@@ -14,10 +14,9 @@ from hati.design.information import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.distributions import f_above
 from hati.stats.terms import added_basis, spanned
-from hati.studies.screening.analysis.model import EffectContrast, ModelFit
+from hati.studies.screening.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Result
-from hati.studies.validation.prediction import ALPHA
-from hati.studies.validation.screened import Runs, ScreenedSize
+from hati.studies.validation.screened import ALPHA, Runs, ScreenedSize
 
 _EXACT = 1e-14
 

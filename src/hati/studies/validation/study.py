@@ -25,8 +25,7 @@ from hati.stats import Term
 from hati.stats.distributions import normal_tails
 from hati.stats.probable_models import BOUND, EffectModels, Effects
 from hati.studies.failures import limit_until_first_success
-from hati.studies.screening.conclusions.warnings import confounded_warning
-from hati.studies.validation.assumptions import Sharing, assumptions
+from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
     NONE_NEEDED,
@@ -41,11 +40,10 @@ from hati.studies.validation.conclusion import (
     ValidationConclusion,
     ValidationOutcome,
 )
-from hati.studies.validation.new_runs import OpenEffect
 from hati.studies.validation.rivals import FEWEST, ModelQuestion, estimates, follow_up, involved, rival_models, terms_of
 from hati.studies.validation.screened import Runs, metric_values
-from hati.studies.validation.settling import SettledEffect, settled, settling_runs
-from hati.studies.validation.validation_base import ValidationBase
+from hati.studies.validation.settling import SettledEffect, Sharing, assumptions, settled, settling_runs
+from hati.studies.validation.validation_base import OpenEffect, ValidationBase
 
 _MOST_SHOWN = 50
 _SEEN = 4.2

@@ -5,8 +5,7 @@ folder below ``.hati`` that lasts as long as a campaign. Nothing is ever written
 repository.
 """
 
-from hati.subject.revisions.git import GitHistory
-from hati.subject.revisions.history import History
+from hati.subject.revisions.git import GitHistory, History
 from hati.subject.revisions.svn import SvnHistory
 from hati.subject.revisions.trees import InPlace, Revisions, Tree, Trees
 

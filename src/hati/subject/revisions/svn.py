@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hati.core import InputError, Revision, RevisionKind
 from hati.core.wording import suggestion
-from hati.subject.revisions.history import CommandError, asked
+from hati.subject.revisions.git import CommandError, asked
 
 _ASKING = 120.0
 """Seconds that a question to a server may take."""

@@ -18,6 +18,7 @@ from hati.core import Better, Configuration, InputError, Metric, Origin, Place, 
 from hati.subject.samples.building import (
     MOST_RUNS,
     Complain,
+    JsonNode,
     Label,
     SampleBuilder,
     direction,
@@ -25,13 +26,14 @@ from hati.subject.samples.building import (
     observed,
     optional,
     optional_text,
+    read_document,
+    read_whole,
     settings,
     single,
     summary_only,
     unix_moment,
     values_run,
 )
-from hati.subject.samples.document import JsonNode, read_document, read_whole
 from hati.subject.samples.source import OpenedFile
 
 FORMAT = "hati-samples-1"

@@ -20,18 +20,21 @@ from msgspec import Struct
 from hati.core import Configuration, FloatArray, Metric, SampledRun, Usage, Workload
 from hati.subject.samples.building import (
     MOST_RUNS,
+    JsonNode,
     Label,
+    Path,
     SampleBuilder,
     direction,
     moment,
     observations,
     optional,
     optional_text,
+    read_document,
+    read_whole,
     single,
     summary_only,
     unix_moment,
 )
-from hati.subject.samples.document import JsonNode, Path, read_document, read_whole
 from hati.subject.samples.source import OpenedFile, opened
 
 _ASV_VERSION = 2

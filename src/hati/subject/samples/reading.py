@@ -13,17 +13,17 @@ from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
 from hati.packages import added, called, load_added, load_entry
-from hati.subject.samples.building import SampleBuilder
-from hati.subject.samples.document import read_whole
+from hati.subject.samples.building import SampleBuilder, read_whole
 from hati.subject.samples.exchange import NEEDED, PREFIX, read_action, read_bencher, read_hati, read_table
-from hati.subject.samples.managed_tools import read_dotnet, read_jmh
-from hati.subject.samples.native_tools import (
+from hati.subject.samples.program_tools import (
     SAMPLE_FILE,
     read_catch2,
     read_criterion,
+    read_dotnet,
     read_go,
     read_google_benchmark,
     read_hyperfine,
+    read_jmh,
 )
 from hati.subject.samples.python_tools import read_asv, read_pyperf, read_pytest_benchmark
 from hati.subject.samples.source import OpenedFile, Watch, opened, unwatched

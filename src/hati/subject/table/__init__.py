@@ -5,10 +5,17 @@ their cells say, ``assembled`` finds options and metrics in it: a ``MeasuredTabl
 configuration. ``infer_space`` goes the other way: from the columns of a table to a space.
 """
 
-from hati.subject.table.history import read_series
-from hati.subject.table.measured import MeasuredTable, RowCondition, assembled, selected
-from hati.subject.table.metrics import MetricColumn, RunDeviations, metric_column, read_deviations, same_everywhere
-from hati.subject.table.options import Inferred, infer_space, space_columns
+from hati.subject.table.measured import MeasuredTable, RowCondition, assembled, read_series, selected
+from hati.subject.table.options import (
+    Inferred,
+    MetricColumn,
+    RunDeviations,
+    infer_space,
+    metric_column,
+    read_deviations,
+    same_everywhere,
+    space_columns,
+)
 from hati.subject.table.reading import ENDINGS, is_table, read_sheet
 from hati.subject.table.sheet import Sheet
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, Place
-from hati.subject.table.metrics import SEPARATOR
+from hati.subject.table.options import SEPARATOR
 from hati.subject.table.sheet import Sheet, parse_delimited, parse_parquet
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")

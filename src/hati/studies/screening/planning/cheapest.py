@@ -13,12 +13,19 @@ from hati.core import Evidence, InputError, Metric, replace
 from hati.core.wording import counted
 from hati.design import CatalogueEntry, by_runs
 from hati.stats.distributions import chi_square_quantiles
-from hati.studies.screening.analysis.runs import measured
 from hati.studies.screening.planning.choosing import AnyChoice, suits_two_levels
-from hati.studies.screening.planning.forecast import RELEVANT, Precision, model_precision, precision
 from hati.studies.screening.planning.fractions import Choice
-from hati.studies.screening.planning.models import PER_PARAMETER, ModelChoice, choose_optimal
+from hati.studies.screening.planning.models import (
+    PER_PARAMETER,
+    RELEVANT,
+    ModelChoice,
+    Precision,
+    choose_optimal,
+    model_precision,
+    precision,
+)
 from hati.studies.screening.planning.pilot import STAGE, Pilot
+from hati.studies.screening.runs import measured
 
 if TYPE_CHECKING:
     from hati.space import Space

@@ -1,4 +1,4 @@
-"""Which design a budget buys by default, and the study that goes with it."""
+"""Which design a budget buys by default, the study that goes with it, and what it will find as its runs come in."""
 
 from __future__ import annotations
 
@@ -8,19 +8,40 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, InputError, Metric, StudyId, canonical_json, replace
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    InputError,
+    MeasurementError,
+    Metric,
+    Run,
+    StudyId,
+    canonical_json,
+    conversion,
+    replace,
+)
 from hati.design import check_two_level
+from hati.knowledge import FEWEST_LEFT, SumsOfSquares, Variation, variation
 from hati.stats import FEWEST_SUSPECTED
-from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
-from hati.studies.screening.follow_up.follow_up import runs_aside
-from hati.studies.screening.follow_up.reruns import FRESH, runs_again
+from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.model_study import ModelScreening
-from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
 from hati.studies.screening.planning.fractions import Choice, full_factorial_of
 from hati.studies.screening.planning.isolation import NOTHING_ISOLATED, Isolated
-from hati.studies.screening.planning.models import PARTIAL, ModelChoice, choose_optimal
+from hati.studies.screening.planning.models import (
+    ALPHA,
+    PARTIAL,
+    RELEVANT,
+    ModelChoice,
+    choose_optimal,
+    expected_detectable,
+)
+from hati.studies.screening.planning.tasks import STAGE
+from hati.studies.screening.reruns import FRESH, runs_again
 from hati.studies.screening.study import Screening
+from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -202,3 +223,93 @@ def _fields(text: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh")
     return fields
+
+
+CHECKED = (0.25, 0.5, 0.75)
+"""After these fractions of a design's runs it is said what the screening will find."""
+MISSED = 1.5
+"""A promise is missed where the detectable effect is this multiple of it."""
+
+
+class Outlook(Struct, frozen=True):
+    """After ``runs`` runs of ``planned`` the smallest effect that will be found with 80 % power, a fraction.
+
+    ``deviation`` is that of a configuration about the effects found so far, a fraction.
+    """
+
+    runs: int
+    planned: int
+    detectable: float
+    deviation: float
+
+    def misses(self, promised: float) -> bool:
+        """Whether an effect of the promised size will not be found."""
+        return self.detectable > MISSED * promised
+
+    def surpasses(self, promised: float) -> bool:
+        """Whether effects much smaller than the promised size will be found."""
+        return MISSED * self.detectable < promised
+
+
+def is_checked(runs: int, planned: int) -> bool:
+    """Whether it is time to say what a screening will find."""
+    return runs in {round(part * planned) for part in CHECKED}
+
+
+def first_check(choice: AnyChoice) -> int:
+    """The runs after which it is first announced: all, where main effects leave no degrees of freedom before."""
+    mains = choice.parameters - 1 if isinstance(choice, ModelChoice) else choice.factors
+    checks = (round(part * choice.runs) for part in CHECKED)
+    return next((runs for runs in checks if runs > mains + FEWEST_LEFT), choice.runs)
+
+
+def outlook(study: AnyScreening, runs: Sequence[Run]) -> Outlook | None:
+    """What the runs of a design that are made let expect of all; None where they are too few.
+
+    By what main effects leave of the variance between configurations, or, where that is less, by what the model does
+    that the runs so far support: later ones may distinguish more interactions from noise.
+    """
+    made = tuple(run for run in runs if run.task.stage == STAGE)
+    mains = _by_main_effects(study, made)
+    model = None if mains is None else _by_model(study, made)
+    return mains if mains is None or model is None else min(mains, model, key=lambda each: each.detectable)
+
+
+def _by_main_effects(study: AnyScreening, made: Sequence[Run]) -> Outlook | None:
+    values = [(run, own) for run in made if (own := run.of(study.metric.name)) is not None]
+    if not values:
+        return None
+    try:
+        numbers = np.array([own.mean * conversion(own.unit, study.metric.unit) for _, own in values])
+    except InputError:
+        return None
+    runs = [run for run, _ in values]
+    sums = SumsOfSquares.by_machine([run.task.configuration for run in runs], numbers, [run.machine for run in runs])
+    found = variation(sums, FEWEST_LEFT)
+    if found is None:
+        return None
+    detectable = promised(study.choice, found, study.relevant)
+    if detectable is None:
+        return None
+    return Outlook(len(made), study.choice.runs, detectable, found.deviation(1))
+
+
+def _by_model(study: AnyScreening, made: tuple[Run, ...]) -> Outlook | None:
+    """Standard errors fall with the square root of the runs that are to come."""
+    if not isinstance(study, ModelScreening):
+        return None
+    try:
+        analysis = study.analysis(study.measured(Evidence(made)))
+    except (InputError, MeasurementError):
+        return None
+    if analysis.detectable is None or analysis.judged.df < FEWEST_LEFT:
+        return None
+    shrinks = math.sqrt(len(made) / study.choice.runs)
+    detectable = math.expm1(math.log1p(analysis.detectable[1]) * shrinks)
+    deviation = analysis.readable.relative(math.sqrt(analysis.judged.variance or 0.0))
+    return Outlook(len(made), study.choice.runs, detectable, deviation)
+
+
+def promised(choice: AnyChoice, known: Variation, relevant: float = RELEVANT) -> float | None:
+    """The smallest main effect that a design finds with 80 % power, where the metric varies as known."""
+    return expected_detectable(choice, known.deviation(choice.repetitions), relevant=relevant)

@@ -23,7 +23,7 @@ from hati.core import (
     Task,
     setting_text,
 )
-from hati.studies.screening.follow_up.flips import is_flip
+from hati.studies.screening.reruns import is_flip
 
 if TYPE_CHECKING:
     from hati.space import Constraint, Space

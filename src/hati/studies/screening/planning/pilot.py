@@ -28,7 +28,7 @@ from hati.core import (
 from hati.core.wording import counted
 from hati.knowledge import Variation
 from hati.studies.failures import nothing_measured
-from hati.studies.screening.analysis.runs import measured
+from hati.studies.screening.runs import measured
 
 if TYPE_CHECKING:
     from hati.space import Space

@@ -1,8 +1,12 @@
-"""The runs of a design: their tasks, their order, and the remaining ones."""
+"""The runs of a design: their tasks, their order, the remaining ones, and those of one machine of a pool.
+
+A machine runs whole repetitions, or blocks of the design.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from hati.core import Benchmark, Configuration, Evidence, Plan, StudyId, Task, generator
 from hati.design import run_order
@@ -44,3 +48,43 @@ def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
     made = evidence.stage(STAGE)
     left = tuple(task for task in tasks if task.id not in made.known)
     return limit_until_first_success(Plan.of(left), made)
+
+
+class Blocked(Protocol):
+    """A study whose runs are in blocks."""
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs of the design in order."""
+        ...
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left."""
+        ...
+
+    def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
+        """The block of each task, of at most ``blocks``, from 0; None where any machine may run it."""
+        ...
+
+
+def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int) -> Plan:
+    """The tasks that are left for one of the machines, from 0; tasks of no block are for whichever comes first.
+
+    Before a first run has worked, each machine has tasks of its own too: the first of the design may all be another's.
+    """
+    if machines == 1:
+        return study.plan(evidence)
+    if not evidence.stage(STAGE).done:
+        return tasks_left(own_tasks(study, study.tasks, member, machines), evidence)
+    plan = study.plan(evidence)
+    own = {task.id for task in own_tasks(study, plan.tasks, member, machines)}
+    batches = tuple(batch for batch in plan.batches if batch.members[0].id in own)
+    return plan if len(batches) == len(plan.batches) else Plan(batches)
+
+
+def own_tasks(study: Blocked, tasks: Sequence[Task], member: int, machines: int) -> tuple[Task, ...]:
+    """The tasks that one of the machines, from 0, may run."""
+    if machines == 1:
+        return tuple(tasks)
+    blocks = study.blocks_of(tasks, machines)
+    return tuple(task for task, block in zip(tasks, blocks, strict=True) if block in {None, member})

@@ -30,8 +30,8 @@ from hati.stats import (
     t_quantile,
 )
 from hati.stats.terms import added_basis, beside, spanned
-from hati.studies.screening.analysis.runs import Readable, Units, choose_scale_of_model, model_units
 from hati.studies.screening.conclusion import EffectScale, Noise
+from hati.studies.screening.runs import Readable, Units, choose_scale_of_model, model_units
 
 _TINY = 1e-9
 _SAME = 1e-6

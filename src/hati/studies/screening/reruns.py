@@ -1,21 +1,45 @@
-"""Runs that are repeated: each suspect run twice, and the median run of the three is used."""
+"""Suspect runs and those that are repeated, flips of single options, and the stages of a follow-up.
+
+Each suspect run is repeated twice, and the median run of the three is used; where runs were not repeated, a robust fit
+stands next to the analysis of all runs. A flip changes one option alone in uniformly drawn valid configurations.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task, replace
-from hati.stats import most_suspect
-from hati.studies.screening.analysis.runs import MeasuredDesign, machines_of, measured, repetition_blocks
-from hati.studies.screening.conclusion import SuspectRun
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Plan,
+    Run,
+    Setting,
+    StudyId,
+    Task,
+    replace,
+)
+from hati.stats import Index, ModelTerms, most_suspect, suspect_runs, t_quantile
+from hati.studies.screening.conclusion import EffectScale, RobustFit, ScreeningConclusion, SuspectRun
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
+from hati.studies.screening.runs import MeasuredDesign, machines_of, measured, repetition_blocks
+from hati.studies.screening.warnings import Remedies
 
-STAGE = "again"
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+RERUN_STAGE = "again"
 """The stage of repetitions of a design's runs; for repetitions of another stage this word precedes its name."""
 FRESH = 2
 """The fresh runs of a suspect one: the median of three is near the two that agree."""
@@ -72,17 +96,17 @@ class Reruns(Struct, frozen=True):
 
 def rerun_stage(stage: str) -> str:
     """The stage of the repetitions of a stage's runs."""
-    return STAGE if stage == DESIGN else f"{STAGE} {stage}"
+    return RERUN_STAGE if stage == DESIGN else f"{RERUN_STAGE} {stage}"
 
 
 def is_rerun(task: Task) -> bool:
     """Whether a task repeats a suspect run."""
-    return task.stage == STAGE or task.stage.startswith(f"{STAGE} ")
+    return task.stage == RERUN_STAGE or task.stage.startswith(f"{RERUN_STAGE} ")
 
 
 def design_reruns(evidence: Evidence) -> int:
     """The number of runs that repeat those of the design."""
-    return len(evidence.stage(STAGE).runs)
+    return len(evidence.stage(RERUN_STAGE).runs)
 
 
 def run_key(task: Task) -> RunKey:
@@ -170,7 +194,7 @@ def without_reruns(evidence: Evidence) -> Evidence:
 
 
 def _repeated_run(task: Task) -> RunKey:
-    stage = DESIGN if task.stage == STAGE else task.stage.removeprefix(f"{STAGE} ")
+    stage = DESIGN if task.stage == RERUN_STAGE else task.stage.removeprefix(f"{RERUN_STAGE} ")
     return stage, task.configuration, task.repetition // FRESH
 
 
@@ -189,3 +213,158 @@ def _median(found: MeasuredDesign, place: int, groups: Mapping[RunKey, list[int]
     if len(fresh) < FRESH:
         return place
     return sorted([place, *fresh], key=lambda each: float(found.values[each]))[FRESH // 2]
+
+
+def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tuple[Index, FloatArray]:
+    """The places of suspect runs, the most suspect first, and the values with what the others predict in their place.
+
+    Args:
+        terms: the candidate terms, in addition to runs of their own.
+        values: one per run, in the metric's unit.
+        scale: the one that decides.
+    """
+    decided = np.log(values) if scale is EffectScale.LOG else values
+    found = suspect_runs(terms, decided)
+    without = found.without(decided)
+    return found.places, np.exp(without) if scale is EffectScale.LOG else without
+
+
+class Unsettled(Struct, frozen=True, eq=False):
+    """The suspect ``runs`` that were not repeated, and what the others predict for each, by its task's id.
+
+    ``of_design`` of them are the design's.
+    """
+
+    runs: tuple[SuspectRun, ...]
+    predicted: Mapping[str, float]
+    of_design: int
+
+    def without(self, found: MeasuredDesign) -> MeasuredDesign:
+        """The runs, with predicted values in place of the suspect ones."""
+        values = [self.predicted.get(run.task.id, value) for run, value in zip(found.runs, found.values, strict=True)]
+        return replace(found, values=np.array(values, dtype=np.float64))
+
+
+def unsettled(found: MeasuredDesign, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
+    """The suspects of a design without those that were repeated."""
+    places, predicted = suspects
+    left = [int(place) for place in places if run_key(found.runs[place].task) not in known]
+    return Unsettled(
+        tuple(
+            SuspectRun(int(found.order[i]), found.runs[i].task.configuration, float(found.values[i]), (), None)
+            for i in left
+        ),
+        {found.runs[i].task.id: float(predicted[i]) for i in left},
+        sum(run_key(found.runs[i].task)[0] == DESIGN for i in left),
+    )
+
+
+def with_suspects(
+    conclusion: ScreeningConclusion,
+    repeated_runs: tuple[SuspectRun, ...],
+    left: Unsettled,
+    shown: Callable[[Unsettled], tuple[str, ...]],
+    spare: int,
+    remedies: Remedies,
+) -> ScreeningConclusion:
+    """The conclusion with the runs that were repeated, and the robust fit where others should be.
+
+    Args:
+        conclusion: by all runs.
+        repeated_runs: each with its fresh values.
+        left: the suspect runs that were not repeated.
+        shown: the options that the same analysis shows with predicted values for these.
+        spare: the runs that are left to repeat others.
+        remedies: what warnings advise.
+    """
+    if not left.runs:
+        return replace(conclusion, suspects=repeated_runs)
+    before = (*conclusion.important, *conclusion.important_or_aliased)
+    return replace(
+        conclusion,
+        suspects=(*repeated_runs, *left.runs),
+        robust=_robust_fit(before, shown(left)),
+        warnings=(*conclusion.warnings, *_not_repeated(left.of_design, spare, remedies)),
+    )
+
+
+def _robust_fit(shown: tuple[str, ...], robust: tuple[str, ...]) -> RobustFit:
+    """How what the analysis shows with predicted values for suspect runs differs from what that of all runs shows."""
+    added = tuple(name for name in robust if name not in shown)
+    return RobustFit(robust, added, tuple(name for name in shown if name not in robust))
+
+
+def _not_repeated(left: int, spare: int, remedies: Remedies) -> Iterator[str]:
+    """That suspect runs were not repeated, where more runs than the spare ones would have served."""
+    if left and spare < FRESH and remedies.rest:
+        yield (
+            f"the budget left no runs to repeat {left} suspect {'run' if left == 1 else 'runs'}; "
+            f"--fresh with {FRESH * left} runs more in the budget keeps some for that"
+        )
+
+
+FLIP_STAGE = "follow-up"
+"""The first word of their names, before the option's."""
+
+
+def flip_stage(option: str) -> str:
+    """The stage of an option's flips."""
+    return f"{FLIP_STAGE} {option}"
+
+
+def is_flip(task: Task) -> bool:
+    """Whether a task follows up."""
+    return task.stage.startswith(f"{FLIP_STAGE} ")
+
+
+def is_of_flip(task: Task) -> bool:
+    """Whether a task follows up, or repeats one that does."""
+    return run_key(task)[0].startswith(f"{FLIP_STAGE} ")
+
+
+_TRIES = 200
+"""The number of configurations drawn for a pair of which both are valid."""
+
+Ends = tuple[Setting, Setting]
+"""The settings that an option is flipped between."""
+
+Pair = tuple[Configuration, Configuration]
+
+
+class Flip(Struct, frozen=True):
+    """A pair of configurations that differ in one option, and the metric's value at each, in its unit."""
+
+    before: Configuration
+    after: Configuration
+    values: tuple[float, float]
+
+    @property
+    def turned(self) -> Flip:
+        """The same pair from after to before."""
+        return Flip(self.after, self.before, self.values[::-1])
+
+
+def flipped(space: Space, option: str, ends: Ends, rng: np.random.Generator) -> Pair | None:
+    """A uniformly drawn valid configuration with the option at each of two settings, all else being equal.
+
+    Options that are active under a condition come and go with it. None where no drawn configuration is valid with both
+    settings.
+    """
+    from hati.space import sample
+
+    for _ in range(_TRIES):
+        (drawn,) = sample(space, 1, rng)
+        before, after = (space.canonical({**drawn, option: setting}) for setting in ends)
+        if all(option in each and space.valid(each) for each in (before, after)):
+            return before, after
+    return None
+
+
+def mean_interval(values: Sequence[float] | FloatArray, confidence: float) -> tuple[float, float] | None:
+    """Student's interval of a mean; None of fewer than two values."""
+    count = len(values)
+    if count < 2:
+        return None
+    middle = float(np.mean(values))
+    half = t_quantile(0.5 + confidence / 2.0, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+    return middle - half, middle + half

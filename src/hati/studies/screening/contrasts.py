@@ -36,8 +36,8 @@ from hati.stats import (
     step_critical,
     t_two_sided,
 )
-from hati.studies.screening.analysis.runs import Readable, choose_scale
 from hati.studies.screening.conclusion import EffectScale, Noise
+from hati.studies.screening.runs import Readable, choose_scale
 
 
 class Estimated(Struct, frozen=True):

@@ -1,1 +1,0 @@
-"""From the runs of a screening to its effects."""

@@ -1,1 +1,0 @@
-"""How the conclusion of a screening is put together, and what it warns of."""

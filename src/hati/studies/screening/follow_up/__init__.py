@@ -1,1 +1,0 @@
-"""Runs after those of the design: flips of single options, and repetitions of suspect runs."""

@@ -1,0 +1,489 @@
+"""What a screening by a model concludes: how its effects are judged, what it warns of, how all is put together.
+
+The rows of the design and of its follow-up show effects; the model says what they mean for the whole space.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import Benchmark, Evidence, FloatArray, Metric, Run, StudyId, generator, replace
+from hati.core.wording import listed
+from hati.design import Levels, levels
+from hati.design.information import Ties
+from hati.stats import averaged_model, ordered_settings, rank_by_explained, rank_trend, stability, unordered_settings
+from hati.studies.screening.conclusion import (
+    DesignSummary,
+    DetectableEffect,
+    Dispersion,
+    Effect,
+    EffectScale,
+    FlipEvidence,
+    FlipVerdict,
+    LackOfFit,
+    MachineBlocks,
+    ModelSummary,
+    Noise,
+    Point,
+    ScreeningConclusion,
+    SettingEstimate,
+    option_summaries,
+)
+from hati.studies.screening.follow_up import (
+    ATTEMPTS,
+    Claim,
+    FollowedDesign,
+    between_ends,
+    claim_of,
+    expected_changes,
+    fewest_followed,
+    flips_made,
+    judge_flips,
+    noise_of_a_difference,
+)
+from hati.studies.screening.model import EffectContrast, ModelAnalysis, ModelEffect, model_terms
+from hati.studies.screening.planning.models import ModelChoice
+from hati.studies.screening.reruns import Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
+from hati.studies.screening.runs import MeasuredDesign
+from hati.studies.screening.screening_model import ScreeningModel
+from hati.studies.screening.spread import compare_machines, lack_of_fit
+from hati.studies.screening.warnings import (
+    COARSE,
+    DRIFT,
+    NOTABLE,
+    Remedies,
+    advised,
+    common_settings,
+    confounded_warning,
+    machine_warnings,
+)
+
+if TYPE_CHECKING:
+    from hati.space import Option
+
+
+def model_warnings(
+    names: Sequence[str],
+    design: DesignSummary,
+    found: MeasuredDesign,
+    analysis: ModelAnalysis,
+    relevant: float,
+    tied: Ties,
+    remedies: Remedies,
+    lacking: LackOfFit | None,
+) -> tuple[str, ...]:
+    """Every warning that holds, the gravest first."""
+    return (
+        *_missing_runs(design, found, remedies),
+        *_lost(names, analysis),
+        *_tied(names, tied),
+        *_unsized(names, analysis),
+        *_full(analysis),
+        *confounded_warning([_name(names, term) for term in analysis.confounded]),
+        *_drift(found, analysis, remedies),
+        *_coarse(design, analysis, relevant, remedies, lacking),
+        *_mixed_signs(found),
+    )
+
+
+def follow_up_warnings(
+    conclusion: ScreeningConclusion, choice: ModelChoice, parameters: int, remedies: Remedies
+) -> Iterator[str]:
+    """A warning where flips ended early, or where the findings lack an attempt to refute them."""
+    if conclusion.follow_up and conclusion.follow_up.given_up:
+        names = listed(conclusion.follow_up.given_up)
+        yield (
+            f"the flips of {names} ended early: {ATTEMPTS} pairs in a row failed, or no valid pair was found; "
+            "`hati runs` shows why runs failed"
+        )
+    whole = choice.configurations >= conclusion.configurations
+    if choice.follow_up or whole or not remedies.rest or not conclusion.important:
+        return
+    yield (
+        "no runs were set aside to refute the important effects by flips; "
+        f"--fresh with a budget of {fewest_followed(parameters)} runs or more sets some aside"
+    )
+
+
+def _missing_runs(design: DesignSummary, found: MeasuredDesign, remedies: Remedies) -> Iterator[str]:
+    done, failed = len(found.values), len(found.failed)
+    if failed:
+        yield advised(
+            f"{failed} of {done + failed} runs failed, most often because: {found.reasons[0]}; "
+            "effects are estimated from the others, and less surely",
+            remedies.failures,
+        )
+    shared = common_settings(found.failed, found.runs)
+    if shared:
+        yield advised(f"all {failed} failed runs have {listed(shared)}", remedies.fix_setting)
+    unmade = design.runs - done - failed
+    if unmade > 0:
+        yield (
+            f"{unmade} of {design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; "
+            "if the budget is spent, give a larger one, else run the same command again"
+        )
+
+
+def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
+    if analysis.judged_by is Noise.NONE:
+        yield "too few runs to distinguish effects from noise, so none is called important; give a larger budget"
+    elif analysis.missing:
+        lost = [_name(names, term) for term in analysis.missing]
+        yield f"the runs cannot distinguish the effect of {listed(lost)} from those of other options"
+
+
+def _tied(names: Sequence[str], tied: Ties) -> Iterator[str]:
+    if tied.wholly:
+        yield (
+            f"other options decide {listed([names[option] for option in tied.wholly])} in every valid configuration: "
+            "effects cannot be attributed to them alone, and those of the others stand for them"
+        )
+    if tied.partly:
+        yield (
+            f"other options decide {listed([names[option] for option in tied.partly])} in a part of the valid "
+            "configurations: what one of them does there may be the others', and may go unseen"
+        )
+
+
+def _unsized(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
+    effects = [e for e in analysis.effects if e.important and len(analysis.judged.determined(e.term)) < 2]
+    if effects:
+        yield (
+            f"combinations that were not run hide how large {listed([_name(names, e.term) for e in effects])} "
+            f"{'is' if len(effects) == 1 else 'are'}: the size shown is twice the root mean square of what the effect "
+            "explains"
+        )
+
+
+def _full(analysis: ModelAnalysis) -> Iterator[str]:
+    if analysis.unsought:
+        yield (
+            f"the important effects take {analysis.judged.parameters} parameters, more than half of the runs: "
+            f"further interactions were not looked for; {4 * analysis.judged.parameters} runs would show more"
+        )
+
+
+def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
+    """Taken out are the configurations' means where they are the units, else what the model predicts."""
+    if not remedies.rest:
+        return
+    units = analysis.units
+    trend = [] if units.order is None else [len(np.unique(units.blocks))]
+    columns = np.delete(analysis.prediction.columns, trend, axis=1)
+    rows = np.zeros_like(units.places) if units.are_runs else units.places
+    taken = np.hstack([found.machine_columns, columns if units.are_runs else columns[:, :0][units.places]])
+    correlation, p_value = rank_trend(analysis.readable.values, found.order.astype(np.float64), taken, rows)
+    if p_value < DRIFT:
+        way = "rise" if correlation > 0 else "fall"
+        yield (
+            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
+            f"{remedies.rest}"
+        )
+
+
+def _coarse(
+    design: DesignSummary, analysis: ModelAnalysis, relevant: float, remedies: Remedies, lacking: LackOfFit | None
+) -> Iterator[str]:
+    found = analysis.detectable
+    if found is None or found[1] <= max(COARSE * relevant, NOTABLE):
+        return
+    lost = lacking is not None and lacking.found
+    hidden = "effects that the model lacks hide others" if lost else "the noise hides effects"
+    more = replace(remedies, more=remedies.unmodelled) if lost else remedies
+    yield advised(
+        f"{hidden} below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+        more.against_noise(design.runs),
+    )
+
+
+def _mixed_signs(found: MeasuredDesign) -> Iterator[str]:
+    if np.min(found.values) < 0.0 < np.max(found.values):
+        yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
+
+
+def _name(names: Sequence[str], term: Sequence[int]) -> str:
+    return ":".join(names[option] for option in term)
+
+
+class JudgedDesign(Struct, frozen=True, eq=False):
+    """What decides: the runs that yielded a value, their analysis, and what flips say of single options."""
+
+    found: MeasuredDesign
+    analysis: ModelAnalysis
+    flips: tuple[FlipEvidence, ...]
+
+
+class ModelJudgement(Struct, frozen=True):
+    """The analysis of ``rows`` by a ``model``, and what flips say of its claims."""
+
+    rows: FollowedDesign
+    model: ScreeningModel
+
+    def judged(self, evidence: Evidence) -> JudgedDesign:
+        """The analysis of all rows, those of flips included, and the flips' evidence on the design's rows.
+
+        Raises:
+            MeasurementError: where not one run of the design yielded a value.
+        """
+        design, analysis = self._design(evidence)
+        if not any(is_flip(run.task) for run in evidence.runs):
+            return JudgedDesign(design, analysis, ())
+        everything = self.rows.measured_with_flips(evidence)
+        return JudgedDesign(everything, self.model.analysis(everything), self._flip_evidence(evidence))
+
+    def important(self, judged: JudgedDesign) -> tuple[str, ...]:
+        """The options whose main effect is important and not refuted, the largest first."""
+        return _not_refuted(self.model.important(judged.analysis), judged.flips)
+
+    def claims(self, evidence: Evidence) -> tuple[Claim, ...]:
+        """Of the options that the design's rows show to be important."""
+        _, analysis = self._design(evidence)
+        found = (claim_of(effect, analysis, self.model.space) for effect in analysis.effects if effect.important)
+        return tuple(claim for claim in found if claim is not None)
+
+    def suspect_runs(self, evidence: Evidence) -> tuple[Run, ...]:
+        """Of the design, the most suspect first."""
+        return self._suspects(self.rows.measured(evidence))
+
+    def suspect_flips(self, evidence: Evidence) -> tuple[Run, ...]:
+        """The most suspect first, by all rows."""
+        found = self._suspects(self.rows.measured_with_flips(evidence))
+        return tuple(run for run in found if is_of_flip(run.task))
+
+    def unsettled(self, evidence: Evidence, judged: JudgedDesign) -> Unsettled:
+        """The suspect runs that were not repeated."""
+        return unsettled(judged.found, self.model.suspected(judged.found), repeated(evidence, self.rows.metric))
+
+    def important_without(self, left: Unsettled, evidence: Evidence, judged: JudgedDesign) -> tuple[str, ...]:
+        """The important options where suspect runs have predicted values, and flips of them are left out."""
+        others = (run for run in evidence.runs if not (is_flip(run.task) and run.task.id in left.predicted))
+        flips = self._flip_evidence(Evidence(tuple(others)))
+        return _not_refuted(self.model.important(self.model.analysis(left.without(judged.found))), flips)
+
+    def _design(self, evidence: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
+        """The design's runs and their analysis."""
+        return _judged_by_design(self, self.rows.design_runs(evidence))
+
+    def _suspects(self, found: MeasuredDesign) -> tuple[Run, ...]:
+        return tuple(found.runs[place] for place in self.model.suspected(found)[0])
+
+    def _flip_evidence(self, evidence: Evidence) -> tuple[FlipEvidence, ...]:
+        """What flips say of the claims of the design's rows."""
+        _, analysis = self._design(evidence)
+        space = self.model.space
+        made = ((name, flips_made(evidence, self.rows.metric, space, name)) for name in space.names)
+        flips = {name: own for name, own in made if own}
+        claims = (claim_of(effect, analysis, space) for effect in analysis.effects)
+        known = {claim.option: claim for claim in claims if claim is not None}
+        total = sum(map(len, flips.values()))
+        said = (self._said(known[name], own, evidence, total) for name, own in flips.items() if name in known)
+        return tuple(each for each in said if each is not None)
+
+    def _said(self, claim: Claim, flips: Sequence[Flip], evidence: Evidence, total: int) -> FlipEvidence | None:
+        """The evidence of an option's flips on a claim, of ``total`` flips in all."""
+        design, analysis = self._design(evidence)
+        own = between_ends(claim, flips, analysis.readable.scale)
+        expected = expected_changes(analysis.model, analysis.judged, self.model.space, own)
+        noise = noise_of_a_difference(design, analysis.readable.values, total)
+        return judge_flips(claim, own, analysis.readable, expected, noise, self.model.relevant)
+
+
+@lru_cache(maxsize=8)
+def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
+    """Kept, since each flip is planned from it."""
+    found = judgement.rows.measured(runs)
+    return found, judgement.model.analysis(found)
+
+
+def _not_refuted(options: Sequence[str], flips: Sequence[FlipEvidence]) -> tuple[str, ...]:
+    refuted = {each.option for each in flips if each.verdict is FlipVerdict.REFUTED}
+    return tuple(name for name in options if name not in refuted)
+
+
+def ranking(analysis: ModelAnalysis, population: Levels, options: Sequence[Option]) -> tuple[int, ...]:
+    """All options, ranked by what they explain of the predictions of an average over models.
+
+    A single chosen model is certain of its terms and blind for the missing ones: where options have several settings,
+    an interaction that is chosen early takes the place of a main effect, which is then ranked last.
+
+    Args:
+        analysis: that of the runs.
+        population: valid configurations, all or a uniform sample.
+        options: the space's.
+    """
+    fit = analysis.prediction
+    model = averaged_model(analysis.units.levels, [_alike(option) for option in options], fit.always, fit.values)
+    return rank_by_explained(population, model.predicted(population))
+
+
+def _alike(option: Option) -> FloatArray:
+    """How alike the settings of an option are: numbers have an order."""
+    if not option.kind.numeric:
+        return unordered_settings(len(option.settings))
+    numbers = np.array(option.settings, dtype=np.float64)
+    return ordered_settings(np.argsort(np.argsort(numbers)).tolist())
+
+
+def often_selected(analysis: ModelAnalysis, rng: np.random.Generator) -> tuple[float, ...]:
+    """How often a Lasso selects each term of the model that predicts from half of the runs, from 0 to 1.
+
+    The number of columns is limited so that at a share of .75 at most one false selection is expected in all
+    (Meinshausen and Buhlmann 2010, Theorem 1).
+    """
+    units = analysis.units
+    terms = model_terms(analysis.model, units.levels, units.blocks, units.order)
+    most = math.isqrt(sum(columns.shape[1] for columns in terms.columns.values()) // 2)
+    found = stability(terms, units.values(analysis.readable.values), max(1, most), rng)
+    return tuple(found[term] for term in analysis.predicting)
+
+
+class ConclusionBuilder(Struct, frozen=True):
+    """The fixed part of conclusions: the study, its subject, design and model."""
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    choice: ModelChoice
+    model: ScreeningModel
+    remedies: Remedies
+
+    def conclusion(
+        self, found: MeasuredDesign, analysis: ModelAnalysis, seconds: float, given_up: int
+    ) -> ScreeningConclusion:
+        """Of the runs alone; ``given_up`` of the design's runs gave their place to suspect ones."""
+        from hati.space import count
+
+        space, design, lacking = self.model.space, self._design, lack_of_fit(found, analysis)
+        machines = self._machine_blocks(found, analysis)
+        return ScreeningConclusion(
+            study=self.id.key,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=analysis.readable.scale,
+            scale_reason=analysis.scale_reason,
+            judged_by=analysis.judged_by,
+            alpha=self.model.alpha,
+            relevant=self.model.relevant,
+            options=option_summaries(space),
+            configurations=count(space),
+            design=design,
+            effects=tuple(self._effect(effect, analysis) for effect in analysis.effects),
+            ranking=tuple(space.names[option] for option in ranking(analysis, self.model.population, space.options)),
+            important=self.model.important(analysis),
+            threshold=analysis.threshold,
+            detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
+            missing=tuple(self.model.named(term) for term in analysis.missing),
+            dispersion=self._dispersion(found, analysis.readable.scale),
+            points=tuple(
+                Point(int(order), float(value), run.task.configuration)
+                for order, value, run in zip(found.order, found.values, found.runs, strict=True)
+            ),
+            done=len(found.values),
+            failed=len(found.failed),
+            failures=found.reasons,
+            seconds=seconds,
+            warnings=(
+                *machine_warnings(machines),
+                *model_warnings(
+                    space.names,
+                    replace(design, runs=design.runs - given_up),
+                    found,
+                    analysis,
+                    self.model.relevant,
+                    self.model.ties,
+                    self.remedies,
+                    lacking,
+                ),
+            ),
+            model=ModelSummary(
+                tuple(map(self.model.named, analysis.predicting)),
+                analysis.prediction.r_squared,
+                often_selected(analysis, generator(self.id.seed, "stability")),
+            ),
+            lack_of_fit=lacking,
+            machine_blocks=machines,
+            template=tuple(map(str, space.template)),
+        )
+
+    def _machine_blocks(self, found: MeasuredDesign, analysis: ModelAnalysis) -> MachineBlocks | None:
+        if not np.any(found.machines):
+            return None
+        rows = levels([run.task.configuration for run in found.runs], self.model.space)
+        columns = analysis.model.columns(rows)
+        mains = {self.model.named(term)[0]: own for term, own in columns.items() if len(term) == 1}
+        chosen = [columns[term] for term in analysis.predicting]
+        return compare_machines(found, analysis.readable, mains, chosen, alpha=self.model.alpha)
+
+    @property
+    def _design(self) -> DesignSummary:
+        return DesignSummary(
+            kind=self.choice.kind,
+            runs=self.choice.runs,
+            configurations=self.choice.configurations,
+            repetitions=self.choice.repetitions,
+            resolution=None,
+            generators=(),
+            d_efficiency=self.choice.d_efficiency,
+            replicated=self.choice.replicated,
+        )
+
+    def _dispersion(self, found: MeasuredDesign, scale: EffectScale) -> Dispersion | None:
+        of_variance = self.model.variance_analysis(found, scale)
+        if of_variance is None:
+            return None
+        of, analysis = of_variance
+        effects = tuple(self._effect(effect, analysis) for effect in analysis.effects)
+        return Dispersion(of, effects, self.model.important(analysis))
+
+    def _effect(self, found: ModelEffect, analysis: ModelAnalysis) -> Effect:
+        relative = analysis.readable.relative
+        return Effect(
+            options=self.model.named(found.term),
+            estimate=found.own.estimate,
+            interval=_around(found.own),
+            standard_error=found.own.standard_error,
+            relative=relative(found.decided.estimate),
+            relative_interval=None
+            if (around := _around(found.decided)) is None
+            else (relative(around[0]), relative(around[1])),
+            contrast=found.decided.estimate,
+            share=found.share,
+            p_value=found.p_value,
+            important=found.important,
+            half_normal=found.half_normal,
+            aliases=(),
+            settings=self._settings(found, analysis),
+        )
+
+    def _settings(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
+        """The means at each setting of an option with more than two, of those that the runs distinguish."""
+        option, settings = found.term[0], self.model.space.options[found.term[0]].settings
+        if len(found.term) > 1 or len(settings) < 3:
+            return ()
+        means, differences = analysis.own.means(option), analysis.judged.settings(option)
+        return tuple(
+            SettingEstimate(
+                settings[place],
+                means[place].estimate,
+                _around(means[place]),
+                analysis.readable.relative(difference.estimate),
+            )
+            for place, difference in differences.items()
+            if len(differences) > 1
+        )
+
+
+def _around(contrast: EffectContrast) -> tuple[float, float] | None:
+    if contrast.margin is None:
+        return None
+    return contrast.estimate - contrast.margin, contrast.estimate + contrast.margin
