@@ -138,7 +138,7 @@ def test_evidence_is_built_for_each_question_and_not_for_each_run(monkeypatch: p
         built.append(len(runs))
         return Evidence(runs)
 
-    monkeypatch.setattr("hati.campaign.loop.Evidence", build)
+    monkeypatch.setattr("hati.campaign.Evidence", build)
     assert campaign(Counting(300, 300), FakeEngine(one), MemoryStore(), Budget(runs=400)) == 300
     assert sum(built) <= 3 * 300
 

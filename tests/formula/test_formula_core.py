@@ -32,7 +32,7 @@ from hati.formula import (
     evaluate,
     unquoted,
 )
-from hati.formula.node import DEEPEST
+from hati.formula.proposition import DEEPEST
 from hati.logic.syntax import parse_formula as parse_performance
 from hati.logic.syntax.parse_tables import GRAMMAR as PERFORMANCE
 from hati.space import parse_formula

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.formula import And, Comparator, FormulaError, Implies, Not, Or, Truth
-from hati.formula.node import DEEPEST
+from hati.formula.proposition import DEEPEST
 from hati.space import Constraint, parse_formula
 from hati.space.constraint import Flag, Literal, Membership, Name, Product, Sum, TermComparison, mentioned
 from hati.testing.spaces import NAMES, formulas, options

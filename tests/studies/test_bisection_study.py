@@ -24,8 +24,7 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
-from hati.studies.bisection.levels import ProbeSide, RevisionLevels, stage
+from hati.studies.bisection import Bisection, BisectionConclusion, ProbeSide, RevisionLevels, bisection_id, stage
 from hati.studies.comparison import Question, Statistic
 from hati.testing import FakeEngine, MemoryStore
 

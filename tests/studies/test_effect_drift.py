@@ -25,8 +25,7 @@ from hati.core import (
     Task,
 )
 from hati.studies.comparison import Question
-from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
-from hati.studies.effect_drift.estimating import MainEffectsModel, drifts, fieller
+from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, MainEffectsModel, drifts, effect_drift_id, fieller
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")

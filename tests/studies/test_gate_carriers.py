@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from hati.core import Configuration, Setting
-from hati.studies.gate.affected_options import affected_options
+from hati.studies.gate.conclusion import affected_options
 
 CONFIGURATIONS = [dict(zip("abc", settings, strict=True)) for settings in product((False, True), repeat=3)]
 LIMIT = float(np.log(1.05))

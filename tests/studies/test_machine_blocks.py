@@ -23,8 +23,8 @@ from hati.core import (
     Workload,
 )
 from hati.studies.gate.rounds import Cell, Stage, pairs_of
-from hati.studies.paired.deciding import STAGES, complete
-from hati.studies.suite.estimates import measured
+from hati.studies.paired.conclusion import STAGES, complete
+from hati.studies.suite.conclusion import measured
 
 LATENCY = Metric("latency", "s")
 BENCHMARK = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (LATENCY,))

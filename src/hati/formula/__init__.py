@@ -4,23 +4,32 @@ A room with its own language defines its atoms and their notation. This room pro
 evaluation in Kleene's logic or any other algebra, places, and error messages.
 """
 
-from hati.formula.algebra import KLEENE, SIMPLIFYING, Algebra, combined, evaluate
 from hati.formula.language import Explanation, Grammar, Language, Unexpected, read_connective, start_of
-from hati.formula.node import PLAIN, FormulaError, Node, Source, quoted, unquoted
 from hati.formula.proposition import (
+    KLEENE,
+    PLAIN,
     SIGNS,
+    SIMPLIFYING,
     WORDS,
+    Algebra,
     And,
     Comparator,
     ComparisonNode,
     Connective,
     Equivalent,
+    FormulaError,
     Implies,
+    Node,
     Not,
     Notation,
     Or,
     Proposition,
+    Source,
     Truth,
+    combined,
+    evaluate,
+    quoted,
+    unquoted,
 )
 
 __all__ = [

@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from hati.formula.node import FormulaError, Source
-from hati.formula.proposition import A, And, Connective, Equivalent, Implies, Not, Notation, Or, Proposition, Truth
+from hati.formula.proposition import (
+    A,
+    And,
+    Connective,
+    Equivalent,
+    FormulaError,
+    Implies,
+    Not,
+    Notation,
+    Or,
+    Proposition,
+    Source,
+    Truth,
+)
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

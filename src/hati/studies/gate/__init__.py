@@ -4,8 +4,7 @@ Rounds of interleaved pairs; a round is the unit of replication. A suspected cha
 it is reported: both stages test at the square root of the level, so that together they err at the level.
 """
 
-from hati.studies.gate.affected_options import AffectedOption, affected_options
-from hati.studies.gate.conclusion import Broken, GateConclusion, WarmUpCut
+from hati.studies.gate.conclusion import AffectedOption, Broken, GateConclusion, WarmUpCut, affected_options
 from hati.studies.gate.rounds import Cell, Group, groups
 from hati.studies.gate.study import Gate, gate_id, runs_to_decide
 

@@ -1,13 +1,200 @@
-"""What a gate says."""
+"""What a regression check says, and which options' settings carry a change."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
 from msgspec import Struct
 
-from hati.core import Assignment, Configuration, Revision
+from hati.core import Assignment, Configuration, FloatArray, Revision, Setting, replace
 from hati.knowledge import Coverage
+from hati.stats import cell_noise, f_above, holm, t_quantile
 from hati.studies.comparison import ChangeVerdict, Comparison, Question
-from hati.studies.gate.affected_options import AffectedOption
+
+FEWEST_ROUNDS = 3
+
+
+class AffectedOption(Struct, frozen=True):
+    """How a metric changed where an option has a setting: a ratio with its interval.
+
+    ``p_value`` is that of the same change at all settings of the option, corrected for all options. ``where`` has the
+    settings of options found before, if the metric changed there alone: then this one is about the change there.
+    """
+
+    benchmark: str
+    metric: str
+    option: str
+    setting: Setting
+    ratio: float
+    interval: tuple[float, float]
+    p_value: float
+    where: tuple[tuple[str, Setting], ...] = ()
+
+
+class _Factor(Struct, frozen=True, eq=False):
+    """An option that varies between cells: in which place of ``settings`` each cell has its own, shape (cells,)."""
+
+    option: str
+    settings: tuple[Setting, ...]
+    level: FloatArray
+
+    @property
+    def columns(self) -> FloatArray:
+        """Sum coding, shape (cells, settings - 1)."""
+        coded = (self.level[:, None] == np.arange(len(self.settings) - 1)).astype(np.float64)
+        coded[self.level == len(self.settings) - 1] = -1.0
+        return np.asarray(coded, dtype=np.float64)
+
+
+def affected_options(
+    benchmark: str,
+    metric: str,
+    configurations: Sequence[Configuration],
+    values: FloatArray,
+    alpha: float,
+    limit: float = 0.0,
+    crossed: Collection[str] = (),
+    where: tuple[tuple[str, Setting], ...] = (),
+) -> tuple[AffectedOption, ...]:
+    """The options on whose settings the change depends, one after the other, and what it is at each setting.
+
+    ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
+    where the F test of its main effect on the cells' means, given those taken before, is significant at alpha,
+    corrected for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change
+    is shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
+    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where a larger change
+    is shown at one setting alone, further options are looked for among the cells with it.
+    """
+    rounds = len(values)
+    factors = _distinguished(_factors(configurations, crossed), crossed)
+    if rounds < FEWEST_ROUNDS or not factors:
+        return ()
+    means = values.mean(axis=0)
+    variance, df = cell_noise(values)
+    found: list[AffectedOption] = []
+    taken: list[_Factor] = []
+    error = _Error(variance / rounds, df)
+    while left := [
+        factor for factor in factors if factor not in taken and not _slight(means, taken, factor, error, alpha, limit)
+    ]:
+        p_values = np.array([_p_value(means, taken, factor, error) for factor in left])
+        best = int(np.argmin(p_values))
+        corrected = float(holm(p_values)[best])
+        if not corrected <= alpha:
+            break
+        taken.append(left[best])
+        own = [
+            replace(one, where=where)
+            for one in _affected_settings(benchmark, metric, left[best], values, alpha, corrected)
+        ]
+        found += own
+        only = _only_setting(own, means, left[best], error, alpha, limit)
+        if only is not None:
+            name, setting = left[best].option, left[best].settings[only]
+            there = np.flatnonzero(left[best].level == only).tolist()
+            within, around = [configurations[place] for place in there], (*where, (name, setting))
+            return (
+                *found,
+                *affected_options(benchmark, metric, within, values[:, there], alpha, limit, crossed, around),
+            )
+    return tuple(found)
+
+
+def _only_setting(
+    own: Sequence[AffectedOption], means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float
+) -> int | None:
+    """The place of the one setting at which alone more than the limit is shown, of the mean or of any cell."""
+    changed = [
+        place
+        for place, (low, high) in enumerate(one.interval for one in own)
+        if math.log(low) > limit or math.log(high) < -limit
+    ]
+    width = t_quantile(1.0 - alpha / (2.0 * len(means)), error.df) * math.sqrt(error.variance)
+    beyond = set(factor.level[np.abs(means) - width > limit].tolist())
+    return changed[0] if len(changed) == 1 and beyond <= {changed[0]} else None
+
+
+def _distinguished(factors: Sequence[_Factor], crossed: Collection[str]) -> list[_Factor]:
+    """The factors that the cells can distinguish from others, of those that are crossed from others of these."""
+
+    def alike(one: _Factor, other: _Factor) -> bool:
+        both = np.linalg.matrix_rank(np.column_stack([one.columns, other.columns]))
+        return bool(both == one.columns.shape[1] == other.columns.shape[1])
+
+    by_design = [one for one in factors if one.option in crossed]
+    rivals = {one.option: by_design if one.option in crossed else factors for one in factors}
+    return [one for one in factors if not any(alike(one, rival) for rival in rivals[one.option] if rival is not one)]
+
+
+def _factors(configurations: Sequence[Configuration], crossed: Collection[str]) -> list[_Factor]:
+    """The options of which every cell has a setting, and not all the same; those that are crossed first."""
+    names = set(configurations[0]).intersection(*configurations[1:]) if configurations else set()
+    found = []
+    for name in sorted(names, key=lambda each: (each not in crossed, each)):
+        settings = tuple(dict.fromkeys(configuration[name] for configuration in configurations))
+        if len(settings) > 1:
+            level = np.array(
+                [settings.index(configuration[name]) for configuration in configurations], dtype=np.float64
+            )
+            found.append(_Factor(name, settings, level))
+    return found
+
+
+class _Error(NamedTuple):
+    """The variance of a cell's mean, and its degrees of freedom."""
+
+    variance: float
+    df: float
+
+
+def _slight(
+    means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error, alpha: float, limit: float
+) -> bool:
+    """Whether any two settings are shown to differ by at most the limit, given the factors that are taken."""
+    columns = np.column_stack([np.ones(len(means)), *(one.columns for one in taken), factor.columns])
+    free = len(factor.settings) - 1
+    coded = np.vstack([np.eye(free), -np.ones(free)])
+    weights = np.linalg.pinv(columns)[-free:]
+    differences = np.array([(one - other) @ weights for one, other in combinations(coded, 2)])
+    widths = t_quantile(1.0 - alpha, error.df) * np.sqrt(error.variance) * np.linalg.norm(differences, axis=1)
+    return bool(np.all(np.abs(differences @ means) + widths <= limit))
+
+
+def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error) -> float:
+    """The F test of a factor given those that are taken; 1 where it explains nothing of its own."""
+    base = np.column_stack([np.ones(len(means)), *(one.columns for one in taken)])
+    more = np.column_stack([base, factor.columns])
+    own = int(np.linalg.matrix_rank(more) - np.linalg.matrix_rank(base))
+    if own == 0:
+        return 1.0
+    explained = _left(means, base) - _left(means, more)
+    if error.variance == 0.0:
+        return 0.0 if explained > 0.0 else 1.0
+    return float(f_above(np.array([max(0.0, explained) / own / error.variance]), own, error.df)[0])
+
+
+def _left(means: FloatArray, columns: FloatArray) -> float:
+    """The sum of squares that a model leaves."""
+    solved = np.linalg.lstsq(columns, means, rcond=None)[0]
+    return float(((means - columns @ solved) ** 2).sum())
+
+
+def _affected_settings(
+    benchmark: str, metric: str, factor: _Factor, values: FloatArray, alpha: float, p_value: float
+) -> list[AffectedOption]:
+    """The mean over the cells of each setting, with the interval that rounds give."""
+    found = []
+    for place, setting in enumerate(factor.settings):
+        series = values[:, factor.level == place].mean(axis=1)
+        width = t_quantile(1.0 - alpha / 2.0, len(series) - 1) * float(np.std(series, ddof=1)) / len(series) ** 0.5
+        mean = float(series.mean())
+        interval = (float(np.exp(mean - width)), float(np.exp(mean + width)))
+        found.append(AffectedOption(benchmark, metric, factor.option, setting, float(np.exp(mean)), interval, p_value))
+    return found
 
 
 class Broken(Struct, frozen=True):

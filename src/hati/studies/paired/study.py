@@ -10,8 +10,7 @@ from msgspec import Struct
 from hati.core import Batch, BatchOrder, Budget, Evidence, InputError, Metric, Pairing, Plan, Stopping, StudyId, Task
 from hati.harness import first_of_pair
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
-from hati.studies.paired.conclusion import PairedConclusion, Variant
-from hati.studies.paired.deciding import STAGES, PairedDesign, complete, decided, weigh
+from hati.studies.paired.conclusion import STAGES, PairedConclusion, PairedDesign, Variant, complete, decided, weigh
 
 BATCH = 16
 """Pairs that are planned at a time where a budget in time says how many there are."""

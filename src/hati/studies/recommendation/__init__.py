@@ -13,6 +13,14 @@ from hati.studies.recommendation.conclusion import (
     SettingGain,
     parse_keep,
 )
+from hati.studies.recommendation.judging import (
+    CONFIDENCE,
+    FOLLOW_UP,
+    STAGE,
+    PairedChange,
+    paired_change,
+    pooled_changes,
+)
 from hati.studies.recommendation.planned import (
     FEWEST_BLOCKS,
     FEWEST_PAIRS,
@@ -24,7 +32,6 @@ from hati.studies.recommendation.planned import (
     recommendation_id,
 )
 from hati.studies.recommendation.prediction import Prediction, predict
-from hati.studies.recommendation.rounds import CONFIDENCE, FOLLOW_UP, STAGE, PairedChange, paired_change, pooled_changes
 from hati.studies.recommendation.study import Recommendation
 
 __all__ = [

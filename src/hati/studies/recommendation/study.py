@@ -31,7 +31,14 @@ from hati.studies.recommendation.conclusion import (
     Recommended,
 )
 from hati.studies.recommendation.judging import (
+    CONFIDENCE,
+    FOLLOW_UP,
+    STAGE,
+    Arm,
     GainJudgement,
+    Round,
+    RoundStep,
+    Settings,
     after_follow_up,
     after_round,
     listed,
@@ -39,7 +46,6 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
-from hati.studies.recommendation.rounds import CONFIDENCE, FOLLOW_UP, STAGE, Arm, Round, RoundStep, Settings
 
 MOST_ROUNDS = 4
 """Rounds of confirmation."""

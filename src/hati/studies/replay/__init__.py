@@ -4,7 +4,6 @@ Their series go to the change points and trends of ``studies.regression``.
 """
 
 from hati.studies.replay.measured import Affected, Replayed, RevisionSpread, Skipped, affected_strata
-from hati.studies.replay.order import ReplayOrder
-from hati.studies.replay.study import Replay, replay_id
+from hati.studies.replay.study import Replay, ReplayOrder, replay_id
 
 __all__ = ["Affected", "Replay", "ReplayOrder", "Replayed", "RevisionSpread", "Skipped", "affected_strata", "replay_id"]

@@ -1,6 +1,8 @@
 """Screening suites: the metric's distribution over a whole space, estimated from its important options' strata."""
 
 from hati.studies.suite.conclusion import (
+    FULL,
+    RANDOM,
     Agreement,
     Box,
     SpaceMean,
@@ -8,7 +10,6 @@ from hati.studies.suite.conclusion import (
     SuiteConclusion,
     SuiteScale,
 )
-from hati.studies.suite.estimates import FULL, RANDOM
 from hati.studies.suite.study import LEVELS, MARGIN, SuitePlan, SuiteStudy, suite_id
 
 __all__ = [

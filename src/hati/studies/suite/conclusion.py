@@ -1,13 +1,34 @@
-"""What a suite study concludes, as plain values."""
+"""What a suite's runs say of the whole space, and how this agrees with other data."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from enum import StrEnum
 
+import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, FloatArray, Metric
-from hati.stats.intervals import Equivalence, MannWhitney, Quantile
+from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
+from hati.design.suite import Suite
+from hati.stats import Index
+from hati.stats.intervals import (
+    Ecdf,
+    Equivalence,
+    MannWhitney,
+    MeanEstimate,
+    Quantile,
+    assisted_mean,
+    equivalence,
+    ks_distance,
+    mann_whitney,
+    quantile_pairs,
+    range_covered,
+    stratified_mean,
+    stratified_quantiles,
+    stratum_means,
+)
+from hati.studies.failures import failure_reasons
 
 
 class SuiteScale(StrEnum):
@@ -101,3 +122,201 @@ class SuiteConclusion(Struct, frozen=True):
     failures: tuple[str, ...]
     seconds: float
     warnings: tuple[str, ...]
+
+
+class MeasuredSuite(Struct, frozen=True, eq=False):
+    """``values`` are means over runs, in the metric's unit, of the requested configurations at ``places``.
+
+    ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count. Of several machines they
+    are those of the mean machine; ``apart`` is whether this is not known, as the machines share too few configurations.
+    """
+
+    values: FloatArray
+    places: Index
+    runs: Index
+    failed: int
+    reasons: tuple[str, ...]
+    apart: bool = False
+
+
+def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Configuration]) -> MeasuredSuite:
+    """One value for each configuration that has any.
+
+    Raises:
+        InputError: where a run's unit cannot be converted to the metric's.
+    """
+    found: list[tuple[int, str, float]] = []
+    where = {configuration: place for place, configuration in enumerate(configurations)}
+    failed = list[Run]()
+    for run in evidence.runs:
+        observations = run.of(metric.name)
+        if observations is None:
+            failed.append(run)
+        elif run.task.configuration in where:
+            value = observations.mean * conversion(observations.unit, metric.unit)
+            found.append((where[run.task.configuration], run.machine, value))
+    places, owners = np.unique([place for place, _, _ in found], return_inverse=True)
+    machines = np.unique([machine for _, machine, _ in found], return_inverse=True)[1]
+    values = np.array([value for _, _, value in found], dtype=np.float64)
+    cleared = _without_machines(values, owners, machines)
+    kept = values if cleared is None else cleared
+    return MeasuredSuite(
+        values=np.array([np.mean(kept[owners == place]) for place in range(len(places))], dtype=np.float64),
+        places=places.astype(np.intp),
+        runs=np.bincount(owners, minlength=len(places)).astype(np.intp),
+        failed=len(failed),
+        reasons=failure_reasons(failed, metric),
+        apart=cleared is None,
+    )
+
+
+def _without_machines(values: FloatArray, owners: Index, machines: Index) -> FloatArray | None:
+    """The values as the mean machine would have them: less the effect of each one's machine as a block.
+
+    Block effects are those of least squares in addition to configurations, of logarithms where all values are above
+    zero. None where configurations do not connect the machines.
+
+    Args:
+        values: of each run.
+        owners: its configuration, from 0.
+        machines: its machine, from 0.
+    """
+    count = int(machines.max(initial=0)) + 1
+    if count == 1:
+        return values
+    columns = np.hstack([np.eye(count)[machines], np.eye(int(owners.max()) + 1)[owners]])
+    if np.linalg.matrix_rank(columns) < columns.shape[1] - 1:
+        return None
+    logs = bool(np.all(values > 0.0))
+    effects = np.linalg.lstsq(columns, np.log(values) if logs else values, rcond=None)[0][:count]
+    own = (effects - effects.mean())[machines]
+    return np.asarray(values / np.exp(own) if logs else values - own, dtype=np.float64)
+
+
+class Weighted(Struct, frozen=True, eq=False):
+    """The values there are, each with its stratum among those that have any, their shares, and centred columns.
+
+    ``strata`` are the positions of those strata in the suite, ``sizes`` how many configurations they stand for.
+    """
+
+    values: FloatArray
+    owners: Index
+    shares: FloatArray
+    columns: FloatArray
+    strata: Index
+    sizes: Index
+
+    @property
+    def weights(self) -> FloatArray:
+        """What each value counts; they sum to 1."""
+        return np.asarray((self.shares / np.bincount(self.owners))[self.owners])
+
+    @property
+    def single(self) -> int:
+        """How many strata have one value only, though there are more configurations in them."""
+        return int(np.count_nonzero((np.bincount(self.owners) == 1) & (self.sizes > 1)))
+
+    def on(self, scale: SuiteScale) -> FloatArray:
+        """The values on a scale."""
+        return np.log(self.values) if scale is SuiteScale.LOG else self.values
+
+    def mean(self, scale: SuiteScale) -> MeanEstimate:
+        """The mean over the space on a scale, with the error that remains after the columns."""
+        return assisted_mean(self.on(scale), self.owners, self.shares, self.columns)
+
+
+def weighted(suite: Suite, found: MeasuredSuite, columns: FloatArray) -> Weighted:
+    """The values with their weights; strata without a value are left out, the others stand for them."""
+    strata, owners = np.unique(suite.owners[found.places], return_inverse=True)
+    shares = suite.shares[strata]
+    sizes = np.array([suite.strata[int(number)].weight for number in strata], dtype=np.intp)
+    return Weighted(found.values, owners.ravel(), shares / shares.sum(), columns[found.places], strata, sizes)
+
+
+def stratum_estimates(
+    suite: Suite, found: MeasuredSuite, given: Weighted, scale: SuiteScale
+) -> tuple[StratumEstimate, ...]:
+    """Each stratum's mean; its interval from the deviation within all strata, on the log scale a relative one."""
+    means = stratum_means(given.values, given.owners, given.shares)
+    spread = stratum_means(given.on(scale), given.owners, given.shares)
+    by_stratum = {int(stratum): place for place, stratum in enumerate(given.strata)}
+    runs = np.bincount(suite.owners[found.places], weights=found.runs, minlength=len(suite.strata))
+    estimates = []
+    for number, stratum in enumerate(suite.strata):
+        place = by_stratum.get(number)
+        estimate = None if place is None else means[place].estimate
+        interval = None
+        if place is not None and estimate is not None and (on_scale := spread[place].interval):
+            half = (on_scale[1] - on_scale[0]) / 2.0
+            interval = _around(estimate, half, scale)
+        size = len(stratum.configurations)
+        estimates.append(StratumEstimate(stratum.setting, stratum.weight, estimate, interval, size, int(runs[number])))
+    return tuple(estimates)
+
+
+def space_mean(given: Weighted) -> SpaceMean:
+    """The arithmetic mean over the space: the strata's, weighted. Their deviations may differ, as values do."""
+    found = stratified_mean(given.values, given.owners, given.shares)
+    return SpaceMean(found.estimate, found.interval())
+
+
+def geometric_mean(given: Weighted) -> SpaceMean:
+    """That of the logarithms, whose deviations are much alike: the regression estimator's, brought back."""
+    found = given.mean(SuiteScale.LOG)
+    interval = found.interval()
+    return SpaceMean(math.exp(found.estimate), interval and (math.exp(interval[0]), math.exp(interval[1])))
+
+
+def quantiles(given: Weighted, levels: Sequence[float]) -> tuple[Quantile, ...]:
+    """Quantiles over the space."""
+    return stratified_quantiles(given.values, given.owners, given.shares, np.array(levels, dtype=np.float64))
+
+
+def _around(estimate: float, half: float, scale: SuiteScale) -> tuple[float, float]:
+    if scale is SuiteScale.LOG:
+        return (estimate * math.exp(-half), estimate * math.exp(half))
+    return (estimate - half, estimate + half)
+
+
+RANDOM = "random sample"
+FULL = "full data set"
+PARTIAL = "partial data set"
+_POINTS = 60
+_BOX = np.array([0.25, 0.5, 0.75])
+
+
+def agreement(given: Weighted, others: FloatArray, kind: str, scale: SuiteScale, margin: float) -> Agreement:
+    """How well the suite's weighted values agree with others.
+
+    ``margin`` is a fraction: on the log scale means are equivalent where their ratio is from 1 / (1 + margin) to
+    1 + margin, otherwise where their difference is within margin times the others' mean size. The power of the
+    Mann-Whitney test is for a shift of that size.
+    """
+    compared = np.log(others) if scale is SuiteScale.LOG else others
+    allowed = math.log1p(margin) if scale is SuiteScale.LOG else margin * float(np.mean(np.abs(others)))
+    spread = float(np.std(compared))
+    shift = allowed / spread if spread > 0.0 else 0.0
+    return Agreement(
+        kind=kind,
+        values=len(others),
+        mean=float(np.mean(others)),
+        geometric_mean=math.exp(float(np.mean(compared))) if scale is SuiteScale.LOG else None,
+        ks=ks_distance(given.values, given.weights, others),
+        range=range_covered(given.values, others),
+        mann_whitney=mann_whitney(given.values, given.weights, others, shift),
+        equivalence=equivalence(given.mean(scale), _mean(compared, kind), allowed) if allowed > 0.0 else None,
+        pairs=quantile_pairs(given.values, given.weights, others, min(_POINTS, len(others))),
+        boxes=(_box("suite", given.values, given.weights), _box(kind, others, np.ones(len(others)))),
+    )
+
+
+def _mean(values: FloatArray, kind: str) -> MeanEstimate:
+    """The others' mean: of all configurations without a sampling error, of a sample with one."""
+    if kind == FULL:
+        return MeanEstimate(float(np.mean(values)), 0.0, math.inf)
+    return stratified_mean(values, np.zeros(len(values), dtype=np.intp), np.ones(1))
+
+
+def _box(name: str, values: FloatArray, weights: FloatArray) -> Box:
+    lower, median, upper = Ecdf.of(values, weights).quantiles(_BOX).tolist()
+    return Box(name, float(values.min()), lower, median, upper, float(values.max()))

@@ -27,12 +27,15 @@ from hati.design.configurations import run_order
 from hati.design.suite import Suite, centred_columns, screening_suite
 from hati.space import Space, count, enumerate_configurations, sample
 from hati.studies.failures import limit_until_first_success
-from hati.studies.suite.conclusion import Agreement, StratumEstimate, SuiteConclusion, SuiteScale
-from hati.studies.suite.estimates import (
+from hati.studies.suite.conclusion import (
     FULL,
     PARTIAL,
     RANDOM,
+    Agreement,
     MeasuredSuite,
+    StratumEstimate,
+    SuiteConclusion,
+    SuiteScale,
     Weighted,
     agreement,
     geometric_mean,
