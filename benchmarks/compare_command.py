@@ -22,7 +22,7 @@ from benchmarks.markdown import table
 from hati.core import FloatArray
 from hati.render import samples_text
 from hati.stats import proportion
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 
 ALL = 3_000
 PART = 1_000

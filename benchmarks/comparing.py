@@ -23,7 +23,7 @@ from benchmarks.markdown import table
 from hati.core import FloatArray, Metric, Observations, Sample, SampledRun
 from hati.render import samples_text
 from hati.stats import proportion
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.studies.audit import AuditSettings, audit
 from hati.studies.audit.conclusion import Marks
 from hati.studies.comparison import (

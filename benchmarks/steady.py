@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.markdown import table
 from hati.core import FloatArray
 from hati.harness import State, Steadiness, steadiness
-from hati.stats.change_points import BLOCKS
+from hati.stats.levels import BLOCKS
 
 FOLDER = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks"
 CANDIDATES = (40, 60, 80, 100, 120)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.design.coding import INACTIVE, Columns, Model, candidates, levels
-from hati.design.configurations import unmeasured
 from hati.design.information import Information, basis, identified, independent, ties
+from hati.design.matrix import unmeasured
 from hati.design.optimal_designs import confounded, refine
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 

@@ -17,7 +17,7 @@ from hati.render.charts import chart_in_altair, specification
 from hati.report import Chart, ChartKind, assertion_cases, assertion_document, assertion_evidence, relation_figure
 from hati.report.assertion import BARS
 from hati.studies.assertion import Assured, Cost, Requirement, SampleCollector, Standard, answer
-from hati.studies.assertion.samples import MeasuredSamples
+from hati.studies.assertion.requirement import MeasuredSamples
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e </script><b>"
 TEXT = f"""\

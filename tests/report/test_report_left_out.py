@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import Better, Configuration, Metric
-from hati.report.left_out import left_out_table
+from hati.report.recommendation import left_out_table
 from hati.studies.recommendation import LeaveReason, LeftOut, RecommendationConclusion
 
 

@@ -11,7 +11,7 @@ from benchmarks.change_points import KINDS, noise
 
 from hati.core import FloatArray
 from hati.stats import change_points, gradual_drift, lag_one, normal_scores
-from hati.stats.change_points import detectable_step
+from hati.stats.levels import detectable_step
 
 SERIES = 400
 BOUND = 31

@@ -23,9 +23,9 @@ from hati.stats import (
     strongest_change,
     weighted_drift,
 )
-from hati.stats.change_points import change_place
 from hati.stats.change_table import PROBABILITIES, SPLITS, STRETCHES
 from hati.stats.change_test import critical_split, split_statistics, stretch_statistics
+from hati.stats.levels import change_place
 
 NONE = np.array(0.0)
 

@@ -15,7 +15,7 @@ from scipy.stats import gaussian_kde
 
 from hati.core import FloatArray
 from hati.stats import cluster_cuts, clusters, common_shift, matched_clusters
-from hati.stats.clusters import valley
+from hati.stats.clustering import valley
 
 Part = tuple[float, float, float]
 """Centre, standard deviation on the logarithmic scale, and share."""

@@ -19,7 +19,7 @@ from statsmodels.stats.weightstats import ttest_ind, ttost_ind
 
 from hati.core import FloatArray, InputError
 from hati.stats import Difference, TwoSampleTest, VariancePrior, difference, rank_shift, shapiro_wilk, two_sample_tests
-from hati.stats.difference import _error_of_the_statistic, _smirnov, _wilcoxon
+from hati.stats.differences import _error_of_the_statistic, _smirnov, _wilcoxon
 
 SAMPLES = [(5, 5, 1.0), (4, 9, 3.0), (30, 12, 0.2), (2, 2, 1.0)]
 

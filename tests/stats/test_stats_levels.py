@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from hati.core import FloatArray
 from hati.stats import drawn_in, segments
-from hati.stats.change_points import _partition
+from hati.stats.levels import _partition
 
 
 def cost(values: FloatArray, starts: tuple[int, ...], penalty: float) -> float:

@@ -23,7 +23,7 @@ from hati.core import (
     Workload,
 )
 from hati.studies.gate.rounds import Cell, Stage, pairs_of
-from hati.studies.paired.conclusion import STAGES, complete
+from hati.studies.paired.study import STAGES, complete
 from hati.studies.suite.conclusion import measured
 
 LATENCY = Metric("latency", "s")

@@ -7,7 +7,7 @@ import pytest
 
 from hati.core import FloatArray, Metric
 from hati.stats import Dependence
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.studies.regression import Series, histories, history, run_errors
 
 TICKS = 60

@@ -39,8 +39,16 @@ from hati.studies.comparison import (
 )
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
-from hati.studies.replay import Replay, Replayed, ReplayOrder, affected_strata, replay_id
-from hati.studies.replay.study import KnownLevels, refined, typical_noise
+from hati.studies.replay import (
+    KnownLevels,
+    Replay,
+    Replayed,
+    ReplayOrder,
+    affected_strata,
+    refined,
+    replay_id,
+    typical_noise,
+)
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")

@@ -14,7 +14,7 @@ from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs,
 from hati.core import Evidence, StudyId, Task, generator, replace
 from hati.design import Model
 from hati.stats import adjusted_for_trend, contrasts, least_squares, pure_error
-from hati.stats.least_squares import within_residuals
+from hati.stats.linear_models import within_residuals
 from hati.studies.screening import (
     FlipEvidence,
     FlipVerdict,

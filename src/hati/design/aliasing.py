@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
-from hati.design.configurations import Design
+from hati.design.matrix import Design
 
 Indices = tuple[int, ...]
 """An effect: the columns of its factors, ascending; empty for the mean."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hati.core import InputError
 from hati.design.coding import Levels
-from hati.design.configurations import Design, Matrix, check_factors
+from hati.design.matrix import Design, Matrix, check_factors
 
 Table = NDArray[np.int16]
 """Shape (size, size): the result for each pair of elements."""

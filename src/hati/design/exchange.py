@@ -22,7 +22,7 @@ from hati.design.aliasing import (
     shortest_words,
     word_length_pattern,
 )
-from hati.design.configurations import MOST_FACTORS, Design, check_runs, effect_name, separator_of
+from hati.design.matrix import MOST_FACTORS, Design, check_runs, effect_name, separator_of
 from hati.design.orthogonal_arrays import LevelDesign
 
 DESIGN_FORMAT = "hati-design-1"

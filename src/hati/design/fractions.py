@@ -18,7 +18,7 @@ from msgspec import Struct
 from hati.core import InputError
 from hati.design.aliasing import resolution as resolution_of
 from hati.design.coding import Levels
-from hati.design.configurations import MOST_RUNS, Design, Matrix, check_factors, separator_of, symbols
+from hati.design.matrix import MOST_RUNS, Design, Matrix, check_factors, separator_of, symbols
 
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-"})
 

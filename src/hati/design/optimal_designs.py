@@ -24,8 +24,8 @@ from hati.design.coding import (
     combinations,
     setting_contrasts,
 )
-from hati.design.configurations import unmeasured
 from hati.design.information import Basis, Fit, Information, basis, fit, independent
+from hati.design.matrix import unmeasured
 from hati.stats import ALIASED, Index, Term
 
 if TYPE_CHECKING:

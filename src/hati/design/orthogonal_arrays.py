@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from hati.core import Configuration, InputError
 from hati.design.coding import Levels, Model
-from hati.design.configurations import check_factors, check_runs, letters
 from hati.design.constructions import (
     difference_scheme,
     geometric_columns,
@@ -25,6 +24,7 @@ from hati.design.constructions import (
     reachable_orders,
 )
 from hati.design.fractions import by_runs, catalogue
+from hati.design.matrix import check_factors, check_runs, letters
 
 if TYPE_CHECKING:
     from hati.space import Space

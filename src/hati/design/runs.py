@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
 from hati.design.aliasing import Hull, Indices, clear_interactions, effects, hull, indices, named
-from hati.design.configurations import Design, Matrix, check_runs, effect_name, separator_of
+from hati.design.matrix import Design, Matrix, check_runs, effect_name, separator_of
 
 _STARTS = 16
 _PASSES = 50

@@ -4,60 +4,6 @@ They cover warm-up, the observations that a quantile needs, the cheapest numbers
 change, disturbed runs, the order of paired runs, and when to stop.
 """
 
-from hati.harness.interference import disturbances
-from hati.harness.runs import (
-    TOLERANCE,
-    Aim,
-    Allocation,
-    Costs,
-    QuantilePrecision,
-    RunPlan,
-    State,
-    Steadiness,
-    SteadyRun,
-    Sufficiency,
-    SufficientRun,
-    allocation,
-    best_observations,
-    costs_of,
-    leading,
-    run_plan,
-    runs_for,
-    steadiness,
-    steady_runs,
-    sufficiency,
-    sufficient_runs,
-    warmup,
-)
-from hati.harness.stopping import RULES, AnytimeValid, FixedSize, StoppingRule, first_of_pair
+import lazy_loader
 
-__all__ = [
-    "RULES",
-    "TOLERANCE",
-    "Aim",
-    "Allocation",
-    "AnytimeValid",
-    "Costs",
-    "FixedSize",
-    "QuantilePrecision",
-    "RunPlan",
-    "State",
-    "Steadiness",
-    "SteadyRun",
-    "StoppingRule",
-    "Sufficiency",
-    "SufficientRun",
-    "allocation",
-    "best_observations",
-    "costs_of",
-    "disturbances",
-    "first_of_pair",
-    "leading",
-    "run_plan",
-    "runs_for",
-    "steadiness",
-    "steady_runs",
-    "sufficiency",
-    "sufficient_runs",
-    "warmup",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

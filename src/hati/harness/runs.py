@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, Sample, parse_unit
 from hati.stats import Difference, NestedVariance, Segments, effective_size, nested_variance, normal_quantile, segments
-from hati.stats.change_points import BLOCKS
+from hati.stats.levels import BLOCKS
 
 TOLERANCE = 0.05
 """Levels within this fraction of each other are as good as one (Traini et al. 2023)."""

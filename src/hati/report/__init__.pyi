@@ -1,14 +1,14 @@
 from .assertion import AssertionJson as AssertionJson
+from .assertion import DryRunJson as DryRunJson
+from .assertion import ExpectedRunsJson as ExpectedRunsJson
 from .assertion import assertion_answer as assertion_answer
 from .assertion import assertion_cases as assertion_cases
 from .assertion import assertion_evidence as assertion_evidence
 from .assertion import assertion_table as assertion_table
 from .assertion import excess_text as excess_text
+from .assertion import expected_runs_table as expected_runs_table
 from .assertion import explained as explained
 from .assertion import explanation as explanation
-from .assertion_costs import DryRunJson as DryRunJson
-from .assertion_costs import ExpectedRunsJson as ExpectedRunsJson
-from .assertion_costs import expected_runs_table as expected_runs_table
 from .assertion_document import RelationFigure as RelationFigure
 from .assertion_document import SideFigure as SideFigure
 from .assertion_document import assertion_document as assertion_document
@@ -51,10 +51,10 @@ from .findings import findings_table as findings_table
 from .findings import report_sentence as report_sentence
 from .gate import GateJson as GateJson
 from .gate import gate_answer as gate_answer
+from .gate import gate_cases as gate_cases
+from .gate import gate_document as gate_document
 from .gate import gate_table as gate_table
 from .gate import gate_tables as gate_tables
-from .gate_document import gate_cases as gate_cases
-from .gate_document import gate_document as gate_document
 from .grid import GridStatusJson as GridStatusJson
 from .grid import grid_tables as grid_tables
 from .harness import ObservationsJson as ObservationsJson
@@ -74,7 +74,6 @@ from .history_document import HistoryFigure as HistoryFigure
 from .history_document import histories_document as histories_document
 from .history_document import history_figures as history_figures
 from .known import Knowledge as Knowledge
-from .left_out import left_out_table as left_out_table
 from .load_curves import LoadCurveJson as LoadCurveJson
 from .load_curves import LoadFigure as LoadFigure
 from .load_curves import LoadPanel as LoadPanel
@@ -126,6 +125,7 @@ from .quantities import percent as percent
 from .quantities import quantity as quantity
 from .quantities import tidy as tidy
 from .recommendation import RecommendationJson as RecommendationJson
+from .recommendation import left_out_table as left_out_table
 from .recommendation import recommendation_answer as recommendation_answer
 from .replay import ReplayJson as ReplayJson
 from .replay import replay_document as replay_document
@@ -142,6 +142,7 @@ from .samples import SampledHeadJson as SampledHeadJson
 from .samples import SampledRunHeadJson as SampledRunHeadJson
 from .samples import SamplesJson as SamplesJson
 from .screening_document import screening_document as screening_document
+from .screening_document import screening_tables as screening_tables
 from .screening_document import with_means as with_means
 from .screening_figures import EffectFigure as EffectFigure
 from .screening_figures import EffectPoint as EffectPoint
@@ -154,9 +155,6 @@ from .screening_figures import interactions as interactions
 from .screening_figures import main_effects as main_effects
 from .screening_figures import pareto as pareto
 from .screening_figures import run_order as run_order
-from .screening_parts import follow_up_table as follow_up_table
-from .screening_parts import suspects_table as suspects_table
-from .screening_tables import screening_tables as screening_tables
 from .screening_values import ScreeningJson as ScreeningJson
 from .screening_values import screening_json as screening_json
 from .screening_words import ALIASED as ALIASED
@@ -165,9 +163,11 @@ from .screening_words import NOT_SHOWN as NOT_SHOWN
 from .screening_words import answer as answer
 from .screening_words import design_summary as design_summary
 from .screening_words import detection as detection
+from .screening_words import follow_up_table as follow_up_table
 from .screening_words import noise_summary as noise_summary
 from .screening_words import run_summary as run_summary
 from .screening_words import space_size as space_size
+from .screening_words import suspects_table as suspects_table
 from .single_values import action_json as action_json
 from .single_values import action_tool as action_tool
 from .single_values import bencher_json as bencher_json

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from hati.core import Better
 from hati.knowledge import Entry
+from hati.report.changes import ChoiceJson
 from hati.report.document import Document
 from hati.report.harness import SampleJson
 from hati.report.publishing import Interval, Joined, Of, StudyJson
 from hati.report.quantities import change, general, percent
-from hati.report.statistics import ChoiceJson
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.stats import Proportion
 from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions

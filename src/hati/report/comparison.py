@@ -9,10 +9,21 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Better, Configuration, Workload, replace
 from hati.core.wording import listed
-from hati.report.changes import WITH_POWER, ChangeJson, change_text, interval_text, p_text, verdict_text
+from hati.report.changes import (
+    WITH_POWER,
+    ChangeJson,
+    ChoiceJson,
+    change_text,
+    chosen,
+    interval_text,
+    p_text,
+    statistic_name,
+    statistic_notes,
+    statistics_text,
+    verdict_text,
+)
 from hati.report.publishing import Joined, Of
 from hati.report.quantities import change, general, percent, quantity
-from hati.report.statistics import ChoiceJson, chosen, statistic_name, statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.report.within_process import (
     WithinProcessJson,

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hati.core import Assignment, Better
 from hati.core.wording import listed
+from hati.report.changes import ChoiceJson
 from hati.report.publishing import DetectableJson, Interval, Joined, Of, StudyJson, detectable_json, publish
 from hati.report.quantities import change, change_number, general, quantity, tidy
-from hati.report.statistics import ChoiceJson
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import StatisticChoice
 from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Recurring, Trend

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from hati.core import Configuration, Pairing, Stopping, Workload, setting_text
-from hati.report.changes import needed_notes, p_text, verdict_text
+from hati.report.changes import needed_notes, p_text, statistic_notes, statistics_text, verdict_text
 from hati.report.comparison import ComparisonJson, WarmedSideJson, comparison_sentence
 from hati.report.document import Document
 from hati.report.publishing import Joined, Of, RunsJson, StudyJson
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
-from hati.report.statistics import statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.report.verdicts import comparison_cases
 from hati.studies.comparison import ChangeVerdict, Comparison, IntervalMethod

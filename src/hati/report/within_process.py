@@ -8,10 +8,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import SampleFormat
-from hati.report.changes import interval_text, verdict_text
+from hati.report.changes import interval_text, statistic_name, verdict_text
 from hati.report.publishing import Interval, Of
 from hati.report.quantities import change
-from hati.report.statistics import statistic_name
 from hati.studies.comparison import MEAN, Comparison, WithinProcess
 
 _LABEL = "within one process"

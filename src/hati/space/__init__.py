@@ -9,30 +9,6 @@ A template, settings and formulas from text (``parse_template``), narrows a spac
 Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
 """
 
-from hati.space.configurations import Diagnosis, check, count, enumerate_configurations, narrowed, sample
-from hati.space.constraint import Constraint, OptionKind, parse_formula
-from hati.space.evaluation import Option, OptionError, check_formula, read_setting
-from hati.space.feature_model import FeatureModel, parse_feature_model
-from hati.space.space import Space, SpaceError, Template, parse_template
+import lazy_loader
 
-__all__ = [
-    "Constraint",
-    "Diagnosis",
-    "FeatureModel",
-    "Option",
-    "OptionError",
-    "OptionKind",
-    "Space",
-    "SpaceError",
-    "Template",
-    "check",
-    "check_formula",
-    "count",
-    "enumerate_configurations",
-    "narrowed",
-    "parse_feature_model",
-    "parse_formula",
-    "parse_template",
-    "read_setting",
-    "sample",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.stats.probable_models import SHIFT, Moments, block_columns, log_marginals, moments
 from hati.stats.terms import Term
 

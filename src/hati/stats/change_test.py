@@ -14,7 +14,7 @@ from hati.core import FloatArray
 from hati.stats.change_table import INDEPENDENT_SPLITS, INDEPENDENT_STRETCHES, PROBABILITIES, SPLITS, STRETCHES
 from hati.stats.dependence import Dependence, contrast_variance
 from hati.stats.diagnostics import normal_scores
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 
 FEWEST = 3
 """Values that a level has at least, of machines that are on both sides: fewer are outliers."""

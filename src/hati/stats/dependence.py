@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 
 
 def running_median(values: FloatArray, window: int) -> FloatArray:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, replace
 from hati.stats.distributions import f_above, normal_quantiles
-from hati.stats.least_squares import Index, LeastSquares, within_residuals, without_means
+from hati.stats.linear_models import Index, LeastSquares, within_residuals, without_means
 from hati.stats.selection import EXACT, LEVEL, Steps, significant_steps
 from hati.stats.terms import ModelTerms, spanned
 

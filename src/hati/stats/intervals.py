@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.distributions import beta_cdf, beta_quantile, normal_quantile, normal_tails, t_cdf, t_quantile
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 
 DRAWS = 10_000
 _AT_ONCE = 1_000_000

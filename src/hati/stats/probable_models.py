@@ -9,7 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.stats.terms import Term
 
 Mask = NDArray[np.bool_]

@@ -13,11 +13,11 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
-from hati.stats.change_points import independent_values
 from hati.stats.dependence import running_median, sum_variance
 from hati.stats.diagnostics import mid_ranks
 from hati.stats.distributions import normal_quantile, t_quantile, t_two_sided
-from hati.stats.least_squares import Index, without_means
+from hati.stats.levels import independent_values
+from hati.stats.linear_models import Index, without_means
 from hati.stats.power import POWER
 from hati.stats.variances import spread_over_ticks
 

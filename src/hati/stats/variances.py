@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core import FloatArray, InputError
 from hati.stats.dependence import effective_size
 from hati.stats.distributions import chi_square_cdf, digamma, trigamma, trigamma_inverse
-from hati.stats.least_squares import Index, without_means
+from hati.stats.linear_models import Index, without_means
 
 
 class NestedVariance(Struct, frozen=True):

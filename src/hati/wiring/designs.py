@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hati.core import InputError
 from hati.design import Design, letters, parse_generators, read_csv, read_json
-from hati.design.configurations import symbols
+from hati.design.matrix import symbols
 
 _MOST_LETTERS = 52
 

@@ -17,8 +17,7 @@ from hati.formula import Comparator, evaluate
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Combined, EstimateScale, FormulaVerdict, Judged, RelationEvidence
 from hati.logic.syntax.formula import side_dimension
-from hati.studies.assertion.requirement import Requirement, Standard, methods_of
-from hati.studies.assertion.samples import SampleCollector
+from hati.studies.assertion.requirement import Requirement, SampleCollector, Standard, methods_of
 
 _OF_CALLS = {"", "wall_time", "cpu_time"}
 _NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}

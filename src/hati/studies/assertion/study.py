@@ -35,12 +35,13 @@ from hati.studies.assertion.requirement import (
     Cost,
     Made,
     MeasuredMethod,
+    MeasuredSamples,
     Requirement,
+    SampleCollector,
     Standard,
     costs_of,
     methods_of,
 )
-from hati.studies.assertion.samples import MeasuredSamples, SampleCollector
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER

@@ -3,25 +3,6 @@
 The runs of one thing are split in halves, again and again, and the halves compared as two samples are.
 """
 
-from hati.studies.audit.auditing import AuditSettings, audit
-from hati.studies.audit.conclusion import (
-    Audit,
-    AuditedBenchmark,
-    ClusterAlarms,
-    Directions,
-    InTime,
-    RecommendedStatistic,
-    StatisticSensitivity,
-)
+import lazy_loader
 
-__all__ = [
-    "Audit",
-    "AuditSettings",
-    "AuditedBenchmark",
-    "ClusterAlarms",
-    "Directions",
-    "InTime",
-    "RecommendedStatistic",
-    "StatisticSensitivity",
-    "audit",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,7 +3,14 @@
 The differences of pairs are tested: slow changes of a machine cancel in them.
 """
 
-from hati.studies.paired.conclusion import PairedConclusion, PairedDesign, Variant, Weighed, shared_metrics
-from hati.studies.paired.study import PairedComparison, paired_id
+from hati.studies.paired.study import (
+    PairedComparison,
+    PairedConclusion,
+    PairedDesign,
+    Variant,
+    Weighed,
+    paired_id,
+    shared_metrics,
+)
 
 __all__ = ["PairedComparison", "PairedConclusion", "PairedDesign", "Variant", "Weighed", "paired_id", "shared_metrics"]

@@ -1,16 +1,285 @@
-"""The study: the next pairs until it is decided, or the budget is spent."""
+"""The study: the next pairs until it is decided or the budget is spent, and what a comparison of its pairs says."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 from msgspec import Struct
 
-from hati.core import Batch, BatchOrder, Budget, Evidence, InputError, Metric, Pairing, Plan, Stopping, StudyId, Task
-from hati.harness import first_of_pair
+from hati.core import (
+    Batch,
+    BatchOrder,
+    Benchmark,
+    Better,
+    Budget,
+    Configuration,
+    Evidence,
+    InputError,
+    Metric,
+    Pairing,
+    Plan,
+    Run,
+    Stopping,
+    StudyId,
+    Task,
+    conversion,
+    usage,
+)
+from hati.harness import StoppingRule, disturbances, first_of_pair
+from hati.stats import holm, holm_factors
+from hati.studies.comparison import (
+    MEAN,
+    Change,
+    ChangeVerdict,
+    ChoiceBasis,
+    Comparison,
+    Comparisons,
+    Question,
+    Side,
+    Statistic,
+    StatisticChoice,
+    StatisticChoices,
+    ratio_of,
+    spread_of,
+)
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
-from hati.studies.paired.conclusion import STAGES, PairedConclusion, PairedDesign, Variant, complete, decided, weigh
+from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
+
+
+class Variant(Struct, frozen=True):
+    """A benchmark at a configuration."""
+
+    benchmark: Benchmark
+    configuration: Configuration
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.benchmark.name, str(self.configuration))))
+
+
+def shared_metrics(before: Variant, after: Variant, name: str | None = None) -> tuple[Metric, ...]:
+    """The metrics that both have, as the first has them; or the one of that name.
+
+    Raises:
+        InputError: where there is none, units cannot be converted, or one should be low in one and high in the other.
+    """
+    known = {metric.name: metric for metric in after.benchmark.metrics}
+    shared = tuple(metric for metric in before.benchmark.metrics if metric.name in known)
+    chosen = tuple(metric for metric in shared if name in {None, metric.name})
+    names = f"{before.benchmark.name!r} and {after.benchmark.name!r}"
+    if not chosen:
+        has = ", ".join(metric.name for metric in shared)
+        what = "no metric" if name is None else f"no metric {name!r}"
+        raise InputError(f"{names} have {what} in common", fix=f"they share {has}" if has else "give them one")
+    for metric in chosen:
+        conversion(known[metric.name].unit, metric.unit)
+        if known[metric.name].better is not metric.better:
+            raise InputError(f"of {names} one has a {metric.name} that should be low, the other high")
+    return chosen
+
+
+class Weighed(Struct, frozen=True):
+    """What the verdict of a metric rests on: complete ``pairs``, how often they were looked at, and the evidence.
+
+    ``e_value`` is that of a difference after the last pair; None where the rule has none, or no pair exists.
+    """
+
+    pairs: int
+    looks: int
+    e_value: float | None
+
+
+class PairedConclusion(Struct, frozen=True):
+    """The comparison of each metric, what it rests on, in the same order, and what became of the runs.
+
+    ``seed`` is that of the order of each pair.
+    """
+
+    study: str
+    before: Variant
+    after: Variant
+    stopping: Stopping
+    pairing: Pairing
+    seed: int
+    comparisons: Comparisons
+    weighed: tuple[Weighed, ...]
+    done: int
+    failed: int
+    failures: tuple[str, ...]
+    seconds: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether every metric has a verdict."""
+        return not self.comparisons.count(ChangeVerdict.INCONCLUSIVE)
+
+
+POWER = 0.8
+STAGES = ("before", "after")
+
+
+class PairedDesign(NamedTuple):
+    """The compared variants and the method: two variants of a revision on a machine, the question, and the end."""
+
+    before: Variant
+    after: Variant
+    revision: str
+    machine: str
+    question: Question
+    rule: StoppingRule
+    pairing: Pairing = Pairing.INTERLEAVED
+    choices: StatisticChoices = StatisticChoices()
+
+    def choice(self, metric: Metric) -> StatisticChoice:
+        """The statistic of a run of a metric."""
+        if isinstance(self.question.statistic, Statistic):
+            return StatisticChoice(self.question.statistic, ChoiceBasis.ASKED)
+        return self.choices.of(self.before.benchmark.name, metric.name)
+
+
+def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
+    """The pairs of which both runs have the metric, in the order in which they were planned.
+
+    A pair is a block: one whose runs are of two machines, or of two states of one, does not count.
+    """
+    found: dict[int, dict[str, Run]] = {}
+    for run in evidence.done:
+        if run.of(metric.name) is not None:
+            found.setdefault(run.task.repetition, {})[run.task.stage] = run
+    first, second = STAGES
+    both = [(found[pair][first], found[pair][second]) for pair in sorted(found) if len(found[pair]) == len(STAGES)]
+    return tuple((one, other) for one, other in both if one.machine == other.machine)
+
+
+class _Found(NamedTuple):
+    """The evidence on a metric; ``q_value`` is corrected for all metrics (Holm), None without a p-value."""
+
+    metric: Metric
+    pairs: Sequence[tuple[Run, Run]]
+    values: PairValues
+    judged: AnyJudged
+    q_value: float | None
+
+    @property
+    def verdict(self) -> ChangeVerdict:
+        if self.judged.same:
+            return ChangeVerdict.SAME
+        if self.q_value is None or self.q_value > self.judged.alpha or self.judged.slight:
+            return ChangeVerdict.INCONCLUSIVE
+        if self.judged.estimate * self.judged.strongest <= 0.0:
+            return ChangeVerdict.INCONCLUSIVE
+        lower = self.metric.better is Better.LOWER
+        return ChangeVerdict.SLOWER if (self.judged.estimate > 0.0) == lower else ChangeVerdict.FASTER
+
+
+def decided(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
+    """Whether every metric has a verdict."""
+    found = _found(contest, evidence, metrics)
+    return len(found) == len(metrics) and all(each.verdict is not ChangeVerdict.INCONCLUSIVE for each in found)
+
+
+def weigh(
+    contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]
+) -> tuple[Comparisons, tuple[Weighed, ...]]:
+    """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
+    found, question = _found(contest, evidence, metrics), contest.question
+    rows = tuple(_row(contest, each, question.alpha / len(found)) for each in found)
+    judged = [each.judged for each in found]
+    rests_on = tuple(Weighed(one.pairs, one.looks, contest.rule.e_value(one.leading.differences)) for one in judged)
+    return Comparisons(question.alpha, question.margin, str(question.statistic), rows, 0.0, {}, ()), rests_on
+
+
+def _found(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
+    pairs = {metric: found for metric in metrics if (found := complete(evidence, metric))}
+    made = {metric: _values(found, metric, contest.choice(metric).statistic) for metric, found in pairs.items()}
+    judged = {metric: _judged(contest, pairs[metric], metric, values) for metric, values in made.items()}
+    p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
+    known = np.array(list(p_values.values()))
+    adjusted, factors = (dict(zip(p_values, of(known).tolist(), strict=True)) for of in (holm, holm_factors))
+    return [
+        _Found(metric, pairs[metric], made[metric], among(one, factors.get(metric, 1.0)), adjusted.get(metric))
+        for metric, one in judged.items()
+    ]
+
+
+def _judged(contest: PairedDesign, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: PairValues) -> AnyJudged:
+    question = contest.question
+    limit = 0.0 if values.scale == 0.0 else question.limit
+    means = None
+    if contest.choice(metric).keeps_mean and values.scale is None:
+        whole = _values(pairs, metric, MEAN)
+        means = whole.differences if whole.scale is None else None
+    return judge(values.differences, means, contest.rule, question.alpha, limit)
+
+
+def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statistic) -> PairValues:
+    def of(run: Run) -> float:
+        observed = run.of(metric.name)
+        assert observed is not None
+        return statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
+
+    sides = np.array([[of(before), of(after)] for before, after in pairs], dtype=np.float64).reshape(-1, 2)
+    return PairValues(sides[:, 0], sides[:, 1])
+
+
+def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
+    """``alpha`` is at first the level of a metric alone."""
+    values, judged = found.values, found.judged
+    scale = values.scale
+    low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
+    detectable = None if scale == 0.0 else judged.detectable(POWER)
+    before, after = contest.before, contest.after
+    names = dict.fromkeys((before.benchmark.name, after.benchmark.name))
+    change = Change(
+        verdict=found.verdict,
+        ratio=None if scale == 0.0 else ratio_of(judged.estimate, scale),
+        interval=(low, high) if math.isfinite(high) and scale != 0.0 else None,
+        p_value=judged.p_value,
+        q_value=found.q_value,
+        detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
+        runs_needed=_needed(found, alpha),
+        of_tail=isinstance(judged, JudgedWithMean) and judged.of_tail,
+    )
+    return Comparison(
+        " and ".join(names),
+        before.configuration.shared(after.configuration),
+        before.benchmark.workload,
+        found.metric,
+        change,
+        _side(contest, found, 0),
+        _side(contest, found, 1),
+        choice=contest.choice(found.metric),
+    )
+
+
+def _needed(found: _Found, alpha: float) -> int | None:
+    """More pairs than there are where these do not decide."""
+    needed = found.judged.pairs_needed(alpha)
+    if needed is None or found.verdict is not ChangeVerdict.INCONCLUSIVE:
+        return needed
+    return max(needed, found.judged.pairs + 1)
+
+
+def _side(contest: PairedDesign, found: _Found, side: int) -> Side:
+    judged, shown = found.judged, found.values
+    if isinstance(judged, JudgedWithMean) and judged.of_tail:
+        shown = _values(found.pairs, found.metric, MEAN)
+    values = (shown.before, shown.after)[side]
+    alone = JudgedPairs(shown.sides[side], judged.rule, judged.alpha, judged.limit)
+    spread = spread_of(alone.half_width, float(values.mean()), shown.scale)
+    runs = [pair[side] for pair in found.pairs]
+    return Side(
+        float(values.mean()),
+        spread,
+        len(values),
+        contest.revision,
+        contest.machine,
+        sum(map(bool, disturbances([usage(run) for run in runs]))),
+        seconds=sum(run.seconds for run in runs),
+    )
+
 
 BATCH = 16
 """Pairs that are planned at a time where a budget in time says how many there are."""

@@ -17,7 +17,7 @@ from hati.stats import (
 )
 from hati.stats.change_test import FEWEST
 from hati.stats.dependence import equal_persistence
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.studies.comparison import TAIL_PART
 from hati.studies.regression.conclusion import (
     DetectableStep,

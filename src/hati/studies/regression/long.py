@@ -34,7 +34,7 @@ from hati.stats.dependence import (
     without_bursts,
 )
 from hati.stats.diagnostics import standardised
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.studies.regression.short import LevelStep, SeriesLevels, segment_strata
 
 _PER_STEP = {Dependence.ESTIMATED: 14.0, Dependence.INDEPENDENT: 10.0}

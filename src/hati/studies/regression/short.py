@@ -24,7 +24,7 @@ from hati.stats import (
     spread_between,
     spread_freedom,
 )
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.studies.regression.series import Series
 
 Interval = tuple[float, float]

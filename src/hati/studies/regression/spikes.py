@@ -9,7 +9,7 @@ import numpy as np
 
 from hati.core import FloatArray, replace
 from hati.stats import REGAINED, resolution, spread_freedom, t_quantile, t_two_sided
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.studies.comparison import DIRECTION, TAIL_PART
 from hati.studies.regression.conclusion import LevelChange
 from hati.studies.regression.series import Series

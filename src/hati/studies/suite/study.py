@@ -23,7 +23,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.design.configurations import run_order
+from hati.design.matrix import run_order
 from hati.design.suite import Suite, centred_columns, screening_suite
 from hati.space import Space, count, enumerate_configurations, sample
 from hati.studies.failures import limit_until_first_success

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task, generator
 from hati.design.coding import Candidates, Levels, levels
-from hati.design.configurations import unmeasured
+from hati.design.matrix import unmeasured
 from hati.design.optimal_designs import refine
 from hati.space import Space, count
 from hati.stats import POWER, Term, fewest_runs, normal_quantile

@@ -28,7 +28,7 @@ from hati.design import (
     regular_fraction,
     resolution,
 )
-from hati.design.configurations import Matrix, symbols
+from hati.design.matrix import Matrix, symbols
 from hati.studies.screening.conclusion import DesignSummary
 
 _FULL = 1_000_000

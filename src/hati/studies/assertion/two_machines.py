@@ -14,8 +14,7 @@ from hati.logic import syntax
 from hati.logic.interpret import ALPHA, MeasuredSample
 from hati.stats import quotient_interval
 from hati.studies.assertion.atoms import side_of, unit_of
-from hati.studies.assertion.requirement import Requirement
-from hati.studies.assertion.samples import Former, SampleCollector, SetAside
+from hati.studies.assertion.requirement import Former, Requirement, SampleCollector, SetAside
 
 EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
 """Of the histogram's bins, each from its first value on up to below its second."""

@@ -22,7 +22,7 @@ from hati.stats.change_test import (
 )
 from hati.stats.dependence import Dependence, contrast_variance, drawn_in, running_median
 from hati.stats.distributions import normal_quantile, normal_quantiles, normal_tails, t_quantile
-from hati.stats.least_squares import Index
+from hati.stats.linear_models import Index
 from hati.stats.power import POWER
 from hati.stats.variances import resolution
 

@@ -1,20 +1,43 @@
-"""What runs say of each revision, and in which parts of a space a metric changed."""
+"""The past replayed: revisions of a line measured now, over the configurations that stand for a space.
+
+Their series go to the change points and trends of ``studies.regression``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 
-from hati.core import Assignment, Configuration, Evidence, FloatArray, Metric, Revision, conversion, replace
+from hati.core import (
+    Assignment,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Outcome,
+    Plan,
+    Revision,
+    StudyId,
+    Task,
+    conversion,
+    generator,
+    replace,
+)
 from hati.knowledge import Coverage
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
 from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, StatisticChoice, StatisticChoices
-from hati.studies.gate import Cell, Group
+from hati.studies.failures import failure_reasons, nothing_measured
+from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS, HistoryConclusion, Series, Tails
 
 
@@ -254,3 +277,234 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
 
 def _positive(values: _Values) -> bool:
     return all(float(runs.min()) > 0.0 for cells in values.values() for runs in cells.values())
+
+
+class ReplayOrder(StrEnum):
+    """How a line of revisions is gone through."""
+
+    INTERLEAVED = "interleaved"
+    NEWEST = "newest"
+    REFINING = "refining"
+
+
+class KnownLevels(NamedTuple):
+    """The measurements of a series: logarithms of its ``levels`` by place, and the ``noise`` of a difference."""
+
+    levels: Mapping[int, float]
+    noise: float
+
+    def change(self, first: int, last: int) -> float:
+        """How much the level changes from a place to another; 0 within the noise."""
+        change = abs(self.levels[last] - self.levels[first])
+        return change if change > self.noise else 0.0
+
+
+def refined(number: int, series: Sequence[KnownLevels]) -> int | None:
+    """The next of ``number`` places, from 0: the ends, then the middle of where the level of any series changes most.
+
+    All ``series`` have the same places, those that were measured. Of changes within the noise the widest interval is
+    taken, so that what goes up and down again between two places is found too. None where all are measured.
+    """
+    known = sorted(series[0].levels)
+    for end in (number - 1, 0):
+        if end not in known:
+            return end
+    gaps = [(first, last) for first, last in pairwise(known) if last - first > 1]
+    if not gaps:
+        return None
+
+    def urgency(gap: tuple[int, int]) -> tuple[float, int]:
+        return max(one.change(*gap) for one in series), gap[1] - gap[0]
+
+    first, last = max(gaps, key=urgency)
+    return (first + last) // 2
+
+
+def typical_noise(deviations: Sequence[float]) -> float:
+    """What two levels differ by without a change: three times the error of their difference, in the median."""
+    return 3.0 * float(np.median(deviations)) * 2.0**0.5 if len(deviations) else 0.0
+
+
+STAGE = "replay"
+_HOPELESS = 3
+
+
+def replay_id(
+    cells: Sequence[Cell], revisions: Sequence[Revision], repetitions: int, order: ReplayOrder, seed: int, machine: str
+) -> StudyId:
+    """The identity of a replay with all that decides its tasks."""
+    parameters: dict[str, object] = {
+        "cells": [
+            [cell.benchmark.name, cell.benchmark.definition, dict(cell.configuration), dict(cell.stratum), cell.weight]
+            for cell in cells
+        ],
+        "revisions": [revision.id for revision in revisions],
+        "repetitions": repetitions,
+        "order": order.value,
+    }
+    return StudyId.of("replay", parameters, seed, machine)
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """Measures ``revisions``, oldest first, each cell ``repetitions`` times.
+
+    Interleaved, all revisions are in random order within a repetition, so that a machine's drift is not a trend; newest
+    first, and refining, whole revisions follow each other. ``statistic`` stands for a run; where it is to be chosen,
+    ``choices`` has the chosen one. ``coverage`` says of each benchmark what its cells stand
+    for.
+
+    Raises:
+        InputError: for too few revisions, or nothing to measure.
+    """
+
+    id: StudyId
+    revisions: tuple[Revision, ...]
+    cells: tuple[Cell, ...]
+    repetitions: int
+    order: ReplayOrder
+    statistic: Statistic | Automatic = MEAN
+    choices: StatisticChoices = dataclasses.field(default_factory=StatisticChoices, compare=False)
+    coverage: tuple[Coverage, ...] = dataclasses.field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        fewest = FEWEST_POSITIONS if self.repetitions > 1 else FEWEST_VALUES
+        if len(self.revisions) < fewest:
+            runs = (
+                "of several runs each" if self.repetitions > 1 else f"of a single run each; {FEWEST_POSITIONS} of two"
+            )
+            raise InputError(
+                f"a change can be found among {fewest} revisions or more {runs}, not {len(self.revisions)}",
+                fix="name an earlier one, a smaller --every, or more --runs",
+            )
+        if self.repetitions < 1 or not self.cells:
+            raise InputError("a replay needs a configuration and a run of it")
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left, in order; of a refining replay those of the next revision."""
+        tasks = tuple(task for task in self._wanted(evidence) if task.id not in evidence.known)
+        total = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
+        return Plan.of(tasks, total if tasks else 0)
+
+    def conclude(self, evidence: Evidence) -> Replayed:
+        """The series that there are.
+
+        Raises:
+            MeasurementError: where too few revisions could be measured.
+        """
+        measured = self._measured(evidence)
+        found = {group: series for group in groups(self.cells) if (series := measured.series(group)) is not None}
+        if not found:
+            metric = self.cells[0].benchmark.metrics[0]
+            raise nothing_measured(failure_reasons(evidence.runs, metric))
+        whole = [group for group in found if group.stratum is None]
+        return Replayed(
+            study=self.id.key,
+            series=tuple(found.values()),
+            spreads={(group.benchmark.name, group.metric.name): measured.spreads(group) for group in whole},
+            metrics={(group.benchmark.name, group.metric.name): group.metric for group in whole},
+            skipped=tuple(self._skipped(evidence)),
+            left=len(self.plan(evidence)),
+            runs=len(evidence.runs),
+            failed=len(evidence.failed),
+            seconds=evidence.seconds,
+            coverage=self.coverage,
+        )
+
+    def tasks_of(self, place: int) -> list[Task]:
+        """All of one revision, in random order."""
+        made = [self._task(place, cell, number) for number in range(self.repetitions) for cell in self.cells]
+        rng = generator(self.id.seed, "replay", self.revisions[place].id)
+        return [made[row] for row in rng.permutation(len(made)).tolist()]
+
+    def _measured(self, evidence: Evidence) -> MeasuredRevisions:
+        """In random order the noise of a revision is independent of the next one's."""
+        known = self.order is ReplayOrder.INTERLEAVED
+        dependence = Dependence.INDEPENDENT if known else Dependence.ESTIMATED
+        return MeasuredRevisions(evidence, self.revisions, self.cells, self.statistic, dependence, self.choices)
+
+    def _wanted(self, evidence: Evidence) -> Iterator[Task]:
+        given_up = self._given_up(evidence)
+        if self.order is ReplayOrder.INTERLEAVED:
+            yield from self._interleaved(evidence, given_up)
+        elif self.order is ReplayOrder.NEWEST:
+            for place in range(len(self.revisions) - 1, -1, -1):
+                if place not in given_up:
+                    yield from self.tasks_of(place)
+        else:
+            yield from self._refining(evidence, given_up)
+
+    def _interleaved(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
+        """The rest of the first repetition that is not complete: failing cells are known after it."""
+        pairs = [(place, cell) for place in range(len(self.revisions)) for cell in self.cells]
+        for number in range(self.repetitions):
+            rng = generator(self.id.seed, "replay", str(number))
+            ordered = (pairs[row] for row in rng.permutation(len(pairs)).tolist())
+            tasks = [self._task(place, cell, number) for place, cell in ordered if place not in given_up]
+            left = [task for task in tasks if task.id not in evidence.known]
+            if left:
+                return left
+        return []
+
+    def _refining(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
+        """The rest of revisions that were begun, else the next one."""
+        begun = {run.task.revision for run in evidence.runs}
+        places = [place for place, revision in enumerate(self.revisions) if revision.id in begun]
+        left = [
+            task
+            for place in places
+            if place not in given_up
+            for task in self.tasks_of(place)
+            if task.id not in evidence.known
+        ]
+        if left:
+            return left
+        measured = self._measured(evidence)
+        following = refined(len(self.revisions), [_known(measured, group, places) for group in groups(self.cells)])
+        return [] if following is None else self.tasks_of(following)
+
+    def _given_up(self, evidence: Evidence) -> frozenset[int]:
+        """Revisions that cannot be built, or of which three runs failed and none worked."""
+        outcomes: dict[str, list[Outcome]] = defaultdict(list)
+        for run in evidence.runs:
+            outcomes[run.task.revision].append(run.outcome)
+        bad = {
+            name
+            for name, found in outcomes.items()
+            if Outcome.DONE not in found and (Outcome.NOT_BUILT in found or len(found) >= _HOPELESS)
+        }
+        return frozenset(place for place, revision in enumerate(self.revisions) if revision.id in bad)
+
+    def _skipped(self, evidence: Evidence) -> Iterator[Skipped]:
+        """Revisions of which nothing works, and cells of which nothing works at a revision."""
+        given_up = self._given_up(evidence)
+        for place, revision in enumerate(self.revisions):
+            runs = [run for run in evidence.runs if run.task.revision == revision.id]
+            if place in given_up:
+                yield Skipped(revision, runs[0].detail)
+                continue
+            for cell in self.cells:
+                own = [run for run in runs if (run.task.benchmark, run.task.configuration.key) == cell.key]
+                if own and all(run.outcome is not Outcome.DONE for run in own):
+                    yield Skipped(revision, own[0].detail, cell.benchmark.name, cell.configuration)
+
+    def _task(self, place: int, cell: Cell, number: int) -> Task:
+        return Task(
+            study=self.id.key,
+            stage=STAGE,
+            benchmark=cell.benchmark.name,
+            configuration=cell.configuration,
+            revision=self.revisions[place].id,
+            workload=cell.benchmark.workload,
+            repetition=number,
+        )
+
+
+def _known(measured: MeasuredRevisions, group: Group, places: Sequence[int]) -> KnownLevels:
+    """The levels of a group at all places that were begun.
+
+    What does not work has the level of the place nearest to it: next to it nothing is to be looked for.
+    """
+    values, noises = measured.levels(group)
+    levels = {place: values[min(values, key=lambda known: abs(known - place))] if values else 0.0 for place in places}
+    return KnownLevels(levels, typical_noise(noises))
