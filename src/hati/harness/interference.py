@@ -86,9 +86,9 @@ def disturbances(usages: Sequence[Usage]) -> tuple[str, ...]:
     """Why each run of a sample counts as disturbed, empty where it does not.
 
     A run is compared with the others of its sample: less CPU time in its wall time than is usual, more involuntary
-    switches, more of the time in which something waited for a CPU; usual is the median, and an outlier lies so many
-    robust deviations (median absolute deviations, Hampel 1974) beyond it that of quiet runs at most 1 % are marked by
-    all signs together, up to the noise of Student's t with 3 degrees of freedom. Two signs count individually, even
+    switches, more of the time in which something waited for a CPU; usual is the median. An outlier lies
+    several robust deviations (median absolute deviations, Hampel 1974) beyond it: of quiet runs, all signs together
+    mark at most 1 %, up to the noise of Student's t with 3 degrees of freedom. Two signs count individually, even
     where they are usual: time stolen by other virtual machines, and more time in which something waited for a CPU than
     the run had CPU time: while its own threads wait for each other, one of them runs. The load before a run is ignored:
     most of it is that of the run before.

@@ -213,7 +213,7 @@ class _Test(NamedTuple):
 def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.random.Generator) -> StepDown:
     """Find the significant terms, with probability ``alpha`` of any false one.
 
-    In each step every candidate is tested by F: main effects beside all others, interactions on top of them and of the
+    In each step every candidate is tested by F: main effects given all others, interactions given them and the
     interactions found so far. The smallest p-value is compared with the smallest ones of permuted residuals from the
     terms found so far (Freedman and Lane 1983; step-down maxima: Westfall and Young 1993, algorithm 4.1). If it is
     significant its term is found, and the next step begins. Without any effect the first step is exact whatever

@@ -14,7 +14,7 @@ from hati.stats.distributions import f_above
 from hati.stats.terms import NOTHING, ModelTerms, Term, added_basis, spanned
 
 _MOST = 0.5
-"""The model has at most so many parameters for each run: AICc's correction assumes that the candidates were few."""
+"""The largest number of a model's parameters for each run: AICc's correction assumes that the candidates were few."""
 
 
 def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]:
@@ -91,7 +91,7 @@ def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
 def explained_by_each(
     candidates: Sequence[Alike], residual: FloatArray, terms: int
 ) -> tuple[FloatArray, NDArray[np.intp]]:
-    """How much of the sum of squares each term explains beside the model, and how many parameters it adds.
+    """How much of the sum of squares each term explains in addition to the model, and how many parameters it adds.
 
     By principal axes of what the model leaves of a term's columns; those of next to no length are rounding.
     """
@@ -100,10 +100,10 @@ def explained_by_each(
         squares = group.columns.transpose(0, 2, 1) @ group.columns
         alone = squares.shape[1] == 1
         lengths, axes = (squares[:, 0], np.ones_like(squares)) if alone else np.linalg.eigh(squares)
-        told = lengths > NOTHING**2 * group.sizes[:, None]
+        distinguished = lengths > NOTHING**2 * group.sizes[:, None]
         along = np.einsum("tca,tc->ta", axes, np.einsum("trc,r->tc", group.columns, residual))
-        explained[group.places] = np.sum(along**2 / np.where(told, lengths, math.inf), axis=1)
-        added[group.places] = np.count_nonzero(told, axis=1)
+        explained[group.places] = np.sum(along**2 / np.where(distinguished, lengths, math.inf), axis=1)
+        added[group.places] = np.count_nonzero(distinguished, axis=1)
     return explained, added
 
 
@@ -241,7 +241,7 @@ def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.G
     Args:
         terms: the candidates.
         values: shape (runs,).
-        most: so many columns are let in from each half.
+        most: the number of columns that are let in from each half.
         rng: draws the halves.
     """
     columns = np.hstack([terms.columns[term] for term in terms])
@@ -259,7 +259,7 @@ def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.G
 
 
 def first_selected(columns: FloatArray, values: FloatArray, most: int) -> tuple[int, ...]:
-    """The first columns to enter the Lasso's path, in order, at most so many.
+    """The first columns to enter the Lasso's path, in order, at most ``most``.
 
     By least angle regression with the Lasso's modification (Efron, Hastie, Johnstone and Tibshirani 2004, Annals of
     Statistics 32, 407-499, section 3.1).

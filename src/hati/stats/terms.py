@@ -171,7 +171,7 @@ def added_bases(terms: Sequence[FloatArray], basis: FloatArray) -> list[FloatArr
     for width in {columns.shape[1] for columns in terms} - {0}:
         places = [place for place, columns in enumerate(terms) if columns.shape[1] == width]
         stacked = np.array([terms[place] for place in places])
-        vectors, sizes, _ = np.linalg.svd(beside(stacked, basis), full_matrices=False)
+        vectors, sizes, _ = np.linalg.svd(orthogonal_part(stacked, basis), full_matrices=False)
         kept = sizes > NOTHING * np.sqrt(np.sum(stacked**2, axis=1).max(axis=1, initial=0.0))[:, None]
         for place, own, there in zip(places, vectors, kept, strict=True):
             found[place] = np.asarray(own[:, there])
@@ -183,8 +183,8 @@ def spanned(columns: FloatArray) -> FloatArray:
     return added_basis(columns, np.empty((len(columns), 0)))
 
 
-def beside(columns: FloatArray, basis: FloatArray) -> FloatArray:
-    """What is left of columns, shape (..., runs, any), beside an orthonormal basis, shape (runs, any)."""
+def orthogonal_part(columns: FloatArray, basis: FloatArray) -> FloatArray:
+    """The part of columns, shape (..., runs, any), orthogonal to an orthonormal basis, shape (runs, any)."""
     left = columns - basis @ (basis.T @ columns)
     return np.asarray(left - basis @ (basis.T @ left))  # once more: rounding of the first time would pass for something
 
@@ -288,7 +288,7 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _bases(self) -> tuple[FloatArray, ...]:
-        """The orthonormal bases of terms of up to two options beside ``always``, by rank, shape (terms, rank, runs)."""
+        """The orthonormal bases of terms of up to two options, given ``always``, by rank, shape (terms, rank, runs)."""
         each = added_bases([own for term, own in self.columns.items() if len(term) <= 2], self._basis_of_always)
         ranks = sorted({basis.shape[1] for basis in each})
         return tuple(np.array([basis.T for basis in each if basis.shape[1] == rank]) for rank in ranks)
@@ -331,7 +331,7 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
         if not model:
             return {}
         joined = self._joined(model)
-        left = beside(joined, self._basis_of_always)
+        left = orthogonal_part(joined, self._basis_of_always)
         vectors, sizes, rotation = np.linalg.svd(left, full_matrices=False)
         if left.shape[1] > left.shape[0] or np.any(sizes <= NOTHING * largest_norm(joined)):
             return {term: self.added(term, [other for other in model if other != term]) for term in model}

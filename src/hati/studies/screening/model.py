@@ -29,7 +29,7 @@ from hati.stats import (
     step_down,
     t_quantile,
 )
-from hati.stats.terms import added_basis, beside, spanned
+from hati.stats.terms import added_basis, orthogonal_part, spanned
 from hati.studies.screening.conclusion import EffectScale, Noise
 from hati.studies.screening.runs import Readable, Units, choose_scale_of_model, model_units
 
@@ -427,7 +427,7 @@ def _effects(
     shown = list(squares)
     contrasts = [judged.effect(term) for term in shown]
     places = half_normal(np.array([abs(contrast.estimate) for contrast in contrasts]))
-    total = max(float(np.sum(beside(values, terms.basis(())) ** 2)), sum(squares.values()))
+    total = max(float(np.sum(orthogonal_part(values, terms.basis(())) ** 2)), sum(squares.values()))
     return [
         ModelEffect(
             term=term,

@@ -122,8 +122,8 @@ def _only(
     expression = _parse_filter(pattern or "")
     found = [s for s in samples if expression.search(s.benchmark) or expression.search(_title(s))]
     if not found:
-        told = "; ".join([f"no benchmark is found by {pattern!r}", *warnings])
-        raise InputError(told, place=place, fix=f"there are: {_named(samples)}")
+        problem = "; ".join([f"no benchmark is found by {pattern!r}", *warnings])
+        raise InputError(problem, place=place, fix=f"there are: {_named(samples)}")
     fitting = [sample for sample in found if sample.metric.name == field]
     if not fitting:
         names = list(dict.fromkeys(sample.metric.name for sample in found))
@@ -175,7 +175,7 @@ def read(
     run, those before it is steady are, or only those that are marked where it never is.
 
     Raises:
-        InputError: where a metric is missing, is no finite number, is a negative time, has another
+        InputError: where a metric is missing, is not a finite number, is a negative time, has another
             dimension than its unit, or has nothing left after warm-up.
     """
     try:
@@ -273,10 +273,10 @@ def unsettled(benchmark: Benchmark, observed: Sequence[Observations]) -> tuple[s
     """Remarks on the metrics whose warm-up was to be found and was not; one figure for the whole run needs none."""
     if benchmark.warmup != AUTO:
         return ()
-    told = [(one.metric, steadiness(one.values)) for one in observed if one.values.size > 1]
+    found_steady = [(one.metric, steadiness(one.values)) for one in observed if one.values.size > 1]
     return tuple(
         f"{WARM_UP} {metric!r} is not known to be over: {found.reason}"
-        for metric, found in told
+        for metric, found in found_steady
         if found.state is not State.STEADY
     )
 

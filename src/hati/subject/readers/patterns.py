@@ -181,7 +181,7 @@ def parse_path(path: str) -> tuple[Step, ...]:
     """The steps of a path such as ``results[*].latency``, ``a.b[0]`` or ``a["x.y"]``.
 
     Raises:
-        InputError: where the text is no path.
+        InputError: where the text is not a path.
 
     >>> parse_path("results[*].latency")
     ('results', None, 'latency')
@@ -208,7 +208,7 @@ def read_document(output: bytes, paths: Iterable[tuple[str, str]], source: str =
     for the whole run.
 
     Raises:
-        InputError: where the output is no JSON document, or a path leads nowhere or to something else.
+        InputError: where the output is not a JSON document, or a path leads nowhere or to something else.
     """
     try:
         document = json.loads(output.decode("utf-8", "replace"))
@@ -274,7 +274,7 @@ def read_matches(output: bytes, expressions: Iterable[tuple[str, str]], source: 
     """All matches, in order, of each pair of a metric's name and its expression; one match is one figure per run.
 
     Raises:
-        InputError: where what the group matched is no number.
+        InputError: where what the group matched is not a number.
     """
     text = output.decode("utf-8", "replace")
     readings = []

@@ -25,7 +25,7 @@ from hati.subject.running.supervisor.process_tree import kill, session
 
 _MASK = "***"
 _SHORTEST = 4
-"""Fewer characters are no secret, and masking them would garble all that is printed."""
+"""Fewer characters are not a secret, and masking them would garble all that is printed."""
 
 
 class Masking(Struct, frozen=True):
@@ -208,7 +208,7 @@ class ProcessResult(Struct, frozen=True):
 
 
 class Supervisor:
-    """Starts programs, one at a time and a server beside it; when it is closed, or hati dies, they all end.
+    """Starts programs, one at a time and a server at the same time; when it is closed, or hati dies, they all end.
 
     ``kept`` are descriptors that stay open until the last process has gone; ``masking`` is of what is kept of outputs.
     Not for use by several threads.
@@ -270,7 +270,7 @@ class Supervisor:
         return self._ending(reply, b"") if reply else ProcessResult(None, "", problem=_GONE)
 
     def clear(self) -> ProcessResult | None:
-        """End the server and everything that is left; how the server had ended by itself, or None.
+        """End the server and everything that is left; how the server had ended on its own, or None.
 
         Raises:
             MeasurementError: where a process cannot be killed.
@@ -304,7 +304,7 @@ class Supervisor:
         while (left := session(self._process.pid)) and time.monotonic() < deadline:  # where both were killed
             for pid in left:
                 kill(pid)
-            time.sleep(0.001)  # nobody is told when processes of others end
+            time.sleep(0.001)  # nothing reports the end of processes of others
 
     def _hang_up(self, patience: float) -> None:
         """Say that nothing more will be asked, and wait for a while until the one that was asked has gone."""
@@ -422,8 +422,8 @@ def _located(name: str, cwd: Path, search: str) -> str:
         path = f"{folder}/{name}" if folder.startswith("/") else str(cwd / folder / name)
         if os.access(path, os.X_OK) and not Path(path).is_dir():
             return path
-    beside = (cwd / name).is_file() and name
-    fix = f"write './{name}' for the one in {cwd}" if beside else "install it, or correct the command"
+    local = (cwd / name).is_file() and name
+    fix = f"write './{name}' for the one in {cwd}" if local else "install it, or correct the command"
     raise InputError(f"there is no program {name!r} on PATH", fix=fix)
 
 

@@ -246,7 +246,7 @@ MOST_FRACTIONS = 8
 
 
 class Inferred(Struct, frozen=True):
-    """A space without constraints, and the columns that are no options, each with the reason."""
+    """A space without constraints, and the columns that are not options, each with the reason."""
 
     space: Space
     others: tuple[tuple[str, str], ...]
@@ -261,10 +261,10 @@ def infer_space(sheet: Sheet, metrics: Collection[str]) -> Inferred:
 
     Columns of 0 and 1 become booleans. Numbers are put in order, texts are taken in the order in which they come; the
     first is the default. No options are: ``metrics``, columns that say where a row comes from, columns with one value
-    only, and columns with so many that they look measured.
+    only, and columns whose many values look measured.
 
     Raises:
-        InputError: for a metric that is no column, with the nearest; where no option is left.
+        InputError: for a metric that is not a column, with the nearest; where no option is left.
     """
     for name in metrics:
         if name not in sheet:
