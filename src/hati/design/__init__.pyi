@@ -20,6 +20,7 @@ from .coding import candidates as candidates
 from .coding import from_levels as from_levels
 from .coding import levels as levels
 from .coding import setting_contrasts as setting_contrasts
+from .coding import sum_codes as sum_codes
 from .constructions import hadamard as hadamard
 from .constructions import plackett_burman as plackett_burman
 from .constructions import plackett_burman_sizes as plackett_burman_sizes

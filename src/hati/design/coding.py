@@ -61,6 +61,12 @@ def setting_contrasts(settings: int) -> FloatArray:
     return coded
 
 
+def sum_codes(settings: int) -> FloatArray:
+    """Sum coding, shape (settings + 1, settings - 1): a row for each setting, then that of an inactive option."""
+    size = settings - 1
+    return np.vstack([np.eye(size), -np.ones(size), np.zeros(size)])
+
+
 class Model(Struct, frozen=True, dict=True):
     """A linear model of effects: an intercept, then ``terms`` over options with ``sizes`` settings each.
 

@@ -29,6 +29,7 @@ from hati.core import (
     conversion,
     generator,
 )
+from hati.design import sum_codes
 from hati.stats import cell_noise, f_above, holm, t_quantile
 from hati.studies.comparison import Question
 from hati.studies.failures import failure_reasons, limit_until_first_success, nothing_measured
@@ -158,14 +159,11 @@ def drifts(
 
 
 def _columns(name: str, settings: Sequence[Setting], configurations: Sequence[Configuration]) -> list[FloatArray]:
-    coded = []
-    for setting in settings[1:]:
-        column = np.zeros(len(configurations))
-        for row, cell in enumerate(configurations):
-            if name in cell:
-                column[row] = 1.0 if cell[name] == setting else -1.0 if cell[name] == settings[0] else 0.0
-        coded.append(column)
-    return coded
+    codes = np.roll(sum_codes(len(settings))[:-1], 1, axis=0)  # the first setting, the default, has no column
+    inactive = np.zeros(len(settings) - 1)
+    return list(
+        np.array([codes[settings.index(cell[name])] if name in cell else inactive for cell in configurations]).T
+    )
 
 
 class _Noise(NamedTuple):

@@ -17,6 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, InputError, Metric, Run, Setting, conversion
+from hati.design import sum_codes
 from hati.stats import f_above, holm
 from hati.studies.screening import Choice, Effect, EffectScale, Options, ScreeningConclusion
 
@@ -167,10 +168,8 @@ def _estimable(
 
 def _coded(name: str, settings: tuple[Setting, ...], configurations: Sequence[Configuration]) -> FloatArray:
     """An option's columns by sum coding, shape (configurations, settings - 1); 0 where it is inactive."""
-    size = len(settings) - 1
-    codes = np.vstack([np.eye(size), -np.ones(size), np.zeros(size)])
     rows = [settings.index(each[name]) if name in each else len(settings) for each in configurations]
-    return np.asarray(codes[rows], dtype=np.float64)
+    return sum_codes(len(settings))[rows]
 
 
 class EffectStatus(StrEnum):

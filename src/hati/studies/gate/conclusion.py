@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Assignment, Configuration, FloatArray, Revision, Setting, replace
+from hati.design import sum_codes
 from hati.knowledge import Coverage
 from hati.stats import cell_noise, f_above, holm, t_quantile
 from hati.studies.comparison import ChangeVerdict, Comparison, Question
@@ -45,9 +46,7 @@ class _Factor(Struct, frozen=True, eq=False):
     @property
     def columns(self) -> FloatArray:
         """Sum coding, shape (cells, settings - 1)."""
-        coded = (self.level[:, None] == np.arange(len(self.settings) - 1)).astype(np.float64)
-        coded[self.level == len(self.settings) - 1] = -1.0
-        return np.asarray(coded, dtype=np.float64)
+        return sum_codes(len(self.settings))[self.level.astype(np.intp)]
 
 
 def affected_options(
