@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
-from hati.core.study import digest
-from hati.core.values import Workload, canonical_json
+from hati.core.study import StudyId, Task, digest
+from hati.core.values import Configuration, Workload, canonical_json
 from hati.core.wording import nearest, suggestion
 
 INSTRUCTIONS: Final = "instructions"
@@ -257,6 +257,10 @@ class Benchmark:
                 return metric
         known = [metric.name for metric in self.metrics]
         raise InputError(f"benchmark {self.name!r} has no metric {name!r}", fix=suggestion(name, known))
+
+    def task(self, study: StudyId, stage: str, configuration: Configuration, revision: str, repetition: int) -> Task:
+        """A run of this benchmark, for a stage of a study."""
+        return Task(study.key, stage, self.name, configuration, revision, self.workload, repetition)
 
     @property
     def paths(self) -> dict[str, str]:

@@ -425,12 +425,10 @@ class Bisection(Struct, frozen=True, dict=True):
         first = int(generator(self.id.seed, "bisection", revision, str(number)).integers(2))
         sides = list(ProbeSide)
         for side in (sides[first], sides[1 - first]):
-            yield Task(
-                study=self.id.key,
-                stage=stage(revision, side),
-                benchmark=self.benchmark.name,
-                configuration=self.configuration,
-                revision=revision if side is ProbeSide.PROBE else self._ids[0],
-                workload=self.benchmark.workload,
-                repetition=number,
+            yield self.benchmark.task(
+                self.id,
+                stage(revision, side),
+                self.configuration,
+                revision if side is ProbeSide.PROBE else self._ids[0],
+                number,
             )

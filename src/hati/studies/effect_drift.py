@@ -159,11 +159,10 @@ def drifts(
 
 
 def _columns(name: str, settings: Sequence[Setting], configurations: Sequence[Configuration]) -> list[FloatArray]:
-    codes = np.roll(sum_codes(len(settings))[:-1], 1, axis=0)  # the first setting, the default, has no column
-    inactive = np.zeros(len(settings) - 1)
-    return list(
-        np.array([codes[settings.index(cell[name])] if name in cell else inactive for cell in configurations]).T
-    )
+    codes = sum_codes(len(settings))
+    codes[:-1] = np.roll(codes[:-1], 1, axis=0)  # the first setting has no column
+    rows = [settings.index(cell[name]) if name in cell else len(settings) for cell in configurations]
+    return list(codes[rows].T)
 
 
 class _Noise(NamedTuple):
@@ -328,14 +327,8 @@ class EffectDriftStudy(Struct, frozen=True):
                     yield self._task(side, self.configurations[row], number)
 
     def _task(self, side: int, configuration: Configuration, number: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=STAGES[side],
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=(self.reference, self.revision)[side].id,
-            workload=self.benchmark.workload,
-            repetition=number,
+        return self.benchmark.task(
+            self.id, STAGES[side], configuration, (self.reference, self.revision)[side].id, number
         )
 
     def _logarithms(self, evidence: Evidence, stage: str) -> FloatArray:

@@ -212,15 +212,7 @@ class Measurement(Struct, frozen=True):
         return map(int, generator(self.id.seed, "order", str(block)).permutation(number)) if number > 1 else (0,)
 
     def _task(self, configuration: Configuration, repetition: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=STAGE,
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=self.revision,
-            workload=self.benchmark.workload,
-            repetition=repetition,
-        )
+        return self.benchmark.task(self.id, STAGE, configuration, self.revision, repetition)
 
 
 def _undisturbed(runs: Sequence[Run]) -> int:

@@ -489,15 +489,7 @@ class Replay:
                     yield Skipped(revision, own[0].detail, cell.benchmark.name, cell.configuration)
 
     def _task(self, place: int, cell: Cell, number: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=STAGE,
-            benchmark=cell.benchmark.name,
-            configuration=cell.configuration,
-            revision=self.revisions[place].id,
-            workload=cell.benchmark.workload,
-            repetition=number,
-        )
+        return cell.benchmark.task(self.id, STAGE, cell.configuration, self.revisions[place].id, number)
 
 
 def _known(measured: MeasuredRevisions, group: Group, places: Sequence[int]) -> KnownLevels:

@@ -321,15 +321,7 @@ class Assertion(Struct, frozen=True, dict=True):
         yield from {task.id: task for task in tasks}.values()
 
     def _task(self, point: MeasuredMethod, number: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=STAGE,
-            benchmark=point.benchmark.name,
-            configuration=point.configuration,
-            revision=point.revision.id,
-            workload=point.benchmark.workload,
-            repetition=number,
-        )
+        return point.benchmark.task(self.id, STAGE, point.configuration, point.revision.id, number)
 
 
 def _has_limit(relation: syntax.Relation) -> bool:

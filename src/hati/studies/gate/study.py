@@ -358,14 +358,8 @@ class Gate:
                     yield self._task(stage, number, self.cells[place], side)
 
     def _task(self, stage: Stage, number: int, cell: Cell, side: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=stage.side(side),
-            benchmark=cell.benchmark.name,
-            configuration=cell.configuration,
-            revision=(self.reference, self.revision)[side].id,
-            workload=cell.benchmark.workload,
-            repetition=number,
+        return cell.benchmark.task(
+            self.id, stage.side(side), cell.configuration, (self.reference, self.revision)[side].id, number
         )
 
 

@@ -411,15 +411,7 @@ class PairedComparison(Struct, frozen=True):
 
     def _task(self, side: int, pair: int) -> Task:
         variant = (self.contest.before, self.contest.after)[side]
-        return Task(
-            study=self.id.key,
-            stage=STAGES[side],
-            benchmark=variant.benchmark.name,
-            configuration=variant.configuration,
-            revision=self.contest.revision,
-            workload=variant.benchmark.workload,
-            repetition=pair,
-        )
+        return variant.benchmark.task(self.id, STAGES[side], variant.configuration, self.contest.revision, pair)
 
 
 def _begun(evidence: Evidence) -> int:

@@ -424,12 +424,4 @@ class Recommendation(Struct, frozen=True, dict=True):
         return tuple(remarks)
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=stage,
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=self.revision,
-            workload=self.benchmark.workload,
-            repetition=repetition,
-        )
+        return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)

@@ -380,15 +380,7 @@ class FlipOrder(Struct, frozen=True):
         if pair is None:
             return ()
         return tuple(
-            Task(
-                study=self.id.key,
-                stage=flip_stage(claim.option),
-                benchmark=self.benchmark.name,
-                configuration=pair[int(place)],
-                revision=self.revision,
-                workload=self.benchmark.workload,
-                repetition=number,
-            )
+            self.benchmark.task(self.id, flip_stage(claim.option), pair[int(place)], self.revision, number)
             for place in rng.permutation(2)
         )
 

@@ -81,15 +81,7 @@ class Reruns(Struct, frozen=True):
 
     def _tasks(self, stage: str, configuration: Configuration, repetition: int) -> tuple[Task, ...]:
         return tuple(
-            Task(
-                study=self.id.key,
-                stage=rerun_stage(stage),
-                benchmark=self.benchmark.name,
-                configuration=configuration,
-                revision=self.revision,
-                workload=self.benchmark.workload,
-                repetition=FRESH * repetition + number,
-            )
+            self.benchmark.task(self.id, rerun_stage(stage), configuration, self.revision, FRESH * repetition + number)
             for number in range(FRESH)
         )
 

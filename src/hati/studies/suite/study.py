@@ -318,15 +318,7 @@ class SuiteStudy:
         return centred_columns(self.suite, self.space, generator(self.id.seed, "columns"), self.wanted.ranking)
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=stage,
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=self.revision,
-            workload=self.benchmark.workload,
-            repetition=repetition,
-        )
+        return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)
 
 
 def _scale(values: FloatArray, others: FloatArray | None) -> SuiteScale:

@@ -203,15 +203,7 @@ class ValidationBase(Struct, frozen=True):
 
     def task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         """A run to be made."""
-        return Task(
-            study=self.id.key,
-            stage=stage,
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=self.revision,
-            workload=self.benchmark.workload,
-            repetition=repetition,
-        )
+        return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)
 
     def named(self, term: Term) -> Options:
         """The options of a term by name."""

@@ -322,15 +322,7 @@ class Isolation(Struct, frozen=True):
 
     def _task(self, configuration: Configuration, evidence: Evidence) -> Task:
         made = sum(run.task.configuration == configuration for run in evidence.stage(STAGE).runs)
-        return Task(
-            study=self.id.key,
-            stage=STAGE,
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=self.revision,
-            workload=self.benchmark.workload,
-            repetition=made,
-        )
+        return self.benchmark.task(self.id, STAGE, configuration, self.revision, made)
 
 
 class _Search(Struct, frozen=True):

@@ -105,17 +105,7 @@ class Pilot(Struct, frozen=True, dict=True):
         for configuration in (*order, *(each for each in self._covering if each not in order)):
             repetition = made.get(configuration, 0)
             made[configuration] = repetition + 1
-            tasks.append(
-                Task(
-                    study=self.id.key,
-                    stage=STAGE,
-                    benchmark=self.benchmark.name,
-                    configuration=configuration,
-                    revision=self.revision,
-                    workload=self.benchmark.workload,
-                    repetition=repetition,
-                )
-            )
+            tasks.append(self.benchmark.task(self.id, STAGE, configuration, self.revision, repetition))
         return tuple(tasks)
 
     def plan(self, evidence: Evidence) -> Plan:

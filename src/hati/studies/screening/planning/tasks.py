@@ -30,14 +30,12 @@ def design_tasks(
     count = len(configurations)
     order = run_order(count + replicated, repetitions, generator(study.seed, "order"))
     return tuple(
-        Task(
-            study=study.key,
-            stage=STAGE,
-            benchmark=benchmark.name,
-            configuration=configurations[int(row) % count],
-            revision=revision,
-            workload=benchmark.workload,
-            repetition=int(row) // count if replicated else place // count,
+        benchmark.task(
+            study,
+            STAGE,
+            configurations[int(row) % count],
+            revision,
+            int(row) // count if replicated else place // count,
         )
         for place, row in enumerate(order)
     )
