@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.documents import DocumentFormat, format_option, write_document
-from hati.cli.output import STDOUT, check_output
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import Output
+from hati.cli.probing import ProbeStore
 from hati.core import ExitStatus, InputError
 
 if TYPE_CHECKING:
-    from hati.prediction import LoadCurve, ServicePrediction
+    from hati.prediction import LoadCurve, ServiceModel, ServicePrediction
 
 _Model = Annotated[Path, typer.Argument(metavar="MODEL", help="TOML file of resources, components and workloads.")]
 _Format = Annotated[str, format_option(DocumentFormat, "Output format.")]
@@ -25,6 +26,14 @@ _Points = Annotated[
     int | None,
     typer.Option("--points", metavar="N", min=2, max=1000, help="Number of loads of --over.  [default: 10]"),
 ]
+_Machines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resources",
+        metavar="[NAME=]MACHINE",
+        help="Machine with cores and speed as probed, or `here`; repeatable.",
+    ),
+]
 _POINTS = 10
 
 
@@ -32,6 +41,8 @@ def predict(
     path: _Model,
     over: _Over = None,
     points: _Points = None,
+    machines: _Machines = None,
+    store: ProbeStore = None,
     output: Output = STDOUT,
     chosen: _Format = DocumentFormat.TEXT.value,
 ) -> int:
@@ -44,13 +55,24 @@ def predict(
     from hati.project import parse_load_range, read_model
 
     check_output(output, path)
-    if over is None:
-        if points is not None:
-            raise InputError("--points is of a range of loads", fix="give one by --over, or leave --points out")
-        return _write(predict_model(read_model(path)), path, chosen, output)
+    if over is None and points is not None:
+        raise InputError("--points is of a range of loads", fix="give one by --over, or leave --points out")
     model = read_model(path)
+    if machines:
+        model = _on_machines(model, machines, path, store)
+    if over is None:
+        return _write(predict_model(model), path, chosen, output)
     curve = predict_over(model, parse_load_range(over, model), points or _POINTS)
     return _write_curve(curve, path, chosen, output)
+
+
+def _on_machines(model: ServiceModel, machines: list[str], path: Path, store: str | None) -> ServiceModel:
+    from hati.wiring.predicting import on_machines
+
+    found, warnings = on_machines(model, machines, path, store)
+    for warning in warnings:
+        say(f"warning: {warning}")
+    return found
 
 
 def _write(prediction: ServicePrediction, path: Path, chosen: str, output: str) -> int:

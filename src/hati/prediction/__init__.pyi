@@ -16,6 +16,7 @@ from .model import Law as Law
 from .model import LawKind as LawKind
 from .model import ModelError as ModelError
 from .model import OpenWorkload as OpenWorkload
+from .model import ProbedMachine as ProbedMachine
 from .model import Resource as Resource
 from .model import Scheduling as Scheduling
 from .model import ServiceModel as ServiceModel

@@ -12,6 +12,8 @@ from hati.core import InputError
 from hati.core.wording import suggestion
 
 _ROUNDING = 1e-6
+_WHOLE = 0.05
+"""By how much a measured number of cores may differ from a whole one and still be it."""
 _MOST_CORES = 100_000
 _MOST_USERS = 1_000_000
 
@@ -52,10 +54,31 @@ EXPONENTIAL = Law()
 CONSTANT = Law(LawKind.CONSTANT, 0.0)
 
 
+class ProbedMachine(Struct, frozen=True):
+    """What was measured of a machine: its usable cores, and its speed relative to that of the machine of the demands.
+
+    ``interval`` are the ends of the speed's 95 % interval.
+
+    Raises:
+        ModelError: for numbers that are not positive.
+    """
+
+    name: str
+    cores: float
+    speed: float
+    interval: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        _positive(self.cores, f"the number of cores of machine {self.name!r}")
+        for speed in (self.speed, *self.interval):
+            _positive(speed, f"the speed of machine {self.name!r}")
+
+
 class Resource(Struct, frozen=True):
     """A resource: so many cores, each this much faster than the one that demands are stated for.
 
-    ``overhead`` is the part by which virtualisation lengthens each demand. A delay has no limit of cores.
+    ``overhead`` is the part by which virtualisation lengthens each demand. A delay has no limit of cores. ``measured``
+    is the machine that cores and speed were measured on, None where the model gives them.
 
     Raises:
         ModelError: for numbers out of range.
@@ -66,6 +89,7 @@ class Resource(Struct, frozen=True):
     cores: int = 1
     speed: float = 1.0
     overhead: float = 0.0
+    measured: ProbedMachine | None = None
 
     def __post_init__(self) -> None:
         at = ("resources", self.name)
@@ -73,6 +97,18 @@ class Resource(Struct, frozen=True):
             raise ModelError(f"resource {self.name!r} has {self.cores} cores", *at, "cores", fix="give 1 to 100,000")
         _positive(self.speed, f"the speed of resource {self.name!r}", *at, "speed")
         _not_negative(self.overhead, f"the overhead of resource {self.name!r}", *at, "overhead")
+
+    def on(self, machine: ProbedMachine) -> Resource:
+        """The resource as it is on a measured machine, whose speed contains what virtualisation costs.
+
+        A quota may leave a fraction of a core: the next whole number of cores is then slower, so that the capacity is
+        that of the machine.
+        """
+        nearest = max(1, round(machine.cores))
+        whole = abs(machine.cores / nearest - 1.0) <= _WHOLE
+        cores = nearest if whole else math.ceil(machine.cores)
+        speed = machine.speed * (1.0 if whole else machine.cores / cores)
+        return Resource(self.name, self.policy, cores, speed, measured=machine)
 
     def service(self, demand: float) -> float:
         """The time that a demand takes here when alone."""
@@ -157,7 +193,7 @@ Workload = OpenWorkload | ClosedWorkload
 
 
 class ServiceModel(Struct, frozen=True):
-    """What is asked of a service, and the machine that it runs on.
+    """What is asked of a service, and the machine that it runs on; ``measured_on`` names that of the demands.
 
     Raises:
         ModelError: for references to what the model does not have, names given twice, and requests that never end.
@@ -166,6 +202,7 @@ class ServiceModel(Struct, frozen=True):
     resources: tuple[Resource, ...]
     components: tuple[Component, ...]
     workloads: tuple[Workload, ...]
+    measured_on: str = ""
 
     def __post_init__(self) -> None:
         resources = _names("resources", self.resources)
@@ -182,6 +219,11 @@ class ServiceModel(Struct, frozen=True):
                 _check_known(name, components, "component", "workloads", workload.name, "mix", name)
         self._check_endings()
         self._check_work()
+
+    @property
+    def measured(self) -> tuple[Resource, ...]:
+        """The resources that are as on a machine that was measured."""
+        return tuple(each for each in self.resources if each.measured is not None)
 
     def resource(self, name: str) -> Resource:
         """The resource of a name that the model has."""

@@ -53,6 +53,10 @@ def _named(table: str) -> Fragment:
 MODEL_KEYS: Final[Mapping[str, Described]] = MappingProxyType(
     {
         "model": {
+            "measured_on": (
+                {"type": "string"},
+                "The machine that demands were measured on, as `hati probe diff` names it. For --resources.",
+            ),
             "resources": (_named("resource"), "What serves: processors, disks, delays, by their names."),
             "components": (_named("component"), "What demands service, by their names."),
             "workloads": (_named("workload"), "Who asks, by their names."),
@@ -163,6 +167,7 @@ def parse_model(text: str, file: str) -> ServiceModel:
             tuple(_resource(name, table) for name, table in _tables(root, "resources").items()),
             tuple(_component(name, table) for name, table in _tables(root, "components").items()),
             tuple(_workload(name, table) for name, table in _tables(root, "workloads").items()),
+            root.read("measured_on", Value.line, ""),
         )
     except ModelError as error:
         place = root.document.key_place(error.path)

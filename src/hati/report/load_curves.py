@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hati.prediction import LoadCurve, LoadPoint, RequestPrediction, Scheduling
 from hati.report.document import Chart, ChartKind, Document, Fact
-from hati.report.prediction import ComponentJson, OverloadJson, RequestJson, ResourceJson
+from hati.report.prediction import ComponentJson, OverloadJson, RequestJson, ResourceJson, machine_facts
 from hati.report.publishing import Of
 from hati.report.quantities import general, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -71,6 +71,7 @@ def load_curve_document(curve: LoadCurve, title: str) -> Document:
     """What is predicted over the loads, for people."""
     facts: tuple[Fact, ...] = (
         ("range", f"{curve.over.workload}: {_load(curve, curve.over.low)} to {_load(curve, curve.over.high)}"),
+        *machine_facts(curve.points[0].prediction.model),
     )
     return Document(f"Load curve: {title}", _answer(curve), facts, _sections(curve, title))
 

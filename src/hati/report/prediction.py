@@ -10,6 +10,7 @@ from hati.core.wording import listed
 from hati.prediction import (
     OpenWorkload,
     PredictedValue,
+    ProbedMachine,
     RequestPrediction,
     ResourcePrediction,
     Scheduling,
@@ -78,6 +79,20 @@ class OverloadJson(Struct, frozen=True):
     cores: int
 
 
+class ProbedMachineJson(Struct, frozen=True):
+    """A resource with the cores and the speed of a machine that was probed; of the speed, the 95 % interval too.
+
+    The speed is relative to the machine that demands were measured on.
+    """
+
+    resource: Annotated[str, Of("name")]
+    machine: Annotated[str, Of("measured.name")]
+    cores: int
+    speed: float
+    measured_cores: Annotated[float, Of("measured.cores")]
+    measured_speed: Annotated[EstimateJson, Of(lambda each: EstimateJson(each.measured.speed, each.measured.interval))]
+
+
 class PredictionJson(Struct, frozen=True, tag_field="format", tag="hati-predict-1"):
     """What is predicted of a model, by which method and why; nothing of an overloaded one."""
 
@@ -87,6 +102,7 @@ class PredictionJson(Struct, frozen=True, tag_field="format", tag="hati-predict-
     components: list[ComponentJson]
     resources: list[ResourceJson]
     overloads: list[OverloadJson]
+    machines: Annotated[list[ProbedMachineJson], Of("model.measured")]
     replications: int | None
     confidence: float | None
 
@@ -102,11 +118,25 @@ def prediction_document(prediction: ServicePrediction, title: str) -> Document:
     facts: tuple[Fact, ...] = (
         ("workloads", _workloads(prediction.model)),
         ("method", f"{prediction.method.value}: {prediction.reason}"),
+        *machine_facts(prediction.model),
     )
     if prediction.overloads:
         return Document(f"Prediction: {title}", _overloaded(prediction), facts)
     sections = (_requests(prediction), _components(prediction), _resources(prediction))
     return Document(f"Prediction: {title}", _answer(prediction), facts, sections)
+
+
+def machine_facts(model: ServiceModel) -> tuple[Fact, ...]:
+    """The resources that are as on a machine that was probed."""
+    return tuple((each.name, _machine(each.measured, model)) for each in model.measured if each.measured is not None)
+
+
+def _machine(machine: ProbedMachine, model: ServiceModel) -> str:
+    low, high = machine.interval
+    return (
+        f"{machine.name}: {general(machine.cores)} usable cores, {general(machine.speed)} ({general(low)} to "
+        f"{general(high)}) times as fast as {model.measured_on}"
+    )
 
 
 def _workloads(model: ServiceModel) -> str:

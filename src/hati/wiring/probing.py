@@ -46,8 +46,11 @@ from hati.wiring.workplace import mute
 
 KIND = "probe"
 """The kind of study in the store."""
+HERE = "here"
+"""This machine, as a side of a difference and as the machine of a prediction."""
 FRESH_SECONDS = 24 * 3600.0
 _QUICK, _WHOLE = 1.0, 4.0
+_ALWAYS = datetime.max.replace(tzinfo=UTC)
 _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
@@ -124,7 +127,7 @@ def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitne
 
 
 def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
-    """One side of a difference, with its name: a file of ``hati-probe-1``, a date of this machine, or a machine.
+    """One side of a difference, with its name: ``here``, a file of ``hati-probe-1``, a date of it, or a machine.
 
     Of a machine in the store the newest results count, of a date the newest up to its end.
 
@@ -164,12 +167,14 @@ def _read_file(file: Path) -> ProbeConclusion:
 
 def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
     """The time up to which results count, and the machine."""
+    if text == HERE:
+        return _ALWAYS, this_machine(datetime.now(UTC), mute)
     try:
         day = datetime.fromisoformat(text)
     except ValueError:
         found = [each for each in store.machines() if text in {each.name, each.fingerprint}]
         if len(found) == 1:
-            return datetime.max.replace(tzinfo=UTC), found[0]
+            return _ALWAYS, found[0]
         known = ", ".join(sorted({each.name for each in store.machines()}))
         raise InputError(
             f"{text!r} is neither a file nor a date nor one machine of the store {store.name}",

@@ -1,0 +1,111 @@
+"""`hati predict --resources`, on results of probes in files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hati.store import open_store
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+MODEL = """
+measured_on = "old.json"
+
+[resources.server]
+cores = 4
+overhead = "5%"
+[resources.disk]
+policy = "fcfs"
+
+[components]
+web.demands = { server = "20ms", disk = "1ms" }
+
+[workloads.users]
+rate = "10/s"
+mix = { web = 1 }
+"""
+
+
+def probe(file: Path, **properties: float | dict[str, Any]) -> None:
+    """Write what `hati probe` would say of a machine; a number is measured within 1 %."""
+    whole: dict[str, Any] = {"verdict": "measured", "reason": "", "unit": "1"}
+    found = []
+    for name, given in properties.items():
+        own = given if isinstance(given, dict) else {"value": given, "interval": [0.99 * given, 1.01 * given]}
+        found.append({**whole, "name": name.replace("_", ".", 1), **own})
+    experiment = {"experiment": "cpu.work", "method": "1", "measured_at": None, "reused": False, "refused": ""}
+    values = {"format": "hati-probe-1", "machine": file.stem, "fingerprint": "f"}
+    file.write_text(json.dumps(values | {"experiments": [experiment | {"properties": found, "neighbours": []}]}))
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(MODEL)
+    probe(tmp_path / "old.json", cpu_rate=400.0, cpu_cores=4.02)
+    probe(tmp_path / "new.json", cpu_rate=500.0, cpu_cores=1.97, mem_bandwidth=1e10)
+    probe(tmp_path / "quota.json", cpu_rate=400.0, cpu_cores=1.5)
+
+
+def test_cores_and_speed_are_those_of_the_machine(hati_here: Hati) -> None:
+    values = hati_here("predict", "model.toml", "--resources", "new.json", "--format", "json").json
+    (machine,) = values["machines"]
+    assert machine["resource"] == "server"
+    assert machine["cores"] == 2
+    assert machine["speed"] == machine["measured_speed"]["value"] == pytest.approx(1.25)
+    assert machine["measured_speed"]["interval"] == pytest.approx([1.25 * 0.99 / 1.01, 1.25 * 1.01 / 0.99])
+    assert values["resources"][0]["utilisation"]["value"] == pytest.approx(10 * 0.02 / 1.25 / 2)
+    text = hati_here("predict", "model.toml", "--resources", "new.json").out
+    assert "server     new: 1.97 usable cores, 1.25 (1.225 to 1.275) times as fast as" in text
+    curve = hati_here("predict", "model.toml", "--resources", "new.json", "--over", "users.rate=1..9", "--points", "2")
+    assert "server  new: 1.97 usable cores" in curve.out
+
+
+def test_a_fraction_of_a_core_keeps_the_capacity(hati_here: Hati) -> None:
+    done = hati_here("predict", "model.toml", "--resources", "server=quota.json", "--format", "json").json
+    assert done["machines"][0]["cores"] == 2
+    assert done["resources"][0]["utilisation"]["value"] == pytest.approx(10 * 0.02 / 1.5)
+
+
+def test_a_named_resource_has_its_own_machine(hati_here: Hati) -> None:
+    done = hati_here(
+        "predict", "model.toml", "--resources", "disk=quota.json", "--resources", "new.json", "--format", "json"
+    )
+    assert [each["machine"] for each in done.json["machines"]] == ["new", "quota"]
+
+
+def test_memory_of_another_speed_is_warned_of(hati_here: Hati, tmp_path: Path) -> None:
+    probe(tmp_path / "old.json", cpu_rate=400.0, cpu_cores=4.02, mem_bandwidth=1e10)
+    done = hati_here("predict", "model.toml", "--resources", "new.json")
+    assert "by mem.bandwidth the memory of new is 1 times as fast as that of old, its processor 1.25 times" in done.err
+
+
+@pytest.mark.parametrize(
+    ("machine", "message"),
+    [
+        ("nowhere", "'nowhere' is neither a file nor a date nor one machine"),
+        ("sever=new.json", "there is no resource 'sever'; did you mean 'server'?"),
+        ("noisy.json", "cpu.rate of noisy is contaminated: others ran"),
+        ("part.json", "cpu.cores of part is not known; run `hati probe cpu --max-age 0` on part"),
+        ("here", "has no results of"),
+    ],
+)
+def test_what_the_probes_do_not_say_is_refused(hati_here: Hati, tmp_path: Path, machine: str, message: str) -> None:
+    noisy = {"value": 1.0, "interval": None, "verdict": "contaminated", "reason": "others ran"}
+    probe(tmp_path / "noisy.json", cpu_rate=noisy, cpu_cores=2.0)
+    probe(tmp_path / "part.json", cpu_rate=300.0)
+    open_store(str(tmp_path / "store.sqlite")).close()
+    done = hati_here("predict", "model.toml", "--resources", machine, "--store", "store.sqlite")
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_the_machine_of_the_demands_is_needed(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(MODEL.replace('measured_on = "old.json"', ""))
+    done = hati_here("predict", "model.toml", "--resources", "new.json")
+    assert done.status == 2
+    assert 'add measured_on = "MACHINE" before its first table' in done.err
