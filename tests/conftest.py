@@ -30,6 +30,8 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 _STATE = tempfile.TemporaryDirectory(prefix="hati-state-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
 os.environ.pop("HATI_MACHINE", None)
+# Nor what the kernel says of the machine that tests run on: reports would differ from one to the next.
+os.environ["HATI_SYSTEM_ROOT"] = str(Path(_STATE.name) / "system")
 
 INSTALL = {
     "shared data": "set HATI_DATA to the folder with the measured data sets",

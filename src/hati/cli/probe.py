@@ -15,7 +15,15 @@ from hati.cli.tables import write_table
 from hati.core import ExitStatus
 
 app = typer.Typer(cls=probing.ProbeGroup, help="Measure properties of this machine.", rich_markup_mode=None)
-for _verb in (probing.measure, probing.fit, probing.diff, probing.selftest):
+for _verb in (
+    probing.measure,
+    probing.fit,
+    probing.apply,
+    probing.undo,
+    probing.fingerprint,
+    probing.diff,
+    probing.selftest,
+):
     app.command(_verb.__name__)(_verb)
 
 _File = Annotated[Path, typer.Argument(metavar="TASKSET", help="Task set in YAML.")]

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 _MEASURE = "measure"
 
 
+_FLAGS = ("--apply", "--undo", "--fit", "--fingerprint", "--selftest")
+
+
 class ProbeGroup(TyperGroup):
-    """Measures where no other command is named: ``hati probe cpu``; ``--fit`` and ``--selftest`` are commands too."""
+    """Measures where no other command is named: ``hati probe cpu``; some flags are commands too, as ``--fit``."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Put the command in front where the first word names none."""
-        for flag in ("--fit", "--selftest"):
-            if flag in args:
-                rest = [word for word in args if word != flag]
-                return super().parse_args(ctx, [flag.removeprefix("--"), *rest])
+        """Put the command in front where the first word names none; what follows ``--`` is left as it is."""
+        end = args.index("--") if "--" in args else len(args)
+        for flag in _FLAGS:
+            if flag in args[:end]:
+                rest = [word for word in args[:end] if word not in {flag, "--fit"}]
+                return super().parse_args(ctx, [flag.removeprefix("--"), *rest, *args[end:]])
         named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if named else [_MEASURE, *args])
 
@@ -89,6 +93,40 @@ def fit(
     check_output(output)
     found = machine_fitness(store, say)
     write_document(fitness_document(found), lambda: publish(found, FitnessJson), chosen, output)
+
+
+_Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- COMMAND]", help="Hold the settings while this runs, then restore them."),
+]
+
+
+def apply(command: _Command = None) -> int:
+    """Hold settings that make times steady, as root; `--fit --apply` is short for it.
+
+    Without a command they stay until `hati probe --undo`, or until the machine restarts.
+    """
+    from hati.wiring.probe_settings import apply_settings
+
+    return apply_settings(tuple(command or ()), say)
+
+
+def undo() -> None:
+    """Restore the settings that `--fit --apply` holds; `--undo` is short for it."""
+    from hati.wiring.probe_settings import undo_settings
+
+    undo_settings(say)
+
+
+def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> None:
+    """Show the identity of this machine, which every run carries; `--fingerprint` is short for it."""
+    from hati.report import FingerprintJson, Joined, fingerprint_document, publish
+    from hati.wiring.probe_settings import machine_now
+
+    check_output(output)
+    machine, conditions = machine_now(say)
+    values = Joined(machine=machine, conditions=conditions)
+    write_document(fingerprint_document(machine, conditions), lambda: publish(values, FingerprintJson), chosen, output)
 
 
 def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> int:

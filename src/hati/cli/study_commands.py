@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from msgspec import Struct
@@ -28,6 +28,9 @@ from hati.cli.progress import make_watched, steps_progress
 from hati.cli.tables import write_plan
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
+
+if TYPE_CHECKING:
+    from hati.wiring.workplace import Workplace
 
 _REPORTS = "Write the result to another file too, such as html=report.html; repeatable."
 
@@ -97,10 +100,20 @@ def _run(
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
             return ExitStatus.OK
+        if not prepared.finished:
+            _warn_unfit(place)
         context.ensure_object(set).add(kind.name)  # an interruption from here on can be resumed
         answer = kind.concluded(prepared, request, make_watched(kind, prepared, request))
         pages = place.project.root / ".hati" / "reports"
     return _finished(answer, [(chosen, output), *reports], pages)
+
+
+def _warn_unfit(place: Workplace) -> None:
+    """Warn before anything is measured, so that the machine can be prepared first."""
+    from hati.wiring.machines import unfit_place
+
+    if warning := unfit_place(place):
+        say(f"warning: {warning}")
 
 
 def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Path | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,29 @@ def own_group() -> Path | None:
             for folder in (mount / own.lstrip("/"), mount):  # in a container the path may be that of the host
                 if (folder / "cpu.stat").exists():
                     return folder
+    return None
+
+
+def own_quota(root: Path = Path("/")) -> tuple[str, float | None]:
+    """The file with the quota that limits this process most, and its cores; None where there is no limit.
+
+    A group is limited by those that it is in, too. Below another root than ``/`` there is no process of this system.
+    """
+    group = own_group() if root == Path("/") else None
+    found: list[tuple[str, float | None]] = []
+    while group is not None and (group / "cpu.stat").exists():
+        files = [group / name for name in ("cpu.max", "cpu.cfs_quota_us")]
+        found += [(str(file), _cores_of(file)) for file in files if file.exists()]
+        group = group.parent
+    return min(found, key=lambda each: math.inf if each[1] is None else each[1], default=("", None))
+
+
+def _cores_of(file: Path) -> float | None:
+    """The cores that a file of a quota permits; None: all."""
+    with suppress(OSError, ValueError):
+        words = file.read_text().split()
+        period = words[1] if words[1:] else file.with_name("cpu.cfs_period_us").read_text()
+        return float(words[0]) / float(period) if words[0] not in {"max", "-1"} else None
     return None
 
 

@@ -98,9 +98,11 @@ from .prediction import prediction_document as prediction_document
 from .probe import ProbeJson as ProbeJson
 from .probe import probe_document as probe_document
 from .probe import property_text as property_text
+from .probe_fitness import FingerprintJson as FingerprintJson
 from .probe_fitness import FitnessJson as FitnessJson
 from .probe_fitness import ProbeDiffJson as ProbeDiffJson
 from .probe_fitness import SelftestJson as SelftestJson
+from .probe_fitness import fingerprint_document as fingerprint_document
 from .probe_fitness import fitness_document as fitness_document
 from .probe_fitness import probe_diff_document as probe_diff_document
 from .probe_fitness import selftest_document as selftest_document

@@ -7,12 +7,14 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.report.document import Document
+from hati.core import Machine
+from hati.report.document import Document, Facts
 from hati.report.probe import PropertyJson, amount_text, property_text
 from hati.report.publishing import Of
 from hati.report.quantities import percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.probe import (
+    Conditions,
     DisturbanceKind,
     Fitness,
     PropertyChange,
@@ -86,6 +88,51 @@ class ProbeDiffJson(Struct, frozen=True, tag_field="format", tag="hati-probe-dif
     before: str
     after: str
     properties: Annotated[list[PropertyDifferenceJson], Of("differences")]
+
+
+class ConditionsJson(Struct, frozen=True):
+    """Settings that change or scatter times; ``quota``: in cores, null where there is no limit."""
+
+    governor: str
+    turbo: bool
+    smt: bool
+    randomised: bool
+    clocksource: str
+    quota: float | None
+    stolen: float
+
+
+class FingerprintJson(Struct, frozen=True, tag_field="format", tag="hati-probe-fingerprint-1"):
+    """The identity of a machine: ``fingerprint`` is that of its present state, which every run carries."""
+
+    id: Annotated[str, Of("machine.id")]
+    fingerprint: Annotated[str, Of("machine.fingerprint")]
+    properties: Annotated[dict[str, str], Of(lambda each: dict(each.machine.properties))]
+    conditions: ConditionsJson
+
+
+def fingerprint_document(machine: Machine, conditions: Conditions) -> Document:
+    """What a machine is, and its settings that are not part of its identity."""
+    quota = "none" if conditions.quota is None else f"{conditions.quota:.3g} CPUs"
+    settings = (
+        ("governor", conditions.governor or "not shown"),
+        ("turbo", _state(conditions.turbo)),
+        ("SMT", _state(conditions.smt)),
+        ("ASLR", _state(conditions.randomised)),
+        ("clock source", conditions.clocksource or "not shown"),
+        ("quota", quota),
+        ("stolen time", f"{percent(conditions.stolen)} of the CPU time since the start"),
+    )
+    return Document(
+        f"Fingerprint of {machine.name}",
+        f"Runs on {machine.name} carry {machine.fingerprint}.",
+        (("identity", machine.id), ("fingerprint", machine.fingerprint), *machine.properties),
+        (Facts("Settings, not part of the fingerprint", settings),),
+    )
+
+
+def _state(on: bool) -> str:  # noqa: FBT001 - a value to show
+    return "on" if on else "off"
 
 
 def fitness_document(found: Fitness) -> Document:

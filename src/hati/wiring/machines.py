@@ -40,6 +40,15 @@ def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyRep
     return replace(report, document=document, values=with_them)
 
 
+def unfit_place(place: Workplace) -> str:
+    """What disturbs measurements of a workplace, in a line; empty where nothing does, or other machines measure."""
+    if place.table is not None or place.by_workers:
+        return ""
+    from hati.wiring.probing import unfit
+
+    return unfit(place.machine)
+
+
 def changes(machine: Machine, spans: Mapping[str, Span]) -> Iterator[str]:
     """What changed from one state of a machine to the next in which it ran something: the property, and the day."""
     for before, after in pairwise(_measured(machine, spans)):

@@ -26,11 +26,13 @@ from hati.core import (
     parse_duration,
 )
 from hati.probing import KernelProgram, Setting, execute, neighbours_json, read_neighbours
-from hati.probing.conditions import read_conditions
-from hati.store import Selection, SqlStore, open_store, read_store
+from hati.probing.conditions import read_conditions, system_root
+from hati.store import Selection, SqlStore, find_store, open_store, read_store
 from hati.studies.probe import (
     EXPERIMENTS,
     LIBRARY,
+    Conditions,
+    Disturbance,
     Experiment,
     Fitness,
     ProbeConclusion,
@@ -39,6 +41,8 @@ from hati.studies.probe import (
     chosen_experiments,
     fitness,
     see_given,
+    shown_disturbances,
+    unfit_warning,
 )
 from hati.subject import this_machine
 from hati.wiring.task_sets import measuring_alone
@@ -50,7 +54,9 @@ HERE = "here"
 """This machine, as a side of a difference and as the machine of a prediction."""
 FRESH_SECONDS = 24 * 3600.0
 _QUICK, _WHOLE = 1.0, 4.0
+_RECENT = timedelta(hours=1)
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
+_ALL = tuple(each.name for each in LIBRARY)
 _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
@@ -126,6 +132,33 @@ def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitne
     return fitness(found, read_conditions())
 
 
+def unfit(machine: Machine) -> str:
+    """What disturbs measurements on this machine, in a line: from what the kernel shows, and the last hour's probes.
+
+    Empty where nothing does.
+    """
+    conditions = read_conditions()
+    shown = shown_disturbances(conditions, len(os.sched_getaffinity(0)))
+    probed = _recently_disturbed(machine)
+    known = {each.kind for each in probed}
+    return unfit_warning(machine.name, (*probed, *(each for each in shown if each.kind not in known)))
+
+
+def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
+    """What was measured in the last hour; nothing where another root than ``/`` stands for the machine."""
+    store = find_store(default_store()) if system_root() == Path("/") else None
+    if store is None:
+        return ()
+    try:
+        newest = store.runs(Selection(benchmark=EXPERIMENTS[0], machine=machine.fingerprints, newest=1))
+        if not newest or datetime.now(UTC) - newest[-1].started > _RECENT:
+            return ()
+        found = _Stored(store, machine, _ALWAYS).conclusion(EXPERIMENTS)
+    finally:
+        store.close()
+    return tuple(each for each in fitness(found, Conditions()).disturbances if each.share is not None)
+
+
 def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     """One side of a difference, with its name: ``here``, a file of ``hati-probe-1``, a date of it, or a machine.
 
@@ -190,15 +223,15 @@ class _Stored:
     def __init__(self, store: SqlStore, machine: Machine, until: datetime) -> None:
         self._store, self._machine, self._until = store, machine, until
 
-    def conclusion(self) -> ProbeConclusion:
-        """The newest results of each experiment.
+    def conclusion(self, names: Sequence[str] = _ALL) -> ProbeConclusion:
+        """The newest results of each experiment of these names.
 
         Raises:
             InputError: where there are none.
         """
         known: dict[str, float] = {}
         probed = []
-        for each in chosen_experiments(tuple(one.name for one in LIBRARY)):
+        for each in chosen_experiments(names):
             run = self._newest(each)
             if run is None or not all(name in known for name in each.inputs):
                 continue

@@ -203,9 +203,11 @@ class StudyType(ABC, Generic[R, S, C]):
     @final
     def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
         """The report of a study that was measured now, with its machines where there are several."""
-        from hati.wiring.machines import with_machines
+        from hati.wiring.machines import unfit_place, with_machines
 
         made = _declared(self, self.measured_report(prepared, request, found))
+        if warning := unfit_place(prepared.place):
+            made = replace(made, document=replace(made.document, warnings=(*made.document.warnings, warning)))
         return with_machines(prepared.place, made, prepared.study.id.key)
 
     def reported(self, stored: StoredStudy) -> StudyReport:

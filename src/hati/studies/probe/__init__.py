@@ -22,6 +22,8 @@ from hati.studies.probe.fitness import (
     Fitness,
     VisibleChange,
     fitness,
+    shown_disturbances,
+    unfit_warning,
 )
 from hati.studies.probe.gaps import GapMode, Gaps, Rhythm, gaps_of, mode_of, rhythm_of
 from hati.studies.probe.library import (
@@ -72,4 +74,6 @@ __all__ = [
     "recovered",
     "rhythm_of",
     "see_given",
+    "shown_disturbances",
+    "unfit_warning",
 ]

@@ -38,7 +38,9 @@ class DisturbanceKind(StrEnum):
 class Conditions(Struct, frozen=True):
     """Settings of the machine; ``governor`` has the names of those in use, empty where the kernel shows none.
 
-    ``turbo_file`` is where it is set, below ``/sys/devices/system/cpu``; ``quota_file`` holds this process's quota.
+    ``turbo_file`` is where it is set, below ``/sys/devices/system/cpu``; ``quota_file`` holds this process's quota, of
+    ``quota`` cores (None: no limit). ``stolen`` is the fraction of the CPU time asked for that the hypervisor gave to
+    others, since the machine's start.
     """
 
     governor: str = ""
@@ -48,6 +50,8 @@ class Conditions(Struct, frozen=True):
     randomised: bool = False
     clocksource: str = ""
     quota_file: str = ""
+    quota: float | None = None
+    stolen: float = 0.0
 
 
 class Disturbance(Struct, frozen=True):
@@ -116,13 +120,50 @@ def _measured(probe: ProbeConclusion, conditions: Conditions) -> Iterator[Distur
         yield _neighbour(worst, others)
     stolen = _sure(found.get("noise.stolen"))
     if stolen and stolen >= _STOLEN:
-        yield Disturbance(
-            DisturbanceKind.STOLEN,
-            stolen,
-            "the hypervisor ran other machines on the CPU",
-            "use a machine with CPUs of its own; meanwhile compare interleaved runs only",
-            "vmstat 1",
+        yield _steal(stolen, "the hypervisor ran other machines on the CPU")
+
+
+def _steal(share: float, evidence: str) -> Disturbance:
+    return Disturbance(
+        DisturbanceKind.STOLEN,
+        share,
+        evidence,
+        "use a machine with CPUs of its own; meanwhile compare interleaved runs only",
+        "vmstat 1",
+    )
+
+
+def shown_disturbances(conditions: Conditions, cpus: int) -> tuple[Disturbance, ...]:
+    """What the kernel shows without a measurement: a quota below the ``cpus``, stolen time, governor, turbo, clock."""
+    found: list[Disturbance] = []
+    if conditions.quota is not None and conditions.quota < cpus:
+        found.append(
+            Disturbance(
+                DisturbanceKind.QUOTA,
+                1.0 - conditions.quota / cpus,
+                f"{conditions.quota:.3g} of {cpus} CPUs for all processes together",
+                "raise or remove the quota of the control group or container",
+                _quota_command(conditions),
+            )
         )
+    if conditions.stolen >= _STOLEN:
+        found.append(_steal(conditions.stolen, f"{conditions.stolen:.1%} of the CPU time since the machine's start"))
+    return (*found, *(each for each in _settings(conditions) if each.kind not in _LASTING))
+
+
+_LASTING = {DisturbanceKind.SMT, DisturbanceKind.ASLR}
+"""What several runs average out, and nearly every machine has."""
+HELD = (DisturbanceKind.GOVERNOR, DisturbanceKind.TURBO, DisturbanceKind.SMT, DisturbanceKind.CLOCK)
+"""What ``hati probe --fit --apply`` sets."""
+
+
+def unfit_warning(machine: str, found: Sequence[Disturbance]) -> str:
+    """What disturbs measurements on a machine, with the commands against it, in a line; empty where nothing does."""
+    if not found:
+        return ""
+    commands = dict.fromkeys("hati probe --fit --apply" if each.kind in HELD else each.command for each in found)
+    disturbances = "; ".join(f"{each.kind} ({each.evidence})" for each in found)
+    return f"{machine} disturbs measurements: {disturbances}; {', '.join(f'`{each}`' for each in commands)}"
 
 
 def _sure(found: Property | None) -> float | None:

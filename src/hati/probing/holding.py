@@ -1,0 +1,153 @@
+"""Settings of the machine that scatter times: held while benchmarks run, and restored, after a kill too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from hati.core import InputError
+from hati.probing.conditions import system_root
+from hati.probing.kernel import NotPermittedError
+
+_CPUS = "sys/devices/system/cpu"
+_CLOCK = "sys/devices/system/clocksource/clocksource0"
+_KEPT = "run/hati/held-settings.json"
+"""In a folder that a restart empties, as it resets the settings."""
+
+
+class HeldSetting(Struct, frozen=True):
+    """A file of the kernel, its value before, and the one that is held."""
+
+    file: str
+    before: str
+    value: str
+
+
+class HeldSettings(Struct, frozen=True):
+    """Settings in the order in which they are changed; ``holder`` is the process that restores them, None: nobody."""
+
+    settings: tuple[HeldSetting, ...]
+    holder: int | None = None
+
+
+def steady_settings(root: Path | None = None) -> tuple[HeldSetting, ...]:
+    """What has to be changed for times to be steady: governors, turbo, siblings, clock source."""
+    top = root or system_root()
+    wanted = [(f"{_CPUS}/intel_pstate/no_turbo", "0", "1"), (f"{_CPUS}/cpufreq/boost", "1", "0")]
+    wanted.append((f"{_CPUS}/smt/control", "on", "off"))
+    found = [*_governors(top), *(HeldSetting(*each) for each in wanted if _read(top / each[0]) == each[1])]
+    clock = _read(top / _CLOCK / "current_clocksource")
+    if clock not in {"", "tsc"} and "tsc" in _read(top / _CLOCK / "available_clocksource").split():
+        found.append(HeldSetting(f"{_CLOCK}/current_clocksource", clock, "tsc"))
+    return tuple(found)
+
+
+def _governors(top: Path) -> Iterator[HeldSetting]:
+    for file in sorted((top / _CPUS).glob("cpu*/cpufreq/scaling_governor")):
+        before, known = _read(file), _read(file.with_name("scaling_available_governors")).split()
+        if before != "performance" and (not known or "performance" in known):
+            yield HeldSetting(str(file.relative_to(top)), before, "performance")
+
+
+def writable(settings: Sequence[HeldSetting], root: Path | None = None) -> bool:
+    """Whether this process may change them all, and keep what they were."""
+    top = root or system_root()
+    folder = next(each for each in (top / _KEPT).parents if each.exists())
+    return os.access(folder, os.W_OK) and all(os.access(top / each.file, os.W_OK) for each in settings)
+
+
+def hold(settings: Sequence[HeldSetting], holder: int | None = None, root: Path | None = None) -> None:
+    """Change settings, after their values have been written to a file from which ``restore`` takes them.
+
+    Raises:
+        InputError: where another process holds them.
+        NotPermittedError: where one cannot be changed; all are then as before.
+    """
+    top = root or system_root()
+    kept = _kept(top)
+    if kept is not None and kept.holder is not None:
+        raise InputError(f"process {kept.holder} holds the settings of this machine", fix="wait until it has ended")
+    before = () if kept is None else kept.settings
+    known = {each.file for each in before}
+    try:
+        _keep(HeldSettings((*before, *(each for each in settings if each.file not in known)), holder), top)
+        for each in settings:
+            (top / each.file).write_text(each.value)
+    except OSError as error:
+        with suppress(OSError, NotPermittedError):
+            restore(top)
+        raise NotPermittedError(
+            f"{error.filename} cannot be written: {error.strerror}", fix="run it as root, outside of a container"
+        ) from error
+
+
+def restore(root: Path | None = None) -> tuple[HeldSetting, ...]:
+    """Restore what is held, last first; what somebody else changed meanwhile, or is gone, stays as it is.
+
+    Raises:
+        NotPermittedError: where a setting cannot be restored; it is then still kept.
+    """
+    top = root or system_root()
+    kept = _kept(top)
+    restored = []
+    for each in reversed(() if kept is None else kept.settings):
+        if _read(top / each.file) != each.value:
+            continue
+        try:
+            (top / each.file).write_text(each.before)
+        except OSError as error:
+            raise NotPermittedError(
+                f"{error.filename} cannot be written: {error.strerror}", fix="run it as root"
+            ) from error
+        restored.append(each)
+    with suppress(FileNotFoundError):
+        (top / _KEPT).unlink()
+    return tuple(restored)
+
+
+def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
+    """Restore what a process held that has ended without doing so."""
+    kept = _kept(root or system_root())
+    if kept is None or kept.holder is None or Path(f"/proc/{kept.holder}").exists():
+        return ()
+    return restore(root)
+
+
+def _keep(held: HeldSettings, top: Path) -> None:
+    """Write the file at once or not at all."""
+    file = top / _KEPT
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    with part.open("wb") as stream:
+        stream.write(msgspec.json.encode(held))
+        stream.flush()
+        os.fsync(stream.fileno())
+    part.replace(file)
+
+
+def _kept(top: Path) -> HeldSettings | None:
+    """What is held now.
+
+    Raises:
+        InputError: where its file is damaged.
+    """
+    file = top / _KEPT
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=HeldSettings)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"{file} cannot be read: {error}", fix="restart the machine, which resets its settings"
+        ) from error
+
+
+def _read(file: Path) -> str:
+    with suppress(OSError):
+        return file.read_text().strip()
+    return ""

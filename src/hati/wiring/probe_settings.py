@@ -1,0 +1,87 @@
+"""Settings of this machine that are held while benchmarks run, and its identity."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from hati.core import ExitStatus, InputError, Machine
+from hati.core.wording import counted
+from hati.probing.conditions import read_conditions
+from hati.probing.holding import HeldSetting, hold, restore, restore_abandoned, steady_settings, writable
+from hati.studies.probe import Conditions
+from hati.subject import this_machine
+
+Announce = Callable[[str], None]
+_SIGNALLED = 128
+"""Plus the number of the signal that ended a command: its exit status, as shells have it."""
+
+
+def apply_settings(command: Sequence[str], announce: Announce) -> int:
+    """Hold what makes times steady, while a command runs or until ``undo_settings``; the exit status.
+
+    The command runs without address space layout randomisation where ``setarch`` is installed.
+
+    Raises:
+        InputError: where this process may not change them, after it has said what would be changed, or where there is
+            no such command.
+        NotPermittedError: where the kernel refuses a change; all are then as before.
+    """
+    if command and shutil.which(command[0]) is None:
+        raise InputError(f"there is no program `{command[0]}`", fix="name one that is installed")
+    _announce_restored(restore_abandoned(), announce)
+    settings = steady_settings()
+    if settings and not writable(settings):
+        for each in settings:
+            announce(f"would set {_changed(each)}")
+        fix = "run it on the host of this container" if os.geteuid() == 0 else "sudo hati probe --fit --apply"
+        raise InputError("this process may not change these settings", fix=fix)
+    if not settings:
+        announce("no setting has to be changed")
+    else:
+        hold(settings, os.getpid() if command else None)
+    for each in settings:
+        announce(f"set {_changed(each)}")
+    if not command:
+        if settings:
+            announce("restore them by `hati probe --undo`")
+        return ExitStatus.OK
+    try:
+        ended = subprocess.run([*_prefix(), *command], check=False).returncode
+        return ended if ended >= 0 else _SIGNALLED - ended
+    finally:
+        if settings:
+            _announce_restored(restore(), announce)
+
+
+def undo_settings(announce: Announce) -> None:
+    """Restore the settings that are held.
+
+    Raises:
+        NotPermittedError: where one cannot be restored; it is then still known.
+    """
+    restored = restore()
+    _announce_restored(restored, announce)
+    if not restored:
+        announce("no setting is held")
+
+
+def machine_now(announce: Announce) -> tuple[Machine, Conditions]:
+    """This machine, and its settings that change or scatter times."""
+    return this_machine(datetime.now(UTC), announce), read_conditions()
+
+
+def _prefix() -> tuple[str, ...]:
+    return ("setarch", "-R") if shutil.which("setarch") else ()
+
+
+def _announce_restored(settings: Sequence[HeldSetting], announce: Announce) -> None:
+    if settings:
+        announce(f"restored {counted(len(settings), 'setting')}: {', '.join(each.file for each in settings)}")
+
+
+def _changed(each: HeldSetting) -> str:
+    return f"/{each.file}: {each.before} -> {each.value}"

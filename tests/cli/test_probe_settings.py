@@ -1,0 +1,85 @@
+"""`hati probe --fit --apply`, `--undo` and `--fingerprint`, and warnings of studies, on files of another machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Hati
+from hati.wiring import probe_settings
+
+CPUS = "sys/devices/system/cpu"
+GOVERNOR, TURBO = f"{CPUS}/cpu0/cpufreq/scaling_governor", f"{CPUS}/cpufreq/boost"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of a machine with a governor and turbo."""
+    folder = tmp_path / "system"
+    for name, text in ((GOVERNOR, "schedutil"), (TURBO, "1"), ("run/README", "")):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(text)
+    monkeypatch.setenv("HATI_SYSTEM_ROOT", str(folder))
+    return folder
+
+
+def values(root: Path) -> list[str]:
+    return [(root / name).read_text() for name in (GOVERNOR, TURBO)]
+
+
+def test_settings_are_held_until_they_are_undone(hati_here: Hati, root: Path) -> None:
+    done = hati_here("probe", "--fit", "--apply")
+    assert done.status == 0
+    assert f"set /{GOVERNOR}: schedutil -> performance" in done.err
+    assert values(root) == ["performance", "0"]
+    assert "no setting has to be changed" in hati_here("probe", "apply").err
+    assert "restored 2 settings" in hati_here("probe", "--undo").err
+    assert values(root) == ["schedutil", "1"]
+    assert "no setting is held" in hati_here("probe", "--fit", "--undo").err
+
+
+def test_settings_are_held_while_a_command_runs(hati_here: Hati, root: Path) -> None:
+    program = "import sys; print(*(open(name).read() for name in sys.argv[2:])); sys.exit(7)"
+    files = [str(root / name) for name in (GOVERNOR, TURBO)]
+    done = hati_here("probe", "--fit", "--apply", "--", sys.executable, "-c", program, "--fit", *files)
+    assert done.out == "performance 0\n"
+    assert done.status == 7
+    assert values(root) == ["schedutil", "1"]
+    assert hati_here("probe", "--fit", "--apply", "--", "no-such-program").status == 2
+
+
+def test_who_may_not_change_them_sees_what_would_be_changed(
+    hati_here: Hati, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe_settings, "writable", lambda _: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    done = hati_here("probe", "--fit", "--apply")
+    assert done.status == 2
+    assert f"would set /{TURBO}: 1 -> 0\n" in done.err
+    assert "this process may not change these settings; sudo hati probe --fit --apply" in done.err
+    assert values(root) == ["schedutil", "1"]
+
+
+def test_the_fingerprint_is_that_of_runs(hati_here: Hati, root: Path) -> None:
+    found = hati_here("probe", "--fingerprint", "--format", "json").json
+    assert found["format"] == "hati-probe-fingerprint-1"
+    assert found["conditions"]["governor"] == "schedutil"
+    probed = hati_here("probe", "clock.reading", "--quick", "--format", "json", "--store", "s.sqlite").json
+    assert probed["fingerprint"] == found["fingerprint"]
+    assert f"carry {found['fingerprint']}." in hati_here("probe", "--fingerprint").out
+
+
+@pytest.mark.usefixtures("root")
+def test_studies_warn_of_a_machine_that_is_not_fit(hati_here: Hati, fake_project: Path) -> None:
+    done = hati_here("run", str(fake_project), "--budget", "3")
+    assert done.status == 0, done.err
+    (line,) = [line for line in done.err.splitlines() if line.startswith("warning: ") and "disturbs" in line]
+    assert line.endswith(
+        "turbo (the frequency depends on temperature and on the load of other cores); `hati probe --fit --apply`"
+    )
+    assert "disturbs measurements: frequency governor" in " ".join(done.out.split())
+    done = hati_here("run", str(fake_project), "--budget", "3", "--dry-run")
+    assert "disturbs" not in done.err + done.out

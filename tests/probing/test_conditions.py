@@ -1,0 +1,57 @@
+"""What the kernel shows of a machine, and what is warned of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from machine_root import machine_root
+
+from hati.core import replace
+from hati.probing import groups
+from hati.probing.conditions import read_conditions
+from hati.probing.groups import own_quota
+from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
+
+
+def test_settings_and_stolen_time_are_read(tmp_path: Path) -> None:
+    found = read_conditions(machine_root(tmp_path))
+    assert found == Conditions("powersave", True, "intel_pstate/no_turbo", True, True, "tsc", "", None, 0.1)
+    assert read_conditions(tmp_path / "nothing") == Conditions()
+
+
+def test_the_line_has_each_disturbance_and_each_command_once(tmp_path: Path) -> None:
+    conditions = replace(read_conditions(machine_root(tmp_path)), quota=1.5, quota_file="/sys/fs/cgroup/a/cpu.max")
+    line = unfit_warning("vm", shown_disturbances(conditions, 2))
+    assert line == (
+        "vm disturbs measurements: CPU quota (1.5 of 2 CPUs for all processes together); stolen time (10.0% of the CPU "
+        "time since the machine's start); frequency governor (the governor is powersave: the frequency follows the "
+        "load); turbo (the frequency depends on temperature and on the load of other cores); "
+        "`echo max > /sys/fs/cgroup/a/cpu.max`, `vmstat 1`, `hati probe --fit --apply`"
+    )
+    assert not shown_disturbances(replace(conditions, quota=2.0, stolen=0.0, governor="", turbo=False), 2)
+    assert not unfit_warning("vm", ())
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "50000 100000"}, 0.5),
+        ({"cpu.max": "max 100000"}, None),
+        ({"cpu.cfs_quota_us": "30000", "cpu.cfs_period_us": "20000"}, 1.5),
+        ({"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "20000"}, None),
+    ],
+)
+def test_the_tightest_quota_of_all_groups_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], cores: float | None
+) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for folder, texts in ((tmp_path, files), (inner, {"cpu.max": "400000 100000" if cores else "max 1"})):
+        (folder / "cpu.stat").touch()
+        for name, text in texts.items():
+            (folder / name).write_text(text)
+    monkeypatch.setattr(groups, "own_group", lambda: inner)
+    file, found = own_quota()
+    assert found == cores
+    assert cores is None or Path(file).parent == tmp_path

@@ -1,0 +1,89 @@
+"""Settings are kept before they are changed, and restored however a holder ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from machine_root import BEFORE, GOVERNOR, HELD, SIBLINGS, machine_root, values
+
+from hati.core import InputError
+from hati.probing import NotPermittedError
+from hati.probing.holding import hold, restore, restore_abandoned, steady_settings
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return machine_root(tmp_path)
+
+
+def test_what_scatters_times_is_held_and_restored(root: Path) -> None:
+    wanted = steady_settings(root)
+    assert [each.before for each in wanted] == ["powersave", "powersave", "0", "on"]
+    hold(wanted, root=root)
+    assert values(root) == HELD
+    assert not steady_settings(root)
+    assert [each.file for each in restore(root)] == [each.file for each in reversed(wanted)]
+    assert values(root) == BEFORE
+    assert restore(root) == ()
+
+
+def test_values_are_kept_before_anything_is_changed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Path.write_text
+
+    def checked(file: Path, text: str, *more: object) -> int:
+        assert "powersave" in (root / "run/hati/held-settings.json").read_text()
+        return write(file, text)
+
+    monkeypatch.setattr(Path, "write_text", checked)
+    hold(steady_settings(root), root=root)
+    assert values(root) == HELD
+
+
+def test_where_one_is_refused_all_are_as_before(root: Path) -> None:
+    wanted = steady_settings(root)
+    (root / SIBLINGS).unlink()
+    (root / SIBLINGS).mkdir()  # which nobody can write to, not even root
+    with pytest.raises(NotPermittedError, match="smt/control cannot be written"):
+        hold(wanted, root=root)
+    assert (root / GOVERNOR).read_text().strip() == "powersave"
+    assert not (root / "run/hati/held-settings.json").exists()
+
+
+def test_holding_twice_keeps_the_first_values(root: Path) -> None:
+    hold(steady_settings(root)[:1], root=root)
+    hold(steady_settings(root), root=root)
+    restore(root)
+    assert values(root) == BEFORE
+
+
+def test_what_somebody_else_changed_stays(root: Path) -> None:
+    hold(steady_settings(root), root=root)
+    (root / GOVERNOR).write_text("schedutil\n")
+    restore(root)
+    assert values(root) == ("schedutil", "0", "on")
+
+
+def test_a_killed_holder_is_made_good_and_a_living_one_left_alone(root: Path) -> None:
+    program = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom hati.probing.holding import hold, steady_settings\n"
+        "root = Path(sys.argv[1])\nhold(steady_settings(root), os.getpid(), root)\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(root)], check=False).returncode == -9
+    assert values(root) == HELD
+    assert len(restore_abandoned(root)) == 4
+    assert values(root) == BEFORE
+    hold(steady_settings(root), os.getpid(), root)
+    assert restore_abandoned(root) == ()
+    with pytest.raises(InputError, match=f"process {os.getpid()} holds the settings"):
+        hold((), root=root)
+
+
+def test_a_damaged_file_is_named(root: Path) -> None:
+    (root / "run/hati").mkdir()
+    (root / "run/hati/held-settings.json").write_text("{")
+    with pytest.raises(InputError, match=r"held-settings\.json cannot be read"):
+        restore(root)
