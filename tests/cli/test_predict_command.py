@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,18 +65,44 @@ def test_the_model_is_not_overwritten(model: Path, hati_here: Hati) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('rate = "500/min"', "population = 9999\nthink = '1s'", "its closed workloads have more than 4,096 states"),
         ("mix =", 'arrivals = "constant"\nmix =', "the arrivals of workload 'users' are not Poisson"),
         ("cores = 4", 'cores = 4\npolicy = "fcfs"', "resource 'server' serves first come, first served"),
+        (
+            "[workloads.users]",
+            "[workloads.clerks]\npopulation = 3\nthink = '1s'\nmix = { web = 1 }\n[workloads.users]",
+            "it has closed workloads together with open ones",
+        ),
     ],
 )
-def test_a_model_without_an_exact_answer_is_refused(
+def test_a_model_without_an_exact_answer_is_simulated(
     model: Path, hati_here: Hati, old: str, new: str, reason: str
 ) -> None:
-    model.write_text(MODEL.replace(old, new))
+    model.write_text(MODEL.replace(old, new).replace("0.95", "0.85").replace("0.05", "0.15"))
+    words = ("predict", "model.toml", "--requests", "200", "--seed", "5")
+    done = hati_here(*words)
+    assert done.status == 0, done.err
+    assert f"simulation: no exact closed form: {reason}" in " ".join(done.out.split())
+    assert "±: half of the 95 % interval over 10 replications." in done.out
+    values = hati_here(*words, "--format", "json").json
+    assert values == hati_here(*words, "--format", "json").json
+    low, high = values["requests"][0]["response"]["interval"]
+    assert low < values["requests"][0]["response"]["value"] < high
+
+
+def test_requests_that_are_too_rare_are_named(model: Path, hati_here: Hati) -> None:
+    model.write_text(MODEL.replace("mix =", 'arrivals = "constant"\nmix =').replace("0.95", "0.9999"))
+    model.write_text(model.read_text().replace("0.05", "0.0001"))
+    done = hati_here("predict", "model.toml", "--requests", "100")
+    assert done.status == 2
+    assert "fewer than 10 requests to 'report' of 'users'; simulate more than 100 requests: --requests N" in done.err
+
+
+def test_a_simulation_needs_its_extra(model: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "simpy", None)
+    model.write_text(MODEL.replace("mix =", 'arrivals = "constant"\nmix ='))
     done = hati_here("predict", "model.toml")
     assert done.status == 2
-    assert f"the model cannot be answered exactly: {reason}" in done.err
+    assert "install SimPy: pip install 'hati[simulation]'" in done.err
 
 
 def test_each_load_of_a_range_is_answered(model: Path, hati_here: Hati) -> None:

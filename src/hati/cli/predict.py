@@ -34,6 +34,18 @@ _Machines = Annotated[
         help="Machine with cores and speed as probed, or `here`; repeatable.",
     ),
 ]
+_Requests = Annotated[
+    int | None,
+    typer.Option(
+        "--requests",
+        metavar="N",
+        min=10,
+        help="Requests counted in each of 10 replications, where it is simulated.  [default: 2000]",
+    ),
+]
+_SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="SEED", min=0, help="Random seed of a simulation.", show_default=True)
+]
 _POINTS = 10
 
 
@@ -43,6 +55,8 @@ def predict(
     points: _Points = None,
     machines: _Machines = None,
     store: ProbeStore = None,
+    requests: _Requests = None,
+    seed: _SeedOption = 1,
     output: Output = STDOUT,
     chosen: _Format = DocumentFormat.TEXT.value,
 ) -> int:
@@ -50,8 +64,10 @@ def predict(
 
     The exit status is 1 where a resource is overloaded; with --over it is 0.
     """
+    import numpy as np
+
+    from hati.prediction import Replications, predict_over
     from hati.prediction import predict as predict_model
-    from hati.prediction import predict_over
     from hati.project import parse_load_range, read_model
 
     check_output(output, path)
@@ -60,9 +76,11 @@ def predict(
     model = read_model(path)
     if machines:
         model = _on_machines(model, machines, path, store)
+    generator = np.random.default_rng(seed)
+    replications = Replications() if requests is None else Replications(requests=requests)
     if over is None:
-        return _write(predict_model(model), path, chosen, output)
-    curve = predict_over(model, parse_load_range(over, model), points or _POINTS)
+        return _write(predict_model(model, generator, replications), path, chosen, output)
+    curve = predict_over(model, parse_load_range(over, model), points or _POINTS, generator, replications)
     return _write_curve(curve, path, chosen, output)
 
 

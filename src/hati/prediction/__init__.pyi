@@ -34,3 +34,5 @@ from .prediction import PredictionMethod as PredictionMethod
 from .prediction import RequestPrediction as RequestPrediction
 from .prediction import ResourcePrediction as ResourcePrediction
 from .prediction import ServicePrediction as ServicePrediction
+from .simulation import Replications as Replications
+from .simulation import simulate as simulate

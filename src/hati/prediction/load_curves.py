@@ -13,6 +13,7 @@ from hati.prediction.flows import Flows
 from hati.prediction.model import ClosedWorkload, OpenWorkload, ServiceModel, Workload
 from hati.prediction.predicting import predict
 from hati.prediction.prediction import ServicePrediction
+from hati.prediction.simulation import Replications
 
 
 class LoadField(StrEnum):
@@ -65,15 +66,24 @@ class LoadCurve(Struct, frozen=True):
     saturation: Saturation | None
 
 
-def predict_over(model: ServiceModel, over: LoadRange, points: int) -> LoadCurve:
-    """The predictions at that many loads.
+def predict_over(
+    model: ServiceModel,
+    over: LoadRange,
+    points: int,
+    generator: np.random.Generator | None = None,
+    replications: Replications | None = None,
+) -> LoadCurve:
+    """The predictions at that many loads, as of ``predict``.
 
     Raises:
         InputError: for a workload or field that the model does not have, and where no method is available.
     """
     return LoadCurve(
         over,
-        tuple(LoadPoint(load, predict(with_load(model, over, load))) for load in over.loads(points)),
+        tuple(
+            LoadPoint(load, predict(with_load(model, over, load), generator, replications))
+            for load in over.loads(points)
+        ),
         saturation(model, over),
     )
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hati.core import InputError
 from hati.prediction.closed_form import from_solution, obstacles, open_solution
 from hati.prediction.closed_networks import MOST_STATES, closed_solution, states
 from hati.prediction.flows import Flows
 from hati.prediction.model import ClosedWorkload, ServiceModel
 from hati.prediction.prediction import Overload, PredictionMethod, ServicePrediction
+from hati.prediction.simulation import Replications, simulate
 
 
-def predict(model: ServiceModel) -> ServicePrediction:
-    """What a model says: by a closed form where an exact one exists; an overload is stated and not answered.
+def predict(
+    model: ServiceModel, generator: np.random.Generator | None = None, replications: Replications | None = None
+) -> ServicePrediction:
+    """What a model says: by a closed form where an exact one exists, else by simulation; an overload is only stated.
+
+    Without a ``generator`` nothing is simulated.
 
     Raises:
         InputError: where no method is available.
@@ -24,9 +31,11 @@ def predict(model: ServiceModel) -> ServicePrediction:
     hindering = obstacles(model)
     closed = [isinstance(workload, ClosedWorkload) for workload in model.workloads]
     if any(closed) and not all(closed):
-        hindering.append("closed workloads together with open ones are not answered yet")
+        hindering.append("it has closed workloads together with open ones")
     if states(flows) > MOST_STATES:
         hindering.append(f"its closed workloads have more than {MOST_STATES:,} states")
+    if hindering and generator is not None:
+        return simulate(model, generator, replications or Replications(), f"no exact closed form: {hindering[0]}")
     if hindering:
         raise InputError(
             f"the model cannot be answered exactly: {hindering[0]}",

@@ -1,0 +1,281 @@
+"""Discrete-event simulation of models without a closed form: independent replications, with intervals over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import InputError, NotInstalledError
+from hati.prediction.flows import FloatArray, Flows
+from hati.prediction.model import ClosedWorkload, Component, Law, LawKind, ServiceModel
+from hati.prediction.prediction import (
+    ComponentPrediction,
+    PredictedValue,
+    PredictionMethod,
+    RequestPrediction,
+    ResourcePrediction,
+    ServicePrediction,
+)
+from hati.prediction.stations import Station, station_of
+from hati.stats import t_margin
+
+if TYPE_CHECKING:
+    from simpy import Environment
+
+    from hati.prediction.stations import Process
+
+CONFIDENCE = 0.95
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+_WARM_UP = 0.25
+"""Of the requests that are counted: as many come before, while the network fills."""
+_DRAWN = 512
+_FEWEST = 10
+"""Requests of a type in each replication."""
+
+
+class Replications(Struct, frozen=True):
+    """How a model is simulated: ``number`` times, from the beginning, for ``requests`` requests that are counted.
+
+    Raises:
+        InputError: for fewer than two replications or ten requests.
+    """
+
+    number: int = 10
+    requests: int = 2_000
+
+    def __post_init__(self) -> None:
+        if self.number < 2:
+            raise InputError("an interval needs two replications", fix="ask for more")
+        if self.requests < _FEWEST:
+            raise InputError(f"{self.requests} requests are too few", fix=f"ask for {_FEWEST} or more")
+
+
+def simulate(
+    model: ServiceModel, generator: np.random.Generator, replications: Replications, reason: str
+) -> ServicePrediction:
+    """What replications of a stable model say, each value with its 95 % interval by Student's t.
+
+    Means are ratios of what was counted in a replication, and their intervals those of independent replications (Law
+    2015, Simulation Modeling and Analysis, section 9.5).
+
+    Raises:
+        NotInstalledError: without the extra ``simulation``.
+        InputError: where too few requests of a type are seen.
+    """
+    try:
+        import simpy
+    except ImportError as error:
+        raise NotInstalledError(
+            f"{reason}, which needs a simulation", fix="install SimPy: pip install 'hati[simulation]'"
+        ) from error
+    flows = Flows(model)
+    found = [
+        _Replication(flows, simpy.Environment(), own).counted(replications.requests)
+        for own in generator.spawn(replications.number)
+    ]
+    for position, each in enumerate(flows.types):
+        if min(len(one.responses[position]) for one in found) < _FEWEST:
+            raise InputError(
+                f"a replication has fewer than {_FEWEST} requests to {each.component!r} of {each.workload.name!r}",
+                fix=f"simulate more than {replications.requests:,} requests: --requests N",
+            )
+    return _prediction(flows, found, reason)
+
+
+class _Counts(Struct, frozen=True, eq=False):
+    """What was counted in a window: response times of each type; visits and times of components and resources.
+
+    ``served`` is the service time given at each resource.
+    """
+
+    window: float
+    responses: tuple[FloatArray, ...]
+    component_visits: FloatArray
+    component_times: FloatArray
+    visits: FloatArray
+    times: FloatArray
+    served: FloatArray
+
+
+def _prediction(flows: Flows, found: Sequence[_Counts], reason: str) -> ServicePrediction:
+    model = flows.model
+    cores = np.where(np.isinf(flows.cores), 1.0, flows.cores)
+    requests = tuple(
+        RequestPrediction(
+            each.workload.name,
+            each.component,
+            _over([len(one.responses[position]) / one.window for one in found]),
+            _over([float(one.responses[position].mean()) for one in found]),
+            tuple((p, _over([float(np.quantile(one.responses[position], p)) for one in found])) for p in QUANTILES),
+        )
+        for position, each in enumerate(flows.types)
+    )
+    components = tuple(
+        ComponentPrediction(
+            each.name,
+            _over([one.component_visits[position] / one.window for one in found]),
+            _over([one.component_times[position] / max(1.0, one.component_visits[position]) for one in found]),
+        )
+        for position, each in enumerate(model.components)
+    )
+    resources = tuple(
+        ResourcePrediction(
+            each.name,
+            _over([one.visits[position] / one.window for one in found]),
+            _over([one.served[position] / one.window / cores[position] for one in found]),
+            _over([one.times[position] / one.window for one in found]),
+            f"simulation, {each.policy.value}",
+        )
+        for position, each in enumerate(model.resources)
+    )
+    return ServicePrediction(
+        model,
+        PredictionMethod.SIMULATION,
+        reason,
+        requests,
+        components,
+        resources,
+        replications=len(found),
+        confidence=CONFIDENCE,
+    )
+
+
+def _over(values: Sequence[float]) -> PredictedValue:
+    """The mean of independent replications, with Student's interval; it ends at 0."""
+    mean = float(np.mean(values))
+    margin = t_margin(CONFIDENCE, len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return PredictedValue(mean, max(0.0, mean - margin), mean + margin)
+
+
+class _Draws:
+    """Times of a law and uniform numbers, drawn in blocks; each use has a block of its own."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._blocks: dict[object, Iterator[float]] = {}
+
+    def time(self, use: object, law: Law, mean: float) -> float:
+        """A time of a law with that mean."""
+        return mean * self._next(use, law)
+
+    def uniform(self, use: object) -> float:
+        """A number from 0 to 1."""
+        return self._next(use, None)
+
+    def _next(self, use: object, law: Law | None) -> float:
+        while True:
+            for value in self._blocks.get(use, iter(())):
+                return value
+            self._blocks[use] = iter(_block(self._generator, law).tolist())
+
+
+def _block(generator: np.random.Generator, law: Law | None) -> FloatArray:
+    if law is None:
+        return generator.random(_DRAWN)
+    if law.kind is LawKind.CONSTANT:
+        return np.ones(_DRAWN)
+    if law.kind is LawKind.GAMMA:
+        shape = law.cv**-2
+        return generator.gamma(shape, 1.0 / shape, _DRAWN)
+    if law.kind is LawKind.LOGNORMAL:
+        variance = math.log1p(law.cv**2)
+        return generator.lognormal(-variance / 2.0, math.sqrt(variance), _DRAWN)
+    return generator.exponential(1.0, _DRAWN)
+
+
+class _Replication:
+    """A run of a model from an empty network; everything is counted after the warm-up."""
+
+    def __init__(self, flows: Flows, environment: Environment, generator: np.random.Generator) -> None:
+        model = flows.model
+        self._flows, self._environment, self._draws = flows, environment, _Draws(generator)
+        self._components = {each.name: (position, each) for position, each in enumerate(model.components)}
+        self._stations: list[Station] = [station_of(each, environment) for each in model.resources]
+        self._columns = {each.name: position for position, each in enumerate(model.resources)}
+        self._responses: list[list[float]] = [[] for _ in flows.types]
+        self._of_components = np.zeros((2, len(model.components)))
+        self._of_resources = np.zeros((3, len(model.resources)))
+        self._left, self._reached = 0, environment.event()
+
+    def counted(self, requests: int) -> _Counts:
+        """What is counted of that many requests, after a quarter as many."""
+        self._start()
+        self._until(max(_FEWEST, round(_WARM_UP * requests)))
+        for counts in (self._of_components, self._of_resources):
+            counts[:] = 0.0
+        self._responses = [[] for _ in self._flows.types]
+        start = self._environment.now
+        self._until(requests)
+        return _Counts(
+            self._environment.now - start,
+            tuple(np.array(each) for each in self._responses),
+            *self._of_components,
+            *self._of_resources,
+        )
+
+    def _until(self, requests: int) -> None:
+        self._left, self._reached = requests, self._environment.event()
+        self._environment.run(self._reached)
+
+    def _start(self) -> None:
+        for workload in self._flows.model.workloads:
+            own = [n for n, each in enumerate(self._flows.types) if each.workload is workload]
+            if isinstance(workload, ClosedWorkload):
+                for _ in range(workload.population):
+                    self._environment.process(self._user(workload, own))
+            else:
+                self._environment.process(self._arrivals(workload, own))
+
+    def _arrivals(self, workload: Any, types: Sequence[int]) -> Process:
+        while True:
+            yield self._environment.timeout(self._draws.time(workload.name, workload.arrivals, 1.0 / workload.rate))
+            self._environment.process(self._request(self._type(workload.name, types)))
+
+    def _user(self, workload: ClosedWorkload, types: Sequence[int]) -> Process:
+        while True:
+            if workload.think:
+                yield self._environment.timeout(self._draws.time(workload.name, Law(), workload.think))
+            yield from self._request(self._type(workload.name, types))
+
+    def _type(self, workload: str, types: Sequence[int]) -> int:
+        """The type of the next request of a workload, by its mix."""
+        left = self._draws.uniform(("mix", workload))
+        for each in types:
+            left -= self._flows.types[each].part
+            if left < 0.0:
+                return each
+        return types[-1]
+
+    def _request(self, number: int) -> Process:
+        begun = self._environment.now
+        name: str | None = self._flows.types[number].component
+        while name is not None:
+            position, component = self._components[name]
+            entered = self._environment.now
+            for place, demand in enumerate(component.demands):
+                column = self._columns[demand.resource]
+                resource = self._flows.model.resources[column]
+                time = self._draws.time((name, place), demand.law, resource.service(demand.mean))
+                came = self._environment.now
+                yield from self._stations[column].visit(time)
+                self._of_resources[:, column] += (1.0, self._environment.now - came, time)
+            self._of_components[:, position] += (1.0, self._environment.now - entered)
+            name = self._following(component)
+        self._responses[number].append(self._environment.now - begun)
+        self._left -= 1
+        if self._left == 0:
+            self._reached.succeed()
+
+    def _following(self, component: Component) -> str | None:
+        if not component.following:
+            return None
+        left = self._draws.uniform(("next", component.name))
+        for name, part in component.following:
+            left -= part
+            if left < 0.0:
+                return name
+        return None
