@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -109,3 +110,31 @@ def test_the_machine_of_the_demands_is_needed(hati_here: Hati, tmp_path: Path) -
     done = hati_here("predict", "model.toml", "--resources", "new.json")
     assert done.status == 2
     assert 'add measured_on = "MACHINE" before its first table' in done.err
+
+
+def test_a_machine_is_a_resource_environment_of_palladio(hati_here: Hati, tmp_path: Path) -> None:
+    """The elements and attributes of PCM 5.2, with its own identities of resource types."""
+    probe(tmp_path / "quota.json", cpu_rate=400.0, cpu_cores=1.5, disk_durable=2e8)
+    done = hati_here("probe", "export", "quota.json", "--measured-on", "new.json", "-o", "m.resourceenvironment")
+    assert done.status == 0, done.err
+    root = ET.parse(tmp_path / "m.resourceenvironment").getroot()
+    assert root.tag == (
+        "{http://palladiosimulator.org/PalladioComponentModel/ResourceEnvironment/5.2}ResourceEnvironment"
+    )
+    assert root.get("{http://www.omg.org/XMI}version") == "2.0"
+    (container,) = root
+    assert (container.tag, container.get("entityName")) == ("resourceContainer_ResourceEnvironment", "quota")
+    assert {each.tag for each in container} == {"activeResourceSpecifications_ResourceContainer"}
+    found = []
+    for each in container:
+        assert [part.tag for part in each] == [
+            "schedulingPolicy",
+            "activeResourceType_ActiveResourceSpecification",
+            "processingRate_ProcessingResourceSpecification",
+        ]
+        assert all(part.get("href", "pathmap").startswith("pathmap") for part in each)
+        policy = (each[0].get("href") or "").partition("#")[2]
+        found.append((policy, each.get("numberOfReplicas"), each[2].get("specification")))
+    assert found == [("ProcessorSharing", "2", "0.6"), ("FCFS", "1", "2e+08")]
+    assert len({each.get("id") for each in root.iter() if each.get("id")}) == 3
+    assert 'specification="1"' in hati_here("probe", "export", "new.json").out

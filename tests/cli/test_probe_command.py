@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from time import sleep
@@ -90,6 +91,21 @@ def test_a_kernel_ends_with_the_hati_that_started_it() -> None:
     for each in alive:
         each.kill()
     assert not alive
+
+
+@pytest.mark.acceptance
+def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture) -> None:
+    words = ("probe", "clock", "net", "--quick")
+    program = f"from hati.cli import main; main({words!r})"
+    killed = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    assert killed.stderr is not None
+    assert any("[2/2] net.loopback" in line for line in killed.stderr)
+    killed.kill()
+    killed.wait()
+    killed.stderr.close()
+    out, err = said(capfd, *words, "--format", "json")
+    assert "clock.reading" not in err
+    assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
 
 
 def test_a_quick_result_does_not_serve_a_longer_measurement(capfd: Capture) -> None:

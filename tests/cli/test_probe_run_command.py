@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hati.generate import Calibration, Kernel, KernelCalibration
 from hati.wiring.task_sets import write_calibration
 
@@ -56,3 +58,15 @@ def test_what_cannot_be_measured_is_an_error_of_its_own(hati_here: Hati, tmp_pat
     done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
     assert done.status == 4
     assert "cannot set the CPU set: Invalid argument; this machine has CPUs 0" in done.err
+
+
+def test_a_calibration_that_could_not_be_kept_is_not_made(
+    hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").write_text("no folder")
+    monkeypatch.setattr("hati.wiring.task_sets.calibrate", lambda *_, **__: pytest.fail("measured"))
+    assert hati_here("probe", "calibrate", "--save", "state/file.json").status == 2
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    done = hati_here("probe", "calibrate")
+    assert done.status == 2
+    assert "Not a directory" in done.err

@@ -22,6 +22,7 @@ for _verb in (
     probing.undo,
     probing.fingerprint,
     probing.diff,
+    probing.export,
     probing.selftest,
 ):
     app.command(_verb.__name__)(_verb)
@@ -65,6 +66,16 @@ def run(
         say(f"error: {done.problem}")
         return ExitStatus.NOT_MEASURED
     return ExitStatus.OK
+
+
+@app.command("draw")
+def draw(file: _File, output: Output = STDOUT) -> None:
+    """Draw a task set as a tree, in SVG."""
+    from hati import render
+    from hati.wiring.task_sets import read_task_set
+
+    check_output(output, file)
+    write(render.task_set_svg(read_task_set(file)), output)
 
 
 @app.command("calibrate")

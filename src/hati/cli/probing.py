@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from hati.cli.documents import DocumentFormat, format_option, write_document
-from hati.cli.output import STDOUT, check_output, say
+from hati.cli.output import STDOUT, check_output, say, write
 from hati.cli.parameters import Output
 from hati.core import ExitStatus
 
@@ -142,6 +142,23 @@ def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.T
     )
     missed = any(each.outcome is RecoveryOutcome.MISSED for each in found)
     return ExitStatus.NOT_MEASURED if missed else ExitStatus.OK
+
+
+_Machine = Annotated[str, typer.Argument(metavar="[MACHINE]", help="Machine, as of `hati probe diff`, or `here`.")]
+_DemandsOn = Annotated[
+    str | None,
+    typer.Option("--measured-on", metavar="MACHINE", help="Machine that demands were measured on [default: the same]."),
+]
+
+
+def export(
+    machine: _Machine = "here", reference: _DemandsOn = None, store: ProbeStore = None, output: Output = STDOUT
+) -> None:
+    """Write a machine as a resource environment of Palladio (PCM)."""
+    from hati.wiring.predicting import exported_environment
+
+    check_output(output)
+    write(exported_environment(machine, reference, store), output)
 
 
 _Before = Annotated[

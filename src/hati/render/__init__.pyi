@@ -20,6 +20,7 @@ from .renderers import renderer_of as renderer_of
 from .renderers import table_markdown as table_markdown
 from .renderers import to_annotations as to_annotations
 from .renderers import to_junit as to_junit
+from .task_sets import task_set_svg as task_set_svg
 from .terminal import document_text as document_text
 from .terminal import print_document as print_document
 from .terminal import print_table as print_table

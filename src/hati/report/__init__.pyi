@@ -90,6 +90,7 @@ from .measurement import measurement_table as measurement_table
 from .paired import PairedJson as PairedJson
 from .paired import paired_document as paired_document
 from .paired import variant_names as variant_names
+from .palladio import resource_environment as resource_environment
 from .portability import PortabilityFigure as PortabilityFigure
 from .portability import PortabilityJson as PortabilityJson
 from .portability import portability_document as portability_document

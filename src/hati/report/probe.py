@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from msgspec import Struct
@@ -101,10 +102,15 @@ def _table(domain: str, found: ProbeConclusion) -> Table:
     )
     own = [each for each in found.probed if each.experiment.startswith(f"{domain}.")]
     rows = [_row(each) for probed in own for each in probed.properties]
-    reasons = tuple(
-        dict.fromkeys(f"{each.name}: {each.reason}" for probed in own for each in probed.properties if each.reason)
-    )
-    return Table(domain, columns, tuple(rows), reasons)
+    return Table(domain, columns, tuple(rows), tuple(_reasons(own)))
+
+
+def _reasons(own: Sequence[Probed]) -> Iterator[str]:
+    """Each reason once, after the names of the properties that have it."""
+    named: dict[str, list[str]] = {}
+    for each in (one for probed in own for one in probed.properties if one.reason):
+        named.setdefault(each.reason, []).append(each.name)
+    yield from (f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in named.items())
 
 
 def _row(one: Property) -> tuple[str, Shown, str, str]:

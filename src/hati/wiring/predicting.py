@@ -48,6 +48,19 @@ def on_machines(
     return msgspec.structs.replace(model, resources=resources), tuple(warnings)
 
 
+def exported_environment(machine: str, reference: str | None, place: str | None) -> str:
+    """A probed machine as a resource environment of Palladio, its speed relative to a reference [default: itself].
+
+    Raises:
+        InputError: for an unknown machine, and where its probes do not say how fast it is.
+    """
+    from hati.report import resource_environment
+
+    own = side_of(machine, place)[1]
+    other = own if reference is None else side_of(reference, place)[1]
+    return resource_environment(_measured(own, other), _value(own.properties, "disk.durable"))
+
+
 def _memory_warnings(machine: ProbedMachine, own: ProbeConclusion, reference: ProbeConclusion) -> Iterator[str]:
     """Where memory is faster or slower by another factor than the processor."""
     for memory, power in _MEMORY:

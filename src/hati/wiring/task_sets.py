@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from urllib.parse import quote
 
 import msgspec
@@ -102,7 +102,10 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
 
     Raises:
         LoadDriverError: where that cannot be measured.
+        InputError: where it could not be kept, before anything is measured.
     """
+    file = _calibration_file(now, announce)
+    _see_writable(file.parent, "set XDG_STATE_HOME to a folder that can be written")
     machine = this_machine(now, announce)
     announce(f"calibrating {listed(kernels)}")
     made = calibrate(folder / "calibration", kernels, machine=machine.states[-1].name)
@@ -111,12 +114,23 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
             announce(
                 f"warning: the kernel {each.kernel} is unstable here (CV {each.cv:.1%}); calibrate on a quiet machine"
             )
-    file = _calibration_file(now, announce)
     kept = _read_kept(file)
     others = () if kept is None else tuple(each for each in kept.kernels if each.kernel not in kernels)
-    file.parent.mkdir(parents=True, exist_ok=True)
     write_calibration(Calibration((*others, *made.kernels), made.machine, made.compiler), file)
     return made
+
+
+def _see_writable(folder: Path, fix: str) -> None:
+    """Make a folder, and see that files can be written there.
+
+    Raises:
+        InputError: where they cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}", fix=fix) from None
 
 
 def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = None) -> Calibration:
@@ -126,6 +140,8 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         LoadDriverError: where that cannot be measured.
         InputError: where the file cannot be written.
     """
+    if save is not None:
+        _see_writable(save.resolve().parent, "name another file")
     with measuring_alone("probe calibrate", announce), TemporaryDirectory(prefix="hati-") as folder:
         made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
     if save is not None:
