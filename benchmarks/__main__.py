@@ -35,8 +35,10 @@ from benchmarks import (
     recording,
     runs_needed,
     sensitivity,
+    sharing_work,
     starting,
     steady,
+    steering,
     stopping,
     storing,
     validating,
@@ -78,6 +80,8 @@ ALL = (
     limits,
     sensitivity,
     parsing,
+    steering,
+    sharing_work,
 )
 
 

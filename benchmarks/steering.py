@@ -1,51 +1,158 @@
-"""How long a decision of the steering takes, with many open batches and machines.
+"""What a decision of the steering costs with many open batches and machines: of the choice, and of the whole claim.
 
-Run it as: .venv/bin/python -m benchmarks.steering
+Run it as: .venv/bin/python -m benchmarks.steering [URL of an empty PostgreSQL database]
 """
 
 from __future__ import annotations
 
+import json
+import resource
 import statistics
+import sys
+import tempfile
 import time
+from contextlib import closing
+from pathlib import Path
 
-from hati.steering import Client, OpenBatches, Requirements, choose
+import msgspec
+from sqlalchemy import Engine, create_engine, insert
+
+from benchmarks.markdown import table
+from hati.core import Batch
+from hati.steering import Client, Requirements, choose
+from hati.store import Ledger, open_store, schema
+from hati.store.ledger_entries import batch_content
+from hati.store.ledger_queues import queue_key, read_queues, read_under_way
+from hati.testing.ledgers import a_job
 
 BATCHES, MACHINES, STUDIES, REVISIONS = 100_000, 1_000, 20, 50
 GOAL_SECONDS = 0.005
+LEASE_SECONDS = 3600.0
+_AT_ONCE = 1_000
 
 
-def open_batches() -> OpenBatches:
-    """Batches of several studies and revisions, of which each hundredth has begun on a machine."""
-    needed = [Requirements((f"files{n}",), (f"r{n}",), cpus=1 + n % 8) for n in range(REVISIONS)]
-    return OpenBatches.of(
-        (
-            number,
-            f"study{number % STUDIES}",
-            needed[number * 7 % REVISIONS],
-            f"m{number // 100 % MACHINES}" if number % 100 == 0 else None,
-        )
-        for number in range(1, BATCHES + 1)
+def requirements_of(number: int) -> Requirements:
+    """Those of a batch."""
+    revision = number * 7 % REVISIONS
+    return Requirements((f"files{revision}",), (f"r{revision}",), cpus=1 + revision % 8)
+
+
+def clients() -> list[Client]:
+    """The machines."""
+    files = tuple(f"files{n}" for n in range(REVISIONS))
+    return [Client(f"m{n}", f"machine{n}", 1 + n % 16, files[n % 5 :]) for n in range(MACHINES)]
+
+
+def engine_of(place: str) -> Engine:
+    """What makes connections to a database."""
+    return create_engine(
+        place.replace("postgresql://", "postgresql+psycopg://") if "://" in place else f"sqlite:///{place}"
     )
 
 
-def main() -> None:
-    """Print the time that a decision takes for each machine: median and largest."""
-    files = tuple(f"files{n}" for n in range(REVISIONS))
-    clients = [Client(f"m{n}", f"machine{n}", 1 + n % 16, files[n % 5 :]) for n in range(MACHINES)]
-    began = time.perf_counter()
-    open_ = open_batches()
-    made = time.perf_counter() - began
-    under_way = {f"study{n}": MACHINES // STUDIES + n % 3 for n in range(STUDIES)}
+def fill(place: str) -> None:
+    """Put open batches of several studies and revisions into a store; each hundredth has begun on a machine."""
+    job = a_job()
+    engine = engine_of(place)
+    with engine.begin() as connection:
+        for first in range(1, BATCHES + 1, _AT_ONCE):
+            numbers = range(first, first + _AT_ONCE)
+            contents = [batch_content(Batch((job,)), requirements_of(number)) for number in numbers]
+            connection.execute(insert(schema.ledger), [_entry(*each) for each in zip(numbers, contents, strict=True)])
+            connection.execute(insert(schema.batch), [_row(*each) for each in zip(numbers, contents, strict=True)])
+        own = [
+            {"key": f"w{c.machine}", "machine": c.machine, "client": msgspec.json.encode(c).decode()} for c in clients()
+        ]
+        connection.execute(
+            insert(schema.worker), [{**each, "seen": 0.0, "until": time.time() + LEASE_SECONDS} for each in own]
+        )
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT setval('ledger_number_seq', {BATCHES})")
+    engine.dispose()
+
+
+def _entry(number: int, content: dict[str, object]) -> dict[str, object]:
+    return {"number": number, "at": time.time(), "what": "released", "batch": None, "content": json.dumps(content)}
+
+
+def _row(number: int, content: dict[str, object]) -> dict[str, object]:
+    study, needed = f"study{number % STUDIES}", json.dumps(content["requirements"])
+    begun = f"m{number // 100 % MACHINES}" if number % 100 == 0 else None
+    own = {"number": number, "key": f"key{number}", "study": study, "state": "open", "requirements": needed}
+    counted = {"tasks": f"task{number}", "machine": begun, "attempts": 0, "failures": 0}
+    return {**own, **counted, "queue": queue_key(study, needed)}
+
+
+def decisions(place: str) -> tuple[list[float], list[float], int]:
+    """The seconds of a decision for each machine, of wall and of CPU; and the number of queues that it looks at."""
+    seconds, busy, number = list[float](), list[float](), 0
+    engine = engine_of(place)
+    with engine.connect() as connection:
+        for client in clients():
+            began, before = time.perf_counter(), time.process_time()
+            queues = read_queues(connection, client.machine)
+            choose(queues, read_under_way(connection), client)
+            seconds.append(time.perf_counter() - began)
+            busy.append(time.process_time() - before)
+            number = len(queues)
+    engine.dispose()
+    return seconds, busy, number
+
+
+def claims(ledger: Ledger) -> list[float]:
+    """The seconds that machines waited for a batch each."""
     seconds = []
-    for client in clients:
+    for client in clients():
         began = time.perf_counter()
-        choose(open_, under_way, client)
+        lease = ledger.claim(f"w{client.machine}", client, choose, LEASE_SECONDS)
         seconds.append(time.perf_counter() - began)
-    print(f"{BATCHES:,} open batches, {MACHINES:,} machines, {STUDIES} studies, {REVISIONS} requirements")
-    print(f"arrays made in {made * 1e3:.0f} ms")
-    median, largest = statistics.median(seconds), max(seconds)
-    print(f"a decision: median {median * 1e3:.2f} ms, largest {largest * 1e3:.2f} ms; goal {GOAL_SECONDS * 1e3:.0f} ms")
+        assert lease is not None
+    return seconds
+
+
+def bare(place: str) -> list[float]:
+    """The seconds of as many transactions that do nothing but write one row."""
+    with closing(open_store(place)) as store:
+        seconds = []
+        for number in range(MACHINES):
+            began = time.perf_counter()
+            store.ledger.enter(f"bare{number}", Client(f"bare{number}", "bare"), LEASE_SECONDS)
+            seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+def measured(name: str, place: str) -> tuple[tuple[str, ...], bool]:
+    """The figures of a database, and whether its decisions reach the goal."""
+    open_store(place).close()
+    fill(place)
+    with closing(open_store(place)) as store:
+        waited = claims(store.ledger)
+        began = time.perf_counter()
+        store.ledger.status()
+        status = time.perf_counter() - began
+    decided, busy, queues = decisions(place)
+    median, processor, claim, write = map(statistics.median, (decided, busy, waited, bare(place)))
+    figures = (median, max(decided), processor, claim, write, status)
+    ratios = (processor / GOAL_SECONDS, median / write)
+    texts = (*(f"{1e3 * each:.2f}" for each in figures), *(f"{each:.2f}" for each in ratios))
+    return (name, str(queues), *texts), processor <= GOAL_SECONDS
+
+
+def result(*places: str) -> tuple[str, bool]:
+    """A table of medians, with SQLite and with databases of PostgreSQL; whether the goal is reached in CPU time."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = [measured("SQLite", str(Path(folder) / "store.sqlite")), *(measured("PostgreSQL", p) for p in places)]
+    notes = (
+        f"{BATCHES:,} open batches, {MACHINES:,} machines, {STUDIES} studies, {REVISIONS} requirements; in ms.",
+        "Each machine claims once; then each asks once more, without a claim. CPU is that of this process.",
+        f"Largest memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB.",
+    )
+    names = ("a decision, median", "largest", "its CPU, median", "a claim, median", "a write, median", "grid status")
+    header = ("database", "queues", *names, f"CPU / goal of {1e3 * GOAL_SECONDS:.0f} ms", "decision / write")
+    return table("Steering", header, [row for row, _ in found], *notes), all(held for _, held in found)
 
 
 if __name__ == "__main__":
-    main()
+    text, reached = result(*sys.argv[1:])
+    print(text)
+    sys.exit(not reached)

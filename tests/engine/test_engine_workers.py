@@ -67,9 +67,9 @@ class Workers:
         root = self.folder / name
         root.mkdir(exist_ok=True)
 
-        def make(batch: Batch[Job]) -> LocalEngine:
+        def make(batch: Batch[Job], waiting: Callable[[str], None]) -> LocalEngine:
             benchmarks = [job.benchmark for job in batch.members]
-            return LocalEngine(root, benchmarks, machine(name), lock=self.folder / f"lock-{name}")
+            return LocalEngine(root, benchmarks, machine(name), waiting, lock=self.folder / f"lock-{name}")
 
         with closing(open_store(self.place)) as store:
             client = Client(machine(name).id, name, os.cpu_count() or 1)

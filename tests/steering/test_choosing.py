@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.steering import Client, OpenBatches, Requirements, SteeringDecision, choose, obstacle, unmet
+from hati.steering import Client, Queue, Requirements, SteeringDecision, choose, obstacle, unmet
 
 ANY = Requirements()
 ONE = Client("m1", "one", 2, ("files",))
@@ -33,6 +33,15 @@ under_way = st.dictionaries(st.sampled_from(["s", "t", "u"]), st.integers(0, 3))
 clients = st.sampled_from([ONE, TWO])
 
 
+def queues(rows: Iterable[Row]) -> tuple[Queue, ...]:
+    """The queues of batches."""
+    found: dict[tuple[str, Requirements, str | None], int] = {}
+    for number, *same in rows:
+        key = (same[0], same[1], same[2])
+        found[key] = min(number, found.get(key, number))
+    return tuple(Queue(head, *key) for key, head in found.items())
+
+
 def chosen(rows: Iterable[Row], busy: dict[str, int], client: Client) -> int | None:
     """The choice as its description says it, batch by batch."""
     met = [row for row in rows if not unmet(row[2], client)]
@@ -43,7 +52,7 @@ def chosen(rows: Iterable[Row], busy: dict[str, int], client: Client) -> int | N
 
 @given(waiting, under_way, clients)
 def test_the_choice_is_as_it_is_described(rows: list[Row], busy: dict[str, int], client: Client) -> None:
-    assert choose(OpenBatches.of(rows), busy, client).batch == chosen(rows, busy, client)
+    assert choose(queues(rows), busy, client).batch == chosen(rows, busy, client)
 
 
 @given(waiting, under_way, clients, st.randoms(use_true_random=False))
@@ -52,13 +61,13 @@ def test_the_order_of_rows_changes_nothing(
 ) -> None:
     mixed = list(rows)
     random.shuffle(mixed)
-    assert choose(OpenBatches.of(mixed), busy, client) == choose(OpenBatches.of(rows), busy, client)
+    assert choose(queues(mixed), busy, client) == choose(queues(rows), busy, client)
 
 
 @given(waiting, clients)
 def test_a_batch_that_is_chosen_has_no_obstacle(rows: list[Row], client: Client) -> None:
-    number = choose(OpenBatches.of(rows), {}, client).batch
-    able = [each for each, _, needed, machine in rows if not obstacle(needed, machine, [client])]
+    number = choose(queues(rows), {}, client).batch
+    able = [each for each, _, needed, machine in rows if not obstacle(needed, machine, {client.machine: client})]
     assert number in able if able else number is None
 
 
@@ -66,7 +75,7 @@ def test_studies_take_turns() -> None:
     rows: list[Row] = [(number, "s" if number <= 6 else "t", ANY, None) for number in range(1, 10)]
     busy, order = {"s": 0, "t": 0}, []
     for _ in range(6):
-        number = choose(OpenBatches.of(rows), busy, ONE).batch
+        number = choose(queues(rows), busy, ONE).batch
         [study] = [row[1] for row in rows if row[0] == number]
         rows = [row for row in rows if row[0] != number]
         busy[study] += 1
@@ -76,15 +85,15 @@ def test_studies_take_turns() -> None:
 
 def test_what_has_begun_here_comes_first() -> None:
     rows: list[Row] = [(1, "s", ANY, None), (2, "s", ANY, "m1")]
-    assert choose(OpenBatches.of(rows), {}, ONE) == SteeringDecision(2, "begun here")
-    assert choose(OpenBatches.of(rows), {}, TWO).batch == 1
+    assert choose(queues(rows), {}, ONE) == SteeringDecision(2, "begun here")
+    assert choose(queues(rows), {}, TWO).batch == 1
 
 
 def test_a_refusal_has_its_reason() -> None:
-    assert choose(OpenBatches.of([]), {}, ONE) == SteeringDecision(None, "nothing is open")
-    elsewhere = OpenBatches.of([(1, "s", ANY, "m2")])
+    assert choose(queues([]), {}, ONE) == SteeringDecision(None, "nothing is open")
+    elsewhere = queues([(1, "s", ANY, "m2")])
     assert choose(elsewhere, {}, ONE) == SteeringDecision(None, "begun on another machine")
-    large = OpenBatches.of([(1, "s", Requirements(cpus=4), None)])
+    large = queues([(1, "s", Requirements(cpus=4), None)])
     assert choose(large, {}, ONE) == SteeringDecision(None, "needs 4 CPUs")
 
 
@@ -118,4 +127,4 @@ def test_a_requirement_is_met_or_named(needed: Requirements, client: Client, rea
 def test_an_obstacle_is_of_all_machines(
     needed: Requirements, machine: str | None, there: list[Client], reason: str
 ) -> None:
-    assert obstacle(needed, machine, there) == reason
+    assert obstacle(needed, machine, {client.machine: client for client in there}) == reason

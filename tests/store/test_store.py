@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sqlalchemy import Inspector, create_engine, inspect
+from sqlalchemy.engine.interfaces import ReflectedIndex
 
 import hati.store
 from contents import content
@@ -79,11 +80,16 @@ def as_described(tables: Inspector) -> dict[str, object]:
             sorted((c["name"], str(c["type"]), c["nullable"], c["default"]) for c in tables.get_columns(name)),
             tables.get_pk_constraint(name),
             sorted(map(str, tables.get_foreign_keys(name))),
-            sorted(map(str, tables.get_indexes(name))),
+            sorted(map(_index, tables.get_indexes(name))),
             sorted(map(str, tables.get_unique_constraints(name))),
         )
         for name in tables.get_table_names()
     }
+
+
+def _index(found: ReflectedIndex) -> str:
+    options = {key: str(value) for key, value in found.get("dialect_options", {}).items()}
+    return str({**found, "dialect_options": options})
 
 
 def test_a_store_of_before_knows_nothing_of_contention(tmp_path: Path) -> None:

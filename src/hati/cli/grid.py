@@ -25,11 +25,11 @@ def status(
 ) -> None:
     """Show machines, batches, why batches wait, and what failed."""
     from hati import render
-    from hati.report import GridStatusJson, grid_tables, publish
+    from hati.report import grid_tables
     from hati.wiring import existing_store
 
     check_output(output)
-    found = publish(existing_store(path, store).ledger.status(), GridStatusJson)
+    found = existing_store(path, store).ledger.status()
     tables = grid_tables(found)
     if chosen is Format.JSON:
         write(render.to_json(found), output)

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 from hati.core import Batch, HatiError, Job, Run, replace
+from hati.engine.local import say_nothing
 from hati.engine.serial import SerialEngine
 from hati.steering import Client, choose, unmet
 from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, Lease, Ledger
@@ -20,7 +21,8 @@ _FAILURES = 3
 _RENEWALS = 3
 """In a lease."""
 
-MakeSerialEngine = Callable[[Batch[Job]], SerialEngine[Job]]
+Say = Callable[[str], None]
+MakeSerialEngine = Callable[[Batch[Job], Say], SerialEngine[Job]]
 HasFiles = Callable[[str, str], bool]
 Observe = Callable[[Run], None]
 
@@ -33,7 +35,9 @@ class Worker:
     """Runs batches on this machine, one at a time; locks of the machine are held while there is work.
 
     ``client`` is the machine; ``has`` says whether it has the files with a digest, of a revision; ``make`` makes the
-    engine that runs a batch here. ``observe`` is called with each run. A lease is kept for ``seconds``, and renewed.
+    engine that runs a batch here, which calls the second argument where it has to wait for the machine: until then the
+    batch goes back. ``observe`` is called with each run, ``announce`` with a sentence where a batch is not run.
+    A lease is kept for ``seconds``, and renewed.
     """
 
     def __init__(
@@ -44,9 +48,11 @@ class Worker:
         make: MakeSerialEngine,
         observe: Observe = watch_nothing,
         seconds: float = LEASE_SECONDS,
+        announce: Say = say_nothing,
     ) -> None:
         self._ledger, self._client, self._has, self._make = ledger, client, has, make
-        self._observe, self._seconds = observe, seconds
+        self._observe, self._seconds, self._announce = observe, seconds, announce
+        self._lease: Lease | None = None
         self._key = f"{client.name}-{secrets.token_hex(4)}"
         self._asked: set[str] = set()
         self._engine: SerialEngine[Job] | None = None
@@ -83,7 +89,7 @@ class Worker:
 
     def _next(self) -> Lease | None:
         """A batch, where there is one whose requirements this machine meets."""
-        wanted = self._ledger.wanted()
+        wanted = self._ledger.wanted(self._client.machine)
         for each in wanted:
             for sources, revision in zip(each.sources, each.revisions, strict=False):
                 if sources not in self._asked:
@@ -98,19 +104,15 @@ class Worker:
         """Run a batch; what was begun ends where the batch is withdrawn."""
         try:
             with self._renewing(lease):
-                engine = self._engine_for(lease.batch)
-                engine.submit(lease.batch)
-                for run in engine.completed():
-                    self._ledger.accept(lease, run)
-                    self._observe(run)
-                    if self._ledger.standing(lease) is not BatchState.LEASED:
-                        engine.withdraw(lease.batch)
+                self._run(lease)
         except HatiError as error:
-            self._rest()
-            self._ledger.end(lease, AttemptOutcome.FAILED, f"{self._client.name}: {error}")
+            self._fail(lease, AttemptOutcome.FAILED, str(error))
             self._failures += 1
             if self._failures >= _FAILURES:
                 raise
+        except Exception as error:  # a batch at which each worker ends has to come to an end
+            self._fail(lease, AttemptOutcome.CRASHED, f"the worker ended by {type(error).__name__}: {error}")
+            raise
         except BaseException:
             self._rest()
             self._ledger.end(lease, AttemptOutcome.RETURNED, f"the worker on {self._client.name} ended")
@@ -119,12 +121,38 @@ class Worker:
             self._failures = 0
             self._ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
 
+    def _run(self, lease: Lease) -> None:
+        """Run the jobs of a batch, unless it went back while the machine was waited for."""
+        self._lease = lease
+        engine = self._engine_for(lease.batch)
+        engine.hold(lease.batch.members[0].task.study)
+        if self._lease is None:
+            return
+        engine.submit(lease.batch)
+        for run in engine.completed():
+            self._ledger.accept(lease, run)
+            self._observe(run)
+            if self._ledger.standing(lease) is not BatchState.LEASED:
+                engine.withdraw(lease.batch)
+
+    def _wait(self, sentence: str) -> None:
+        """Give the batch back: another machine may have time before this one has."""
+        self._announce(sentence)
+        if self._lease is not None:
+            self._ledger.end(self._lease, AttemptOutcome.RETURNED, f"{self._client.name}: {sentence}")
+            self._lease = None
+
+    def _fail(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> None:
+        self._rest()
+        self._announce(f"batch {lease.number} was not run: {reason}")
+        self._ledger.end(lease, outcome, f"{self._client.name}: {reason}")
+
     def _engine_for(self, batch: Batch[Job]) -> SerialEngine[Job]:
         """The engine of the last batch where it serves this one too: what was built and started is used again."""
         about = [(job.benchmark.definition, job.sources) for job in batch.members]
         if self._engine is None or about != self._about:
             self._rest()
-            self._engine, self._about = self._make(batch), about
+            self._engine, self._about = self._make(batch, self._wait), about
         return self._engine
 
     def _rest(self) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from hati.core import Batch, BatchOrder, Job, Outcome, Run, Task
+from hati.core import Batch, BatchOrder, Job, MeasurementError, Outcome, Run, Task
 from hati.core.wording import listed
 from hati.steering import Client, Requirements, unmet
 from hati.store import Attempt, BatchState, Ledger, run_of
@@ -113,11 +113,12 @@ class WorkersEngine:
         for each in tuple(self._out):
             for task in [task for task in results if task in each.missing]:
                 self._deliver(each, run_of(results[task], each.missing[task]))
-            if states[each.number] is BatchState.QUARANTINED:
-                attempts = self._ledger.attempts(each.number)
+            state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
+            if state is BatchState.QUARANTINED:
+                attempts = _counted(self._ledger.attempts(each.number))
                 for left in tuple(each.missing.values()):
                     self._deliver(each, _given_up(left, attempts))
-            if states[each.number].final or not each.missing:
+            if state.final or not each.missing:
                 self._out.remove(each)
 
     def _deliver(self, out: _Released, run: Run) -> None:
@@ -139,7 +140,9 @@ class WorkersEngine:
         )
 
     def _say_why(self) -> None:
-        """Say once why the oldest batch waits, where no machine may run it."""
+        """Say once why the oldest batch waits: what went wrong with it, and which requirement no machine meets."""
+        for attempt in _counted(self._ledger.attempts(self._out[0].number)):
+            self._say(f"attempt {attempt.number} at the next batch failed: {attempt.reason}")
         clients = self._ledger.present()
         reasons = {unmet(self._requirements(self._out[0].batch), client) for client in clients}
         if not clients:
@@ -148,15 +151,32 @@ class WorkersEngine:
             return
         else:
             text = f"waiting for another worker: the next batch {listed(sorted(reasons))}"
+        self._say(text)
+
+    def _say(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
             self._waiting(text)
 
 
+def _counted(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Those that failed."""
+    return [each for each in attempts if each.outcome and each.outcome.counted]
+
+
 def _given_up(task: Task, attempts: Sequence[Attempt]) -> Run:
-    """The failed run of a task whose machines failed."""
+    """The failed run of a task at which workers ended.
+
+    Raises:
+        MeasurementError: where no worker ended: machines that fail say nothing of the subject.
+    """
     last = attempts[-1]
-    reasons = (f"attempt {each.number}: {each.reason}" for each in attempts if each.outcome and each.outcome.counted)
+    reasons = [f"attempt {each.number}: {each.reason}" for each in attempts]
+    if not any(each.outcome and each.outcome.fatal for each in attempts):
+        raise MeasurementError(
+            f"no machine could run a batch of study {task.study}: {listed(reasons, separator='; ')}",
+            fix="see to these machines, and start the campaign again: what was recorded is kept",
+        )
     seconds = sum((each.ended or each.began) - each.began for each in attempts)
     detail = f"no machine completed it: {listed(reasons, separator='; ')}"
     return Run(task, last.machine, datetime.fromtimestamp(last.began, UTC), seconds, Outcome.NOT_STARTED, detail)

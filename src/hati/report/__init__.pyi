@@ -55,7 +55,6 @@ from .gate import gate_cases as gate_cases
 from .gate import gate_document as gate_document
 from .gate import gate_table as gate_table
 from .gate import gate_tables as gate_tables
-from .grid import GridStatusJson as GridStatusJson
 from .grid import grid_tables as grid_tables
 from .harness import ObservationsJson as ObservationsJson
 from .harness import RunPlansJson as RunPlansJson

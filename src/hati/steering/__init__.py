@@ -1,5 +1,23 @@
-"""Which batch a machine runs next: a pure choice from what is open, what is under way, and what the machine has."""
+"""Which batch a machine runs next: a pure choice from what is open, what is under way, and what the machine has.
 
-from hati.steering.choosing import Client, OpenBatches, Requirements, SteeringDecision, choose, obstacle, unmet
+Also what a ledger shows of all that, as values.
+"""
 
-__all__ = ["Client", "OpenBatches", "Requirements", "SteeringDecision", "choose", "obstacle", "unmet"]
+from hati.steering.choosing import Client, Queue, Requirements, SteeringDecision, choose, obstacle, unmet
+from hati.steering.status import FailedBatch, LeaseStatus, LedgerStatus, MachineStatus, StudyStatus, Waiting
+
+__all__ = [
+    "Client",
+    "FailedBatch",
+    "LeaseStatus",
+    "LedgerStatus",
+    "MachineStatus",
+    "Queue",
+    "Requirements",
+    "SteeringDecision",
+    "StudyStatus",
+    "Waiting",
+    "choose",
+    "obstacle",
+    "unmet",
+]

@@ -7,17 +7,18 @@ the database's, so that workers need no common clock.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+from sqlalchemy.exc import DBAPIError
 
-from hati.core import Batch, Job, Run, replace
-from hati.steering import Client, OpenBatches, Requirements, SteeringDecision
+from hati.core import Batch, HatiError, Job, Run, StudyId, replace
+from hati.steering import Client, LedgerStatus, Queue, Requirements, SteeringDecision
 from hati.store import schema
 from hati.store.databases import Database, explained
 from hati.store.ledger_entries import (
@@ -29,11 +30,14 @@ from hati.store.ledger_entries import (
     batch_content,
     batch_key,
     batch_of,
+    erase_runs,
+    erase_study,
     read_entries,
     rebuild,
     run_content,
 )
-from hati.store.ledger_status import LedgerStatus, read_status
+from hati.store.ledger_queues import read_abandoned, read_queues, read_under_way
+from hati.store.ledger_status import read_status
 
 ATTEMPTS = 3
 """How often machines may fail a batch before it is quarantined."""
@@ -42,8 +46,27 @@ PATIENCE_SECONDS = 600.0
 """How long a batch waits for the machine that began it, after that has gone."""
 _AT_ONCE = 500
 
-Choose = Callable[[OpenBatches, Mapping[str, int], Client], SteeringDecision]
+Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
 Clock = Callable[[Connection], float]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _repeated(method: Callable[P, R]) -> Callable[P, R]:
+    """Let a call be made once more where the connection was lost: it may have been committed, and may be repeated."""
+
+    @wraps(method)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            return method(*args, **named)
+        except HatiError as error:
+            if not (isinstance(error.__cause__, DBAPIError) and error.__cause__.connection_invalidated):
+                raise
+        return method(*args, **named)
+
+    return call
 
 
 class Lease(Struct, frozen=True):
@@ -58,7 +81,7 @@ class Lease(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One try of a machine at a batch; times in seconds since 1970."""
+    """One try of a machine at a batch: ``choice`` is why it got it, ``reason`` why it ended; in seconds since 1970."""
 
     batch: int
     number: int
@@ -68,6 +91,7 @@ class Attempt(Struct, frozen=True):
     ended: float | None
     outcome: AttemptOutcome | None
     reason: str
+    choice: str | None
 
 
 class Ledger:
@@ -77,15 +101,16 @@ class Ledger:
     """
 
     def __init__(self, engine: Engine, database: Database, clock: Clock | None = None) -> None:
-        self._engine = engine
+        self.engine = engine
         self._database = database
         self._clock = clock or database.now
 
     def at(self, clock: Callable[[], float]) -> Ledger:
         """The same with another clock."""
-        return Ledger(self._engine, self._database, lambda _: clock())
+        return Ledger(self.engine, self._database, lambda _: clock())
 
-    def release(self, batch: Batch[Job], requirements: Requirements, again: Iterable[str] = ()) -> int:
+    @_repeated
+    def release(self, batch: Batch[Job], requirements: Requirements, again: Collection[str] = ()) -> int:
         """Let a batch wait for a machine; its number. An equal one that is out already is the same.
 
         Jobs whose tasks have a result are not run, except those whose tasks' ids are ``again``: these lose it.
@@ -95,7 +120,7 @@ class Ledger:
             self._void(connection, now, again)
             rows = connection.execute(select(schema.batch).where(schema.batch.c.key == batch_key(batch))).all()
             for row in rows:
-                if BatchState(row.state) in {BatchState.OPEN, BatchState.LEASED}:
+                if row.state in _OUT:
                     return int(row.number)
             content = batch_content(batch, requirements)
             known = _results_of(connection, content["tasks"])
@@ -106,16 +131,27 @@ class Ledger:
                 connection, now, EntryKind.RELEASED, 0, {**content, "machine": begun, "state": state.value}
             ).number
 
+    @_repeated
     def withdraw(self, number: int) -> bool:
         """Let nothing more of a batch begin; False where part of it has, which may be under way."""
         with self._turn() as (connection, now):
-            row = _batch_row(connection, number)
+            row = connection.execute(select(schema.batch).where(schema.batch.c.number == number)).one_or_none()
+            if row is None:  # forgotten
+                return True
             state = BatchState(row.state)
-            begun = state is BatchState.LEASED or bool(_results_of(connection, row.tasks.split()))
-            if state in {BatchState.OPEN, BatchState.LEASED}:
-                after = BatchState.WITHDRAWN if state is BatchState.OPEN else BatchState.ENDING
-                append(connection, now, EntryKind.WITHDRAWN, number, {"state": after.value})
+            begun = state in {BatchState.LEASED, BatchState.ENDING} or bool(_results_of(connection, row.tasks.split()))
+            _withdraw(connection, now, number, state)
             return not begun
+
+    @_repeated
+    def withdraw_earlier(self, study: StudyId) -> None:
+        """Withdraw what earlier campaigns of a study have left: nothing resumes these."""
+        batch, known = schema.batch.c, schema.study.c
+        earlier = (known.family == study.family) & (known.campaign < study.campaign)
+        query = select(batch.number, batch.state).join(schema.study, known.key == batch.study).where(earlier)
+        with self._turn() as (connection, now):
+            for row in connection.execute(query.where(batch.state.in_(_OUT))).all():
+                _withdraw(connection, now, row.number, BatchState(row.state))
 
     def states(self, numbers: Iterable[int]) -> dict[int, BatchState]:
         """Where batches are, by their numbers."""
@@ -144,11 +180,10 @@ class Ledger:
         with self._reading() as connection:
             return tuple(_attempt(row) for row in connection.execute(query))
 
-    def wanted(self) -> tuple[Requirements, ...]:
-        """What open batches require, each requirement once."""
-        query = select(schema.batch.c.requirements).where(schema.batch.c.state == BatchState.OPEN.value).distinct()
+    def wanted(self, machine: str) -> tuple[Requirements, ...]:
+        """What open batches that a machine may run require of it, each requirement once."""
         with self._reading() as connection:
-            return tuple(msgspec.json.decode(text, type=Requirements) for text in connection.scalars(query))
+            return tuple(dict.fromkeys(queue.requirements for queue in read_queues(connection, machine)))
 
     def present(self) -> tuple[Client, ...]:
         """The machines whose workers are there."""
@@ -158,16 +193,19 @@ class Ledger:
         found = [msgspec.json.decode(text, type=Client) for text in texts]
         return tuple({client.machine: client for client in found}.values())
 
+    @_repeated
     def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:
         """Let a worker be there for a time."""
         with self._turn() as (connection, now):
             _enter(connection, worker, client, now, seconds)
 
+    @_repeated
     def leave(self, worker: str) -> None:
         """Let a worker be gone."""
         with self._turn() as (connection, _):
             connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
+    @_repeated
     def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
         """Give a batch that is open to a machine for a time, as ``choose`` decides; None where there is none for it.
 
@@ -181,8 +219,7 @@ class Ledger:
             ).one_or_none()
             if held is not None:
                 return self._lease(connection, held) if held.worker == worker else None
-            open_, under_way = _open(connection), _under_way(connection)
-            decision = choose(open_, under_way, client)
+            decision = self._chosen(connection, now, client, choose)
             if decision.batch is None:
                 return None
             number = _batch_row(connection, decision.batch).attempts + 1
@@ -192,11 +229,13 @@ class Ledger:
                 "worker": worker,
                 "until": now + seconds,
                 "reason": decision.reason,
+                "client": msgspec.to_builtins(client),
             }
             append(connection, now, EntryKind.LEASED, decision.batch, content)
             same = schema.lease.c.machine == client.machine
             return self._lease(connection, connection.execute(select(schema.lease).where(same)).one())
 
+    @_repeated
     def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
         """Keep a lease for a time from now; where its batch is, None where the lease is lost."""
         with self._turn() as (connection, now):
@@ -212,13 +251,19 @@ class Ledger:
         with self._reading() as connection:
             return BatchState(_batch_row(connection, lease.number).state) if _holds(connection, lease) else None
 
+    @_repeated
     def accept(self, lease: Lease, run: Run) -> EntryKind:
         """Keep a result: ACCEPTED where it counts, else aside, as LATE where the lease is lost, or as DUPLICATE."""
         with self._turn() as (connection, now):
             content = {"attempt": lease.attempt, "run": run_content(run)}
-            if _results_of(connection, [run.task.id]):
+            known = _results_of(connection, [run.task.id]).get(run.task.id)
+            if known is not None:
+                if known.batch == lease.number and _content_of(connection, known.entry) == json.dumps(content):
+                    return EntryKind.ACCEPTED  # the reply was lost, or the result is sent twice
                 return append(connection, now, EntryKind.DUPLICATE, lease.number, content).what
             if not _holds(connection, lease):
+                if _content_of(connection, lease.number) is None:  # nothing is kept of what was forgotten
+                    return EntryKind.LATE
                 return append(connection, now, EntryKind.LATE, lease.number, content).what
             accepted = append(connection, now, EntryKind.ACCEPTED, lease.number, content).what
             tasks = _batch_row(connection, lease.number).tasks.split()
@@ -226,6 +271,7 @@ class Ledger:
                 self._end(connection, now, lease.number, AttemptOutcome.DONE, "")
             return accepted
 
+    @_repeated
     def end(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> bool:
         """Give a batch back, with what was left of it; False where the lease is lost.
 
@@ -237,19 +283,23 @@ class Ledger:
                 self._end(connection, now, lease.number, outcome, reason)
             return held
 
+    @_repeated
     def expire(self) -> None:
         """End leases whose time is over, and what waits for a machine that has gone for long."""
         with self._reading() as connection:
-            due = select(schema.lease.c.batch).where(schema.lease.c.until <= self._clock(connection)).limit(1)
-            waiting = select(schema.batch.c.number).where(*_BEGUN).limit(1)
-            if connection.execute(due).first() is None and connection.execute(waiting).first() is None:
+            now = self._clock(connection)
+            due = select(schema.lease.c.batch).where(schema.lease.c.until <= now).limit(1)
+            if connection.execute(due).first() is None and not read_abandoned(connection, now - PATIENCE_SECONDS):
                 return
         with self._turn() as (connection, now):
             self._expire(connection, now)
 
-    def void(self, connection: Connection, tasks: Iterable[str]) -> None:
-        """Forget the results of tasks, in a transaction that another began."""
+    def forget(self, connection: Connection, tasks: Collection[str], studies: Collection[str]) -> None:
+        """Forget the results of tasks, and all of studies, in a transaction that another began with ``take_turn``."""
         self._void(connection, self._clock(connection), tasks)
+        erase_runs(connection, set(tasks))
+        for study in studies:
+            erase_study(connection, study)
 
     def status(self) -> LedgerStatus:
         """What it shows now: machines, batches of each study, what waits and why, and what failed."""
@@ -268,27 +318,37 @@ class Ledger:
 
     @contextmanager
     def _turn(self) -> Iterator[tuple[Connection, float]]:
-        with explained(self._database), self._engine.connect() as connection:
+        with explained(self._database), self.engine.connect() as connection:
             self._database.take_turn(connection)
             yield connection, self._clock(connection)
             connection.commit()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with explained(self._database), self._engine.connect() as connection:
+        with explained(self._database), self.engine.connect() as connection:
             yield connection
 
     def _expire(self, connection: Connection, now: float) -> None:
         due = select(schema.lease).where(schema.lease.c.until <= now).order_by(schema.lease.c.batch)
         for row in connection.execute(due).all():
-            reason = f"its worker was silent for {now - row.until:.0f} s after its lease had ended"
+            silent = f"gave no sign of life for {now - row.until:.0f} s after its lease had ended"
+            reason = f"worker {row.worker} {silent}; a run that ends its worker or its machine does so each time"
             self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
-        for row in connection.execute(select(schema.batch).where(*_BEGUN)).all():
-            seen = select(schema.worker.c.until).where(schema.worker.c.machine == row.machine)
-            last = select(schema.attempt.c.ended).where(schema.attempt.c.batch == row.number)
-            times = [*connection.scalars(seen), *filter(None, connection.scalars(last))]
-            if max(times, default=now) <= now - PATIENCE_SECONDS:
-                append(connection, now, EntryKind.WITHDRAWN, row.number, {"state": BatchState.WITHDRAWN.value})
+        limit = now - PATIENCE_SECONDS
+        for number in read_abandoned(connection, limit):
+            append(connection, now, EntryKind.WITHDRAWN, number, {"state": BatchState.WITHDRAWN.value})
+        connection.execute(delete(schema.worker).where(schema.worker.c.until <= limit))
+
+    def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:
+        """The choice; batches whose tasks all got their results in others are done meanwhile."""
+        while True:
+            decision = choose(read_queues(connection, client.machine), read_under_way(connection), client)
+            if decision.batch is None:
+                return decision
+            tasks = _batch_row(connection, decision.batch).tasks.split()
+            if len(_results_of(connection, tasks)) < len(tasks):
+                return decision
+            append(connection, now, EntryKind.WITHDRAWN, decision.batch, {"state": BatchState.DONE.value})
 
     def _end(self, connection: Connection, now: float, number: int, outcome: AttemptOutcome, reason: str) -> None:
         row = _batch_row(connection, number)
@@ -319,14 +379,13 @@ class Ledger:
         return None
 
     def _lease(self, connection: Connection, row: Row[Any]) -> Lease:
-        text = select(schema.ledger.c.content).where(schema.ledger.c.number == row.batch)
-        batch = batch_of(json.loads(connection.execute(text).scalar_one()))
+        batch = batch_of(json.loads(_content_of(connection, row.batch) or ""))
         known = _results_of(connection, [job.task.id for job in batch.members])
         left = tuple(job for job in batch.members if job.task.id not in known)
         return Lease(row.batch, row.attempt, row.machine, row.worker, row.until, replace(batch, members=left))
 
 
-_BEGUN = (schema.batch.c.state == BatchState.OPEN.value, schema.batch.c.machine.is_not(None))
+_OUT = (BatchState.OPEN.value, BatchState.LEASED.value)
 
 
 def _state_after(state: BatchState, outcome: AttemptOutcome, failures: int) -> BatchState:
@@ -341,6 +400,17 @@ def _holds(connection: Connection, lease: Lease) -> bool:
     table = schema.lease.c
     same = (table.batch == lease.number) & (table.attempt == lease.attempt) & (table.worker == lease.worker)
     return connection.execute(select(table.batch).where(same)).first() is not None
+
+
+def _withdraw(connection: Connection, now: float, number: int, state: BatchState) -> None:
+    if state.value in _OUT:
+        after = BatchState.WITHDRAWN if state is BatchState.OPEN else BatchState.ENDING
+        append(connection, now, EntryKind.WITHDRAWN, number, {"state": after.value})
+
+
+def _content_of(connection: Connection, number: int) -> str | None:
+    """What an entry holds, as JSON."""
+    return connection.scalar(select(schema.ledger.c.content).where(schema.ledger.c.number == number))
 
 
 def _batch_row(connection: Connection, number: int) -> Row[Any]:
@@ -364,23 +434,6 @@ def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
         yield values[first : first + _AT_ONCE]
 
 
-def _open(connection: Connection) -> OpenBatches:
-    table = schema.batch.c
-    query = select(table.number, table.study, table.requirements, table.machine)
-    rows = connection.execute(query.where(table.state == BatchState.OPEN.value).order_by(table.number))
-    known: dict[str, Requirements] = {}
-
-    def requirements(text: str) -> Requirements:
-        return known.get(text) or known.setdefault(text, msgspec.json.decode(text, type=Requirements))
-
-    return OpenBatches.of((number, study, requirements(text), machine) for number, study, text, machine in rows)
-
-
-def _under_way(connection: Connection) -> Counter[str]:
-    joined = select(schema.batch.c.study).join(schema.lease, schema.lease.c.batch == schema.batch.c.number)
-    return Counter(connection.scalars(joined))
-
-
 def _enter(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
     text = msgspec.json.encode(client).decode()
     values = {"machine": client.machine, "client": text, "seen": now, "until": now + seconds}
@@ -391,4 +444,6 @@ def _enter(connection: Connection, worker: str, client: Client, now: float, seco
 
 def _attempt(row: Row[Any]) -> Attempt:
     outcome = None if row.outcome is None else AttemptOutcome(row.outcome)
-    return Attempt(row.batch, row.number, row.machine, row.worker, row.began, row.ended, outcome, row.reason)
+    return Attempt(
+        row.batch, row.number, row.machine, row.worker, row.began, row.ended, outcome, row.reason, row.choice
+    )

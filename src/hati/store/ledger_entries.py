@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hati.core import Batch, BatchOrder, Job, Observations, Outcome, Resources, Run, Task, digest
 from hati.steering import Requirements
 from hati.store import schema
+from hati.store.ledger_queues import queue_key
 from hati.store.rows import decode, encode
 
 
@@ -36,17 +37,27 @@ class BatchState(StrEnum):
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt ended: EXPIRED and FAILED are failures of the machine, and no result of the subject."""
+    """How an attempt ended.
+
+    FAILED is a failure of the machine, and no result of the subject; in CRASHED and EXPIRED the worker ended, by a
+    fault or without a word, which the batch itself may cause.
+    """
 
     DONE = "done"
     RETURNED = "returned"
     EXPIRED = "expired"
+    CRASHED = "crashed"
     FAILED = "failed"
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the worker ended, and was not asked to."""
+        return self in {AttemptOutcome.EXPIRED, AttemptOutcome.CRASHED}
 
     @property
     def counted(self) -> bool:
         """Whether it counts against the number of attempts that a batch may have."""
-        return self in {AttemptOutcome.EXPIRED, AttemptOutcome.FAILED}
+        return self.fatal or self is AttemptOutcome.FAILED
 
 
 class EntryKind(StrEnum):
@@ -167,18 +178,43 @@ def rebuild(connection: Connection) -> None:
         _APPLY.get(entry.what, _leave)(connection, entry)
 
 
+def erase_runs(connection: Connection, tasks: Set[str]) -> None:
+    """Leave of the runs of tasks, in the history, that there were such."""
+    table = schema.ledger.c
+    kinds = [kind.value for kind in (EntryKind.ACCEPTED, EntryKind.LATE, EntryKind.DUPLICATE)]
+    for row in connection.execute(select(table.number, table.content).where(table.what.in_(kinds))).all():
+        content = json.loads(row.content)
+        if content["run"]["task"] in tasks:
+            left = json.dumps({"attempt": content["attempt"], "run": {"task": content["run"]["task"]}})
+            connection.execute(update(schema.ledger).where(table.number == row.number).values(content=left))
+
+
+def erase_study(connection: Connection, study: str) -> None:
+    """Leave nothing of a study: who runs a batch of it has lost the lease."""
+    numbers = select(schema.batch.c.number).where(schema.batch.c.study == study)
+    for table in (schema.result, schema.lease, schema.attempt):
+        connection.execute(delete(table).where(table.c.batch.in_(numbers)))
+    entries = schema.ledger.c
+    own = list(connection.scalars(numbers))
+    connection.execute(delete(schema.batch).where(schema.batch.c.study == study))
+    for number in own:
+        connection.execute(delete(schema.ledger).where((entries.number == number) | (entries.batch == number)))
+
+
 def _leave(_: Connection, __: LedgerEntry) -> None:
     """What is kept aside changes nothing."""
 
 
 def _released(connection: Connection, entry: LedgerEntry) -> None:
     content = entry.content
+    requirements = json.dumps(content["requirements"])
     row = {
         "number": entry.number,
         "key": content["key"],
         "study": content["study"],
         "state": content["state"],
-        "requirements": json.dumps(content["requirements"]),
+        "requirements": requirements,
+        "queue": queue_key(content["study"], requirements),
         "tasks": " ".join(content["tasks"]),
         "machine": content["machine"],
         "attempts": 0,
@@ -190,7 +226,13 @@ def _released(connection: Connection, entry: LedgerEntry) -> None:
 def _leased(connection: Connection, entry: LedgerEntry) -> None:
     content = entry.content
     own = {name: content[name] for name in ("machine", "worker")}
-    begun = {"batch": entry.batch, "number": content["attempt"], "began": entry.at, "reason": content["reason"]}
+    begun = {
+        "batch": entry.batch,
+        "number": content["attempt"],
+        "began": entry.at,
+        "reason": "",
+        "choice": content["reason"],
+    }
     connection.execute(insert(schema.attempt).values(own | begun))
     held = {"batch": entry.batch, "attempt": content["attempt"], "until": content["until"]}
     connection.execute(insert(schema.lease).values(own | held))

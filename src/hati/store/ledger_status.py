@@ -7,92 +7,34 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
-from msgspec import Struct
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 
-from hati.steering import Client, Requirements, obstacle
+from hati.steering import (
+    Client,
+    FailedBatch,
+    LeaseStatus,
+    LedgerStatus,
+    MachineStatus,
+    Requirements,
+    StudyStatus,
+    Waiting,
+    obstacle,
+)
 from hati.store import schema
 from hati.store.ledger_entries import AttemptOutcome, BatchState
+from hati.store.ledger_queues import read_lengths
 
 HOUR_SECONDS = 3600.0
 _UNSETTLED = (BatchState.OPEN, BatchState.LEASED, BatchState.ENDING, BatchState.QUARANTINED)
 _COUNTED = [outcome.value for outcome in AttemptOutcome if outcome.counted]
 
 
-class LeaseStatus(Struct, frozen=True):
-    """The batch that a machine runs: the attempt at it, since when, and until when it stays with the machine."""
-
-    batch: int
-    study: str
-    attempt: int
-    since: datetime
-    until: datetime
-
-
-class MachineStatus(Struct, frozen=True):
-    """A machine that has a worker or a lease; ``until`` is when its worker is gone unless it gives a sign of life."""
-
-    id: str
-    name: str
-    cpus: int
-    until: datetime
-    lease: LeaseStatus | None
-
-
-class StudyStatus(Struct, frozen=True):
-    """The numbers of a study's batches by their state, of results in the last hour, and of failures of machines."""
-
-    study: str
-    waiting: int
-    leased: int
-    done: int
-    withdrawn: int
-    quarantined: int
-    results: int
-    failures: int
-
-
-class Waiting(Struct, frozen=True):
-    """How many batches of a study wait for the same reason."""
-
-    study: str
-    batches: int
-    reason: str
-
-
-class FailedBatch(Struct, frozen=True):
-    """A batch that machines failed and that is not done: how often, and the ``error`` of the last failure."""
-
-    batch: int
-    study: str
-    state: BatchState
-    failures: int
-    machine: str
-    at: datetime
-    error: str
-
-
-class LedgerStatus(Struct, frozen=True):
-    """What a ledger shows at a time of the database's clock."""
-
-    at: datetime
-    machines: tuple[MachineStatus, ...]
-    studies: tuple[StudyStatus, ...]
-    waiting: tuple[Waiting, ...]
-    failed: tuple[FailedBatch, ...]
-
-    @property
-    def results(self) -> int:
-        """The number of results in the last hour."""
-        return sum(study.results for study in self.studies)
-
-
 def read_status(connection: Connection, now: float) -> LedgerStatus:
     """What the ledger shows at a time in seconds since 1970."""
     clients, machines = _machines(connection, now)
-    return LedgerStatus(
-        _time(now), machines, _studies(connection, now), _waiting(connection, clients), _failed(connection)
-    )
+    studies = _studies(connection, now)
+    results = sum(study.results for study in studies)
+    return LedgerStatus(_time(now), results, machines, studies, _waiting(connection, clients), _failed(connection))
 
 
 def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], tuple[MachineStatus, ...]]:
@@ -117,12 +59,14 @@ def _leases(connection: Connection) -> dict[str, LeaseStatus]:
     lease, attempt, batch = schema.lease.c, schema.attempt.c, schema.batch.c
     same = (attempt.batch == lease.batch) & (attempt.number == lease.attempt)
     query = (
-        select(lease.machine, lease.batch, batch.study, lease.attempt, attempt.began, lease.until)
+        select(lease.machine, lease.batch, batch.study, lease.attempt, attempt.choice, attempt.began, lease.until)
         .join_from(schema.lease, schema.attempt, same)
         .join(schema.batch, batch.number == lease.batch)
     )
     return {
-        row.machine: LeaseStatus(row.batch, row.study, row.attempt, _time(row.began), _time(row.until))
+        row.machine: LeaseStatus(
+            row.batch, row.study, row.attempt, row.choice or "", _time(row.began), _time(row.until)
+        )
         for row in connection.execute(query)
     }
 
@@ -156,12 +100,11 @@ def _studies(connection: Connection, now: float) -> tuple[StudyStatus, ...]:
 
 def _results(connection: Connection, now: float) -> dict[str, int]:
     """The numbers of results that came in the last hour, by study."""
-    number = func.count(schema.result.c.task).label("results")
+    recent = (schema.ledger.c.what == text("'accepted'")) & (schema.ledger.c.at > now - HOUR_SECONDS)
     query = (
-        select(schema.batch.c.study, number)
-        .join_from(schema.result, schema.ledger, schema.result.c.entry == schema.ledger.c.number)
-        .join(schema.batch, schema.batch.c.number == schema.result.c.batch)
-        .where(schema.ledger.c.at > now - HOUR_SECONDS)
+        select(schema.batch.c.study, func.count().label("results"))
+        .join_from(schema.ledger, schema.batch, schema.batch.c.number == schema.ledger.c.batch)
+        .where(recent)
         .group_by(schema.batch.c.study)
     )
     return {row.study: row.results for row in connection.execute(query)}
@@ -169,14 +112,13 @@ def _results(connection: Connection, now: float) -> dict[str, int]:
 
 def _waiting(connection: Connection, clients: Iterable[Client]) -> tuple[Waiting, ...]:
     """What waits, by study and reason, in the order of release."""
-    table, there = schema.batch.c, tuple(clients)
-    parts = (table.study, table.requirements, table.machine)
-    number, first = func.count(table.number).label("batches"), func.min(table.number)
-    query = select(*parts, number).where(table.state == BatchState.OPEN.value).group_by(*parts).order_by(first)
-    found = Counter[tuple[str, str]]()
-    for row in connection.execute(query):
-        requirements = msgspec.json.decode(row.requirements, type=Requirements)
-        found[row.study, obstacle(requirements, row.machine, there)] += row.batches
+    there, found = {client.machine: client for client in clients}, Counter[tuple[str, str]]()
+    reasons: dict[tuple[Requirements, str | None], str] = {}
+    for queue, batches in read_lengths(connection).items():
+        about = queue.requirements, queue.machine
+        if about not in reasons:
+            reasons[about] = obstacle(*about, there)
+        found[queue.study, reasons[about]] += batches
     return tuple(Waiting(study, batches, reason) for (study, reason), batches in found.items())
 
 
@@ -186,13 +128,13 @@ def _failed(connection: Connection) -> tuple[FailedBatch, ...]:
     query = (
         select(batch.number, batch.study, batch.state, batch.failures, attempt.machine, attempt.ended, attempt.reason)
         .join_from(schema.batch, schema.attempt, attempt.batch == batch.number)
-        .where(batch.failures > 0, batch.state.in_([state.value for state in _UNSETTLED]))
+        .where(batch.failures > text("0"), batch.state.in_([state.value for state in _UNSETTLED]))
         .where(attempt.outcome.in_(_COUNTED))
         .order_by(batch.number, attempt.number)
     )
     last = {
         row.number: FailedBatch(
-            row.number, row.study, BatchState(row.state), row.failures, row.machine, _time(row.ended), row.reason
+            row.number, row.study, row.state, row.failures, row.machine, _time(row.ended), row.reason
         )
         for row in connection.execute(query)
     }

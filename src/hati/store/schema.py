@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Float,
     ForeignKey,
     Index,
@@ -14,9 +17,10 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest migration: a store at this revision needs none."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -24,6 +28,12 @@ Whole = BigInteger().with_variant(Integer, "sqlite")
 
 Plain = Text().with_variant(Text(collation="C"), "postgresql")
 """A text in the order of its characters, as SQLite's are, and not in that of a language."""
+
+
+def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
+    """That an index has only the rows that fulfil a condition."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
 
 metadata = MetaData(
     naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "uq": "uq_%(table_name)s_%(column_0_name)s"}
@@ -125,6 +135,7 @@ ledger = Table(
     Column("batch", Whole),
     Column("content", Plain, nullable=False),
 )
+Index("ix_ledger_accepted", ledger.c.at, ledger.c.batch, **_where(ledger.c.what == text("'accepted'")))
 """The history of batches, which only grows; ``batch``, ``attempt``, ``lease`` and ``result`` follow from it."""
 
 batch = Table(
@@ -139,9 +150,15 @@ batch = Table(
     Column("machine", Plain),
     Column("attempts", Whole, nullable=False),
     Column("failures", Whole, nullable=False),
+    Column("queue", Plain),
     Index(None, "key"),
-    Index(None, "state"),
+    Index("ix_batch_study", "study", "state", "failures", "number"),
 )
+"""``queue`` is equal for batches of a study that require the same; ``machine`` is where a batch has begun."""
+_WAITS = batch.c.state == text("'open'")
+Index("ix_batch_queue", batch.c.queue, batch.c.number, **_where(_WAITS & batch.c.machine.is_(None)))
+Index("ix_batch_begun", batch.c.machine, batch.c.number, **_where(_WAITS & batch.c.machine.is_not(None)))
+Index("ix_batch_failed", batch.c.number, **_where(batch.c.failures > text("0")))
 
 attempt = Table(
     "attempt",
@@ -154,7 +171,9 @@ attempt = Table(
     Column("ended", Float),
     Column("outcome", Plain),
     Column("reason", Plain, nullable=False),
+    Column("choice", Plain),
 )
+"""``reason`` is why an attempt ended, and ``choice`` why the machine got the batch."""
 
 lease = Table(
     "lease",
@@ -186,5 +205,6 @@ worker = Table(
     Column("client", Plain, nullable=False),
     Column("seen", Float, nullable=False),
     Column("until", Float, nullable=False),
+    Index(None, "machine"),
 )
 """Workers that are there until a time, unless they renew it."""

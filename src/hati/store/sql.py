@@ -188,13 +188,16 @@ class SqlStore:
         inner = _selected(select(schema.run.c.number), selection)
         left = select(schema.run.c.study)
         with explained(self._database), self._engine.begin() as connection:
+            self._database.take_turn(connection)
             studies = select(schema.run.c.study).where(schema.run.c.number.in_(inner)).distinct()
             touched = connection.scalars(studies).all()
             forgotten = connection.scalars(select(schema.run.c.task).where(schema.run.c.number.in_(inner))).all()
-            self.ledger.void(connection, forgotten)
             connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
             removed = connection.execute(delete(schema.run).where(schema.run.c.number.in_(inner))).rowcount
             emptied = schema.study.c.key.in_(touched) & schema.study.c.key.not_in(left)
+            self.ledger.forget(
+                connection, forgotten, connection.scalars(select(schema.study.c.key).where(emptied)).all()
+            )
             connection.execute(delete(schema.study).where(emptied))
         return removed
 
@@ -202,7 +205,11 @@ class SqlStore:
         """Remove a study that has no runs; whether there was one."""
         empty = (schema.study.c.key == key) & schema.study.c.key.not_in(select(schema.run.c.study))
         with explained(self._database), self._engine.begin() as connection:
-            return bool(connection.execute(delete(schema.study).where(empty)).rowcount)
+            self._database.take_turn(connection)
+            there = bool(connection.execute(delete(schema.study).where(empty)).rowcount)
+            if there:
+                self.ledger.forget(connection, (), [key])
+            return there
 
     def replace(self, study: StudyId, before: Sequence[Run], after: Sequence[Run]) -> None:
         """Keep runs of a study in the place of others, all or none; where a task has another run, that stays."""

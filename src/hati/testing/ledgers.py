@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
+import msgspec
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
+from sqlalchemy.pool import PoolProxiedConnection
 
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
-from hati.steering import Client, Requirements, choose
-from hati.store import ATTEMPTS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger, Selection, SqlStore, run_of
+from hati.steering import Client, Queue, Requirements, StudyStatus, choose
+from hati.store import (
+    ATTEMPTS,
+    AttemptOutcome,
+    BatchState,
+    EntryKind,
+    Lease,
+    Ledger,
+    LedgerEntry,
+    Selection,
+    SqlStore,
+    run_of,
+)
 from hati.store.ledger import PATIENCE_SECONDS
-from hati.store.ledger_status import HOUR_SECONDS, StudyStatus
+from hati.store.ledger_status import HOUR_SECONDS
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
 BENCHMARK = Benchmark("b", ("true",), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),))
 ANY = Requirements()
 SECONDS = 10.0
+T = TypeVar("T")
 
 
 def a_job(repetition: int = 0, study: str = "study-1") -> Job:
@@ -223,7 +239,7 @@ class LedgerConformance(ABC):
 
     def test_requirements_decide_who_gets_a_batch(self, ledger: Ledger) -> None:
         number = ledger.release(a_batch(0), Requirements(("files",), ("r1",), ("two",), 2))
-        assert ledger.wanted() == (Requirements(("files",), ("r1",), ("two",), 2),)
+        assert ledger.wanted("machine-one") == (Requirements(("files",), ("r1",), ("two",), 2),)
         assert ledger.claim("worker-one", a_client("one"), choose, SECONDS) is None
         assert self.claimed(ledger, "two").number == number
 
@@ -236,12 +252,155 @@ class LedgerConformance(ABC):
         self.now += SECONDS
         assert ledger.present() == ()
 
+    def test_why_a_machine_got_a_batch_is_kept(self, ledger: Ledger) -> None:
+        first = ledger.release(a_batch(0), ANY)
+        ledger.release(a_batch(0, study="study-2"), ANY)
+        ledger.end(self.claimed(ledger), AttemptOutcome.RETURNED, "asked to end")
+        [attempt] = ledger.attempts(first)
+        assert (attempt.choice, attempt.reason) == ("study with fewest under way", "asked to end")
+
+    def test_a_replayed_history_gives_the_same_decisions(self, ledger: Ledger) -> None:
+        for each in range(6):
+            ledger.release(
+                a_batch(each, study=f"study-{each % 2}"), ANY if each % 3 else Requirements(machines=("two",))
+            )
+        for name in ("one", "two", "three"):
+            lease = self.claimed(ledger, name)
+            if name != "two":
+                self.hand_in(ledger, lease)
+        self.claimed(ledger, "one")
+        assert decisions(ledger.history()) == [
+            (entry.batch, entry.content["reason"]) for entry in ledger.history() if entry.what is EntryKind.LEASED
+        ]
+
+    def test_a_lost_reply_changes_nothing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        lost = LostReplies(ledger, monkeypatch)
+        number = lost(lambda: ledger.release(a_batch(0, 1), ANY))
+        assert [entry.number for entry in ledger.history()] == [number]
+        lease = lost(lambda: self.claimed(ledger))
+        assert lost(lambda: self.hand_in(ledger, lease)) is EntryKind.ACCEPTED
+        lost(lambda: ledger.end(lease, AttemptOutcome.FAILED, "no space"))
+        assert [attempt.outcome for attempt in ledger.attempts(number)] == [AttemptOutcome.FAILED]
+        again = lost(lambda: self.claimed(ledger))
+        assert lost(lambda: self.hand_in(ledger, again)) is EntryKind.ACCEPTED
+        assert ledger.states([number]) == {number: BatchState.DONE}
+        kinds = [entry.what for entry in ledger.history()]
+        assert (kinds.count(EntryKind.ACCEPTED), kinds.count(EntryKind.ENDED), len(kinds)) == (2, 2, 7)
+
+    def test_a_lost_reply_of_a_withdrawal_keeps_that_it_is_under_way(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        self.claimed(ledger)
+        assert not LostReplies(ledger, monkeypatch)(lambda: ledger.withdraw(number))
+
+    def test_a_batch_whose_tasks_got_their_results_in_others_is_done(self, ledger: Ledger) -> None:
+        whole = ledger.release(a_batch(0, 1), Requirements(machines=("two",)))
+        for each in (0, 1):
+            ledger.release(a_batch(each), ANY)
+            self.hand_in(ledger, self.claimed(ledger))
+        assert ledger.claim("worker-two", a_client("two"), choose, SECONDS) is None
+        assert ledger.states([whole]) == {whole: BatchState.DONE}
+
+    def test_a_forgotten_study_leaves_nothing(self, ledger: Ledger) -> None:
+        store, study = self.open(), a_study()
+        store.begin(study, METRICS, MACHINE)
+        batches = [Batch((a_job(each, study.key),)) for each in range(3)]
+        numbers = [ledger.release(batch, ANY) for batch in batches]
+        kept = ledger.release(a_batch(0), ANY)
+        self.hand_in(ledger, self.claimed(ledger))
+        store.record(replace(a_run(study), task=batches[0].members[0].task))
+        begun = self.claimed(ledger, "two")
+        if begun.number == kept:
+            begun = self.claimed(ledger, "three")
+        assert store.forget(Selection(study=study.key)) == 1
+        assert set(ledger.states([*numbers, kept])) == {kept}
+        assert {entry.batch for entry in ledger.history()} == {kept}
+        assert self.hand_in(ledger, begun) is EntryKind.LATE
+        assert ledger.renew(begun, SECONDS) is None
+        assert ledger.withdraw(numbers[2])
+        assert {entry.batch for entry in ledger.history()} == {kept}
+
+    def test_of_a_forgotten_run_the_history_has_no_values(self, ledger: Ledger) -> None:
+        store, study = self.open(), a_study()
+        store.begin(study, METRICS, MACHINE)
+        batch = Batch((a_job(0, study.key), a_job(1, study.key)))
+        ledger.release(batch, ANY)
+        lease = self.claimed(ledger)
+        for place in (0, 1):
+            self.hand_in(ledger, lease, place=place)
+            store.record(replace(a_run(study), task=batch.members[place].task))
+        assert store.forget(Selection(task=batch.members[0].task.id)) == 1
+        accepted = [entry.content["run"] for entry in ledger.history() if entry.what is EntryKind.ACCEPTED]
+        assert ["output" in run for run in accepted] == [False, True]
+        ledger.rebuild()
+        assert set(ledger.results(job.task.id for job in batch.members)) == {batch.members[1].task.id}
+
+    def test_a_later_campaign_withdraws_what_an_earlier_one_left(self, ledger: Ledger) -> None:
+        store, study = self.open(), a_study()
+        later = study.numbered(study.campaign + 1, "t")
+        for each in (study, later):
+            store.begin(each, METRICS, MACHINE)
+        numbers = [ledger.release(Batch((a_job(each, study.key),)), ANY) for each in range(2)]
+        own = ledger.release(Batch((a_job(0, later.key),)), ANY)
+        self.claimed(ledger)
+        ledger.withdraw_earlier(later)
+        states = [BatchState.ENDING, BatchState.WITHDRAWN, BatchState.OPEN]
+        expected = dict(zip([*numbers, own], states, strict=True))
+        assert ledger.states(expected) == expected
+        ledger.withdraw_earlier(study)
+        assert ledger.states(expected) == expected
+
     def test_the_database_has_the_time(self) -> None:
         ledger = self.open().ledger
         ledger.release(a_batch(0), ANY)
         [first] = ledger.history()
         ledger.release(a_batch(1), ANY)
         assert 1.7e9 < first.at <= ledger.history()[-1].at
+
+
+class LostReplies:
+    """Calls a ledger so that the reply to the first commit is lost."""
+
+    def __init__(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._engine = ledger.engine
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, call: Callable[[], T]) -> T:
+        """What the call returns."""
+        dialect = self._engine.dialect
+        commit, left = dialect.do_commit, [True]
+
+        def committed(connection: PoolProxiedConnection) -> None:
+            commit(connection)
+            if left.pop() if left else False:
+                raise dialect.loaded_dbapi.OperationalError("the connection was closed")
+
+        with self._monkeypatch.context() as patched:
+            patched.setattr(dialect, "do_commit", committed)
+            patched.setattr(dialect, "is_disconnect", lambda *_: True)
+            result = call()
+        assert not left
+        return result
+
+
+def decisions(history: Iterable[LedgerEntry]) -> list[tuple[int | None, str]]:
+    """What the steering decides where a history of leases is replayed: batches and reasons."""
+    queued: dict[int, Queue] = {}
+    leased: dict[int, str] = {}
+    found = []
+    for entry in history:
+        if entry.what is EntryKind.RELEASED:
+            needed = msgspec.convert(entry.content["requirements"], Requirements)
+            queued[entry.batch] = Queue(entry.batch, entry.content["study"], needed, entry.content["machine"])
+        elif entry.what is EntryKind.LEASED:
+            client = msgspec.convert(entry.content["client"], Client)
+            decision = choose(tuple(queued.values()), Counter(leased.values()), client)
+            found.append((decision.batch, decision.reason))
+            leased[entry.batch] = queued.pop(entry.batch).study
+        elif entry.what is EntryKind.ENDED:
+            del leased[entry.batch]
+    return found
 
 
 @dataclass
@@ -300,14 +459,11 @@ class LedgerMachine(RuleBasedStateMachine):
             assert lease is not None
             assert self.held[name] == (lease.number, lease.attempt)
             return multiple()
-        fit = [n for n, b in self.batches.items() if b.state is BatchState.OPEN]
-        own = [n for n in fit if self.batches[n].machine == f"machine-{name}"]
-        free = [n for n in fit if self.batches[n].machine is None]
+        chosen = self._chosen(name)
         if lease is None:
-            assert not own
-            assert not free
+            assert chosen is None
             return multiple()
-        assert lease.number == (min(own) if own else min(free))
+        assert lease.number == chosen
         known = self.batches[lease.number]
         known.state, known.attempts, known.until = BatchState.LEASED, known.attempts + 1, self.now + SECONDS
         assert lease.attempt == known.attempts
@@ -381,13 +537,24 @@ class LedgerMachine(RuleBasedStateMachine):
     def _state(self) -> object:
         return [(n, self.ledger.states([n]), self.ledger.attempts(n)) for n in self.batches]
 
+    def _chosen(self, name: str) -> int | None:
+        """What a machine gets; what has all results is done."""
+        while True:
+            fit = [n for n, b in self.batches.items() if b.state is BatchState.OPEN]
+            own = [n for n in fit if self.batches[n].machine == f"machine-{name}"]
+            free = [n for n in fit if self.batches[n].machine is None]
+            found = min(own or free, default=None)
+            if found is None or any(job.task.id not in self.results for job in self.batches[found].jobs):
+                return found
+            self.batches[found].state = BatchState.DONE
+
     def _holds(self, held: _Held) -> bool:
         return self.held.get(held.name) == (held.lease.number, held.lease.attempt)
 
     def _ended(self, name: str, outcome: AttemptOutcome) -> None:
         number, _ = self.held.pop(name)
         known = self.batches[number]
-        known.failures += outcome in {AttemptOutcome.FAILED, AttemptOutcome.EXPIRED}
+        known.failures += outcome.counted
         if any(job.task.id in self.results for job in known.jobs):
             known.machine = f"machine-{name}"
         if outcome is AttemptOutcome.DONE:

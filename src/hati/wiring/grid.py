@@ -30,12 +30,12 @@ class SubjectFiles:
             self._trees[sources] = found
         return True
 
-    def engine(self, batch: Batch[Job]) -> LocalEngine:
-        """What runs a batch here."""
+    def engine(self, batch: Batch[Job], waiting: Announce) -> LocalEngine:
+        """What runs a batch here; ``waiting`` is called where it has to wait for the machine."""
         place, first = self._place, batch.members[0]
         benchmarks = {job.benchmark.name: job.benchmark for job in batch.members}
         about = (place.project.root, tuple[Benchmark, ...](benchmarks.values()), place.machine)
-        return LocalEngine.of(EngineSetup(*about, self._trees[first.sources], place.project.secrets, place.announce))
+        return LocalEngine.of(EngineSetup(*about, self._trees[first.sources], place.project.secrets, waiting))
 
     def _found(self, sources: str, revision: str) -> Trees | None:
         folder = self._place.folder
@@ -70,4 +70,4 @@ def serve(
     place.store.keep_machines([place.machine])
     files = SubjectFiles(place)
     client = Client(place.machine.id, place.machine.name, os.cpu_count() or 1)
-    Worker(place.store.ledger, client, files.has, files.engine, observe, seconds).serve(idle)
+    Worker(place.store.ledger, client, files.has, files.engine, observe, seconds, announce).serve(idle)

@@ -7,6 +7,7 @@ from msgspec import Struct
 from hati import report
 from hati.core import InputError
 from hati.core.wording import suggestion
+from hati.steering import LedgerStatus
 from hati.wiring.study_types import format_of, other_types
 
 
@@ -14,7 +15,7 @@ def published_types() -> dict[str, type[Struct]]:
     """The types by their formats, such as ``hati-screen-1``."""
     own = (getattr(report, name) for name in dir(report))
     others = (kind.published for kind in other_types()[0])
-    return {format_: each for each in (*own, *others) if (format_ := format_of(each))}
+    return {format_: each for each in (*own, LedgerStatus, *others) if (format_ := format_of(each))}
 
 
 def published_type(name: str) -> type[Struct]:

@@ -85,6 +85,8 @@ class Workplace(Struct, frozen=True):
     def begin(self, study: StudyId, metrics: Sequence[Metric]) -> None:
         """Make a study known to the store, with the machines that it may carry."""
         self.store.begin(study, metrics, self.machine, self.measured_on)
+        if self.by_workers:
+            self.store.ledger.withdraw_earlier(study)
 
     def revisions(self, python: str = "") -> Revisions:
         """What finds revisions of the project; releases of packages are for the interpreter ``python``."""

@@ -1,0 +1,108 @@
+"""How long a campaign takes that two workers share, compared with one: real processes, and a subject that sleeps.
+
+Run it as: .venv/bin/python -m benchmarks.sharing_work [URL of an empty PostgreSQL database]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benchmarks.markdown import table
+
+RUNS, SLEEP_SECONDS, TRIALS, GOAL = 40, 0.5, 3, 0.55
+HATI = str(Path(sys.executable).with_name("hati"))
+PROJECT = f"""[[benchmark]]
+name = "sleep"
+command = ["sleep", "{SLEEP_SECONDS}"]
+reader = "process"
+
+[[benchmark.metric]]
+name = "wall_time"
+unit = "s"
+"""
+
+
+def environment(folder: Path, name: str) -> dict[str, str]:
+    """That of a machine of this name, which has a lock of its own."""
+    return {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(folder / f"lock-{name}"), "HATI_STORE": ""}
+
+
+@contextmanager
+def worker(folder: Path, name: str, store: str) -> Iterator[None]:
+    """A worker on a machine of this name."""
+    own = folder / name
+    own.mkdir(exist_ok=True)
+    (own / "hati.toml").write_text(PROJECT, encoding="utf-8")
+    process = subprocess.Popen([HATI, "worker", str(own), "--store", store], env=environment(folder, name))
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def present(folder: Path, store: str) -> int:
+    """The number of workers that are there."""
+    words = [HATI, "grid", "status", str(folder), "--store", store, "--format", "json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return len(json.loads(done.stdout)["machines"]) if done.returncode == 0 else 0
+
+
+def campaign(folder: Path, workers: int, store: str) -> float:
+    """The seconds that a campaign takes from its command on, with workers that are there already."""
+    words = [HATI, "run", str(folder), "--budget", str(RUNS), "--engine", "workers", "--fresh", "--store", store]
+    with ExitStack() as stack:
+        for number in range(workers):
+            stack.enter_context(worker(folder, f"machine-{number}", store))
+        deadline = time.monotonic() + 60
+        while present(folder, store) < workers and time.monotonic() < deadline:
+            time.sleep(0.1)
+        began = time.perf_counter()
+        done = subprocess.run(words, env=environment(folder, "campaign"), capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - began
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return seconds
+
+
+def trials(store: str | None) -> tuple[list[float], list[float]]:
+    """The seconds with one worker, and with two, in turns."""
+    one, two = list[float](), list[float]()
+    for _ in range(TRIALS):
+        for workers, found in ((1, one), (2, two)):
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                (folder / "hati.toml").write_text(PROJECT, encoding="utf-8")
+                found.append(campaign(folder, workers, store or str(folder / "store.sqlite")))
+    return one, two
+
+
+def result(*places: str) -> tuple[str, bool]:
+    """A table of medians and ratios, with SQLite and with databases of PostgreSQL; whether the goal is reached."""
+    rows, held = [], True
+    for name, store in (("SQLite", None), *(("PostgreSQL", place) for place in places)):
+        one, two = trials(store)
+        ratios = [second / first for first, second in zip(one, two, strict=True)]
+        each = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+        medians = (statistics.median(one), statistics.median(two))
+        rows.append((name, *(f"{each:.1f}" for each in medians), f"{statistics.median(ratios):.2f}", each))
+        held &= statistics.median(ratios) <= GOAL
+    header = ("database", "one worker (s)", "two workers (s)", "ratio, median", "of each trial")
+    note = f"{RUNS} runs of `sleep {SLEEP_SECONDS}` each, wall time of `hati run`; goal: {GOAL} of one worker's."
+    return table("Sharing work", header, rows, note), held
+
+
+if __name__ == "__main__":
+    text, reached = result(*sys.argv[1:])
+    print(text)
+    sys.exit(not reached)

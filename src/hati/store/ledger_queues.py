@@ -1,0 +1,86 @@
+"""What waits in the ledger, as queues whose heads an index gives: a decision does not read all batches."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, text
+
+from hati.core import digest
+from hati.steering import Queue, Requirements
+
+# Literals, where a parameter would do: a database uses a partial index where it sees the same condition.
+_FREE = "state = 'open' AND machine IS NULL"
+_HEADS = text(f"""
+    WITH RECURSIVE line(key) AS (
+        SELECT min(queue) FROM batch WHERE {_FREE}
+        UNION ALL
+        SELECT (SELECT min(queue) FROM batch WHERE {_FREE} AND queue > line.key) FROM line WHERE line.key IS NOT NULL
+    )
+    SELECT number, study, requirements, machine FROM batch WHERE number IN (
+        SELECT (SELECT min(number) FROM batch WHERE {_FREE} AND queue = line.key) FROM line WHERE line.key IS NOT NULL
+    )
+""")  # noqa: S608 - of constants
+_BEGUN = text("""
+    SELECT number, study, requirements, machine FROM batch
+    WHERE state = 'open' AND machine IS NOT NULL AND machine = :machine ORDER BY number
+""")
+_COUNTS = text(f"SELECT queue, count(*) AS batches, min(number) AS head FROM batch WHERE {_FREE} GROUP BY queue")  # noqa: S608
+_ALL_BEGUN = text("""
+    SELECT number, study, requirements, machine FROM batch WHERE state = 'open' AND machine IS NOT NULL
+    ORDER BY machine, number
+""")
+_UNDER_WAY = text("""
+    SELECT study, count(*) FROM (
+        SELECT (SELECT study FROM batch WHERE number = lease.batch) AS study FROM lease
+    ) AS held GROUP BY study
+""")
+_ABANDONED = text("""
+    SELECT number FROM batch WHERE state = 'open' AND machine IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM worker WHERE worker.machine = batch.machine AND worker.until > :limit)
+    AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.batch = batch.number AND attempt.ended > :limit)
+    AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.number = batch.number AND ledger.at > :limit)
+""")
+
+
+def queue_key(study: str, requirements: str) -> str:
+    """Equal for batches of a study that require the same; ``requirements`` as JSON."""
+    return digest([study, requirements], 32)
+
+
+def read_queues(connection: Connection, machine: str) -> tuple[Queue, ...]:
+    """The queues of what has begun nowhere, and a queue of each batch that has begun on a machine.
+
+    The time that it takes grows with the number of queues, and hardly with that of batches.
+    """
+    begun = connection.execute(_BEGUN, {"machine": machine})
+    return tuple(map(_queue, (*connection.execute(_HEADS), *begun)))
+
+
+def read_lengths(connection: Connection) -> dict[Queue, int]:
+    """The number of batches in each queue, of all machines, in the order of their heads."""
+    counts = {row.head: row.batches for row in connection.execute(_COUNTS)}
+    rows = [*connection.execute(_HEADS), *connection.execute(_ALL_BEGUN)]
+    found = {_queue(row): counts.get(row.number, 1) for row in rows}
+    return dict(sorted(found.items(), key=lambda pair: pair[0].head))
+
+
+def read_under_way(connection: Connection) -> dict[str, int]:
+    """The number of batches that machines run, by study."""
+    return {study: number for study, number in connection.execute(_UNDER_WAY)}  # noqa: C416 - rows are no pairs
+
+
+def read_abandoned(connection: Connection, limit: float) -> list[int]:
+    """Batches that have begun on a machine that has gone, and of which nothing was heard since a time."""
+    return list(connection.scalars(_ABANDONED, {"limit": limit}))
+
+
+def _queue(row: Row[Any]) -> Queue:
+    return Queue(row.number, row.study, _requirements(row.requirements), row.machine)
+
+
+@lru_cache(maxsize=1024)
+def _requirements(written: str) -> Requirements:
+    return msgspec.json.decode(written, type=Requirements)
