@@ -21,6 +21,7 @@ from hati.wiring.kinds.assertion import AssertionRequest
 from hati.wiring.kinds.audit import AuditRequest
 from hati.wiring.kinds.bisection import BisectionRequest
 from hati.wiring.kinds.effect_drift import DriftRequest
+from hati.wiring.kinds.failures import FailuresRequest
 from hati.wiring.kinds.gate import GateRequest
 from hati.wiring.kinds.suite import SuiteRequest
 from hati.wiring.study_types import AnyStudyType, known_types, own_type
@@ -31,6 +32,7 @@ REQUESTS: dict[str, Struct] = {
     "audit": AuditRequest(splits=4, budget="12"),
     "bisection": BisectionRequest(good="HEAD~2", bad="HEAD", settings="a=on"),
     "effect-drift": DriftRequest(before="HEAD~2", after="HEAD", budget="32"),
+    "failures": FailuresRequest(),
     "gate": GateRequest(revision="HEAD", reference="HEAD~2"),
     "measurement": MeasurementRequest(template=("a=on",), budget="4"),
     "paired": CompareRequest(names=("main", "main"), set_after="a=on", budget="16"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VERBS: dict[str, tuple[str, ...]] = {
     "measurement": ("run", "--set", "a=on", "--budget", "6"),
     "suite": ("suite", "--options", "a,b", "--runs", "4"),
+    "failures": ("failures", "--strength", "2"),
     "paired": ("compare", "main", "main", "--set-after", "a=on", "--budget", "16", "--fail-on", "none"),
     "gate": ("check", "HEAD", "--reference", "HEAD~2"),
     "bisection": ("bisect", "HEAD~2", "HEAD", "--set", "a=on"),

@@ -92,6 +92,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "screen": _study("screening"),
         "validate": _study("validation"),
         "suite": _study("suite"),
+        "failures": _study("failures"),
         "harness": harness.app,
         "probe": probe.app,
         "audit": _study("audit"),

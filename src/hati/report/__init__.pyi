@@ -46,6 +46,8 @@ from .document import Prose as Prose
 from .document import Section as Section
 from .drift import DriftJson as DriftJson
 from .drift import drift_document as drift_document
+from .failures import FailuresJson as FailuresJson
+from .failures import failures_document as failures_document
 from .findings import FindingsJson as FindingsJson
 from .findings import findings_table as findings_table
 from .findings import report_sentence as report_sentence

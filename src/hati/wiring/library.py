@@ -88,6 +88,10 @@ class OpenedProject(Struct, frozen=True):
         """As ``hati suite``: estimate a metric's distribution over the whole space."""
         return self.study("suite", **asked)
 
+    def failures(self, **asked: Any) -> CommandResult:
+        """As ``hati failures``: find the combinations of settings that make a benchmark fail."""
+        return self.study("failures", **asked)
+
     def validate(self, **asked: Any) -> CommandResult:
         """As ``hati validate``: test the assumptions of a screening with a few more runs."""
         return self.study("validate", **asked)

@@ -266,6 +266,7 @@ _OWN = {
     "audit": "audit:AuditType",
     "bisection": "bisection:BisectionType",
     "effect-drift": "effect_drift:EffectDriftType",
+    "failures": "failures:FailuresType",
     "gate": "gate:GateType",
     "measurement": "measurement:MeasurementType",
     "paired": "paired:PairedType",

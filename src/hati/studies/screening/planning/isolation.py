@@ -277,7 +277,7 @@ class Isolation(Struct, frozen=True):
             while elements := self._traced(configuration, found.formulas, record, by_chance):
                 listed = " with ".join(f"{name}={setting_text(setting)}" for name, setting in elements)
                 found = Isolated(
-                    (*found.formulas, _excluding(self.space, elements)),
+                    (*found.formulas, excluding(self.space, elements)),
                     (*found.described, listed),
                     (*found.messages, message),
                 )
@@ -299,14 +299,14 @@ class Isolation(Struct, frozen=True):
         if by_chance >= _MOST_BY_CHANCE and not search.never_worked(elements):
             return ()
         self._check_default(record)
-        if not elements or not record.fails_beyond_chance(configuration, (*formulas, _excluding(self.space, elements))):
+        if not elements or not record.fails_beyond_chance(configuration, (*formulas, excluding(self.space, elements))):
             return ()
         return search.beside_working_runs(search.failing_with_defaults(elements))
 
     def _check_default(self, record: FailureRecord) -> None:
         default = self.space.default
         if not record.fails(default) or not record.fails_certainly(
-            default, (_excluding(self.space, tuple(default.items())),)
+            default, (excluding(self.space, tuple(default.items())),)
         ):
             return
         message = record.message(default)
@@ -386,7 +386,7 @@ class _Search(Struct, frozen=True):
         return whole and self.space.valid(made) and all_hold(self.formulas, made) and self.record.fails(made)
 
     def _excludable(self, configuration: Configuration, elements: tuple[Element, ...]) -> bool:
-        return self.record.fails_certainly(configuration, (*self.formulas, _excluding(self.space, elements)))
+        return self.record.fails_certainly(configuration, (*self.formulas, excluding(self.space, elements)))
 
 
 def _fewest(
@@ -399,7 +399,7 @@ def _fewest(
     return ()
 
 
-def _excluding(space: Space, elements: Sequence[Element]) -> Constraint:
+def excluding(space: Space, elements: Sequence[Element]) -> Constraint:
     """That not all of these settings are there together."""
     from hati.formula import Comparator, Not
     from hati.space.constraint import Literal, Name, TermComparison, conjunction

@@ -1,0 +1,22 @@
+"""Failing combinations: a covering array, and a search around each failure for the fewest settings that fail."""
+
+from hati.studies.failure_search.conclusion import (
+    CombinationVerdict,
+    FailingCombination,
+    FailureConclusion,
+    NearMiss,
+    PassingCoverage,
+    UntracedFailure,
+)
+from hati.studies.failure_search.study import FailureSearch, failure_search_id
+
+__all__ = [
+    "CombinationVerdict",
+    "FailingCombination",
+    "FailureConclusion",
+    "FailureSearch",
+    "NearMiss",
+    "PassingCoverage",
+    "UntracedFailure",
+    "failure_search_id",
+]

@@ -1,0 +1,118 @@
+"""What a search for failing combinations says."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from hati.core import Configuration, setting_text
+from hati.studies.screening.planning.isolation import Element
+
+
+class CombinationVerdict(StrEnum):
+    """Whether settings fail together: always, sometimes, or as far as is known before it was confirmed."""
+
+    CERTAIN = "certain"
+    FLAKY = "flaky"
+    UNCONFIRMED = "unconfirmed"
+
+
+class NearMiss(Struct, frozen=True):
+    """Runs of configurations that have all settings of a combination but one: ``other`` is what its option has there.
+
+    None: the option is inactive.
+    """
+
+    option: str
+    other: str | None
+    failed: int
+    runs: int
+
+
+class FailingCombination(Struct, frozen=True):
+    """The fewest settings that fail together.
+
+    ``failed`` of ``runs`` failed with all of them, in that number of ``configurations``; ``near_misses`` are the runs
+    without one of them. Runs with another failing combination are left out of both. ``p_value`` is that of Fisher's
+    exact test, one-sided, of the two; ``message`` the first failure's.
+    """
+
+    settings: tuple[Element, ...]
+    verdict: CombinationVerdict
+    failed: int
+    runs: int
+    configurations: int
+    near_misses: tuple[NearMiss, ...]
+    p_value: float
+    message: str
+
+    @property
+    def text(self) -> str:
+        """The settings, as people write them."""
+        return " and ".join(f"{name}={setting_text(setting)}" for name, setting in self.settings)
+
+    @property
+    def near_runs(self) -> int:
+        """The number of runs without one of the settings."""
+        return sum(each.runs for each in self.near_misses)
+
+    @property
+    def near_failed(self) -> int:
+        """How many of them failed."""
+        return sum(each.failed for each in self.near_misses)
+
+
+class UntracedFailure(Struct, frozen=True):
+    """A configuration that failed without a failing combination; ``reason`` is why it was not traced to one."""
+
+    configuration: Configuration
+    failed: int
+    runs: int
+    message: str
+    reason: str
+
+
+class PassingCoverage(Struct, frozen=True):
+    """How many of the ``valid`` combinations of the settings of ``strength`` options were seen passing.
+
+    ``excluded`` are those that no configuration has without a failing combination; the rest was not seen.
+    """
+
+    strength: int
+    valid: int
+    passing: int
+    excluded: int
+
+    @property
+    def share(self) -> float:
+        """The fraction that was seen passing."""
+        return self.passing / self.valid if self.valid else 1.0
+
+    @property
+    def unseen(self) -> int:
+        """Those that neither passed nor are excluded."""
+        return max(0, self.valid - self.passing - self.excluded)
+
+
+class FailureConclusion(Struct, frozen=True):
+    """The failing combinations, and how much of the space was seen passing.
+
+    ``passed`` and ``failed`` are runs of configurations; ``infrastructure`` are runs that could not be started, which
+    say nothing about a configuration. ``complete`` is whether the search had all runs that it wanted.
+    """
+
+    study: str
+    benchmark: str
+    revision: str
+    combinations: tuple[FailingCombination, ...]
+    untraced: tuple[UntracedFailure, ...]
+    coverage: PassingCoverage
+    passed: int
+    failed: int
+    infrastructure: int
+    configurations: int
+    complete: bool
+    failures: tuple[str, ...]
+    seconds: float
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,119 @@
+"""``hati failures``: which combinations of settings make a benchmark fail."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Struct
+
+from hati.core import BenchmarkName, FlagField, InputError, Seed, Templates, budget
+from hati.wiring.study_types import StudyReport, StudyType
+
+if TYPE_CHECKING:
+    from hati.core import Benchmark, Plan, StudyId
+    from hati.space import Space
+    from hati.studies.failure_search import FailureConclusion, FailureSearch
+    from hati.wiring.campaigns import Prepared
+    from hati.wiring.stored_studies import StoredStudy
+    from hati.wiring.workplace import Workplace
+
+
+class FailuresRequest(Struct, frozen=True, kw_only=True):
+    """Find the combinations of settings that make a benchmark fail.
+
+    Runs a covering array, searches around each failure, and confirms what it names.
+    """
+
+    strength: Annotated[
+        int,
+        FlagField("Number of options whose settings are all combined.", metavar="2|3|4", least=2, most=4),
+    ] = 2
+    budget: Annotated[str | None, budget("10m", "until all failures are traced")] = None
+    benchmark: BenchmarkName = None
+    template: Templates = ()
+    seed: Seed = 1
+
+
+class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusion"]):
+    """The search for failing combinations."""
+
+    name, kind, request = "failures", "failures", FailuresRequest
+
+    def prepare(
+        self, place: Workplace, request: FailuresRequest, *, fresh: bool
+    ) -> Prepared[FailureSearch, FailureConclusion]:
+        """The campaign that was broken off or is finished, or a new one.
+
+        Raises:
+            InputError: where the space has no covering array of this strength.
+        """
+        from hati.core import Budget, Plan
+        from hati.core.wording import counted
+        from hati.studies.failure_search import failure_search_id
+        from hati.wiring.campaigns import Campaign, all_failed, campaign_of
+
+        benchmark, space = place.project.benchmark(request.benchmark), place.project.space
+        if not space.options:
+            raise InputError("the space has no options", fix="list some under [options]")
+        limit = Budget.parse(request.budget) if request.budget else Budget()
+
+        def prepared(study: StudyId) -> Campaign[FailureSearch, FailureConclusion]:
+            made = _search(study, benchmark, place.revision, space, request.strength)
+
+            def left() -> Plan:
+                plan = made.plan(place.store.evidence(study))
+                return Plan((*plan.batches, *plan.ahead)).within(limit)
+
+            def described() -> str:
+                number = counted(len(made.first_rows), "configuration")
+                return f"covering array of strength {request.strength}: {number}"
+
+            return Campaign(place, made, limit, (benchmark,), partial(place.engine, (benchmark,)), described, left)
+
+        first = failure_search_id(
+            benchmark=benchmark,
+            revision=place.revision,
+            space=space,
+            strength=request.strength,
+            seed=request.seed,
+            machine=place.measured_on.id,
+        )
+        return campaign_of(place, first, prepared, all_failed, fresh=fresh)
+
+    def restore(self, stored: StoredStudy) -> FailureSearch:
+        """The search as its record has it.
+
+        Raises:
+            InputError: where the project has other options now.
+        """
+        from hati.wiring.templates import space_then
+
+        parameters, project = stored.parameters, stored.place.project
+        space = space_then(project.space, stored.record)
+        if space.digest != parameters["space"]:
+            raise InputError(
+                f"the options in {project.file} are not those of {stored.id.key}",
+                fix="report another study, or bring the options back",
+            )
+        benchmark = stored.benchmark(parameters["benchmark"])
+        return _search(stored.id, benchmark, parameters["revision"], space, parameters["strength"])
+
+    def report(
+        self, place: Workplace, study: FailureSearch, found: FailureConclusion, request: FailuresRequest | None
+    ) -> StudyReport:
+        """The combinations, and what was seen passing."""
+        del place, study, request
+        from hati.report import FailuresJson, failures_document, publish
+
+        return StudyReport(failures_document(found), lambda: publish(found, FailuresJson))
+
+    def title(self, study: FailureSearch) -> str:
+        """Its benchmark."""
+        return study.benchmark.name
+
+
+def _search(study: StudyId, benchmark: Benchmark, revision: str, space: Space, strength: int) -> FailureSearch:
+    from hati.studies.failure_search import FailureSearch
+
+    return FailureSearch(study, benchmark, revision, space, strength)
