@@ -9,8 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, generator, setting_text
-from hati.design.covering.combinations import Combinations
-from hati.design.optimal.coding import INACTIVE, levels
+from hati.design import INACTIVE, Combinations, levels
 from hati.studies.failure_search.conclusion import CombinationVerdict, FailingCombination, NearMiss
 from hati.studies.failure_search.outcomes import ConfigurationOutcomes, Flags
 from hati.studies.failure_search.tracing import FailureNeighbourhood

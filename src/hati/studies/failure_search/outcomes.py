@@ -11,7 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, Evidence, Outcome, Run
-from hati.design.optimal.coding import INACTIVE, Levels, levels
+from hati.design import INACTIVE, Levels, levels
 from hati.studies.screening.planning.isolation import Element
 
 if TYPE_CHECKING:
