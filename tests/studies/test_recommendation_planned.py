@@ -17,7 +17,7 @@ from hati.studies.recommendation import (
     plan_recommendation,
     predict,
 )
-from hati.studies.recommendation.candidates import gains
+from hati.studies.recommendation.better_settings import gains
 
 TIME = Metric("time", "s")
 Value = Callable[[Mapping[str, Setting]], float]

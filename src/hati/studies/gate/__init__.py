@@ -4,20 +4,6 @@ Rounds of interleaved pairs; a round is the unit of replication. A suspected cha
 it is reported: both stages test at the square root of the level, so that together they err at the level.
 """
 
-from hati.studies.gate.conclusion import AffectedOption, Broken, GateConclusion, WarmUpCut, affected_options
-from hati.studies.gate.rounds import Cell, Group, groups
-from hati.studies.gate.study import Gate, gate_id, runs_to_decide
+import lazy_loader
 
-__all__ = [
-    "AffectedOption",
-    "Broken",
-    "Cell",
-    "Gate",
-    "GateConclusion",
-    "Group",
-    "WarmUpCut",
-    "affected_options",
-    "gate_id",
-    "groups",
-    "runs_to_decide",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

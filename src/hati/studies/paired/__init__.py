@@ -3,14 +3,6 @@
 The differences of pairs are tested: slow changes of a machine cancel in them.
 """
 
-from hati.studies.paired.study import (
-    PairedComparison,
-    PairedConclusion,
-    PairedDesign,
-    Variant,
-    Weighed,
-    paired_id,
-    shared_metrics,
-)
+import lazy_loader
 
-__all__ = ["PairedComparison", "PairedConclusion", "PairedDesign", "Variant", "Weighed", "paired_id", "shared_metrics"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from hati.core import Configuration, InputError, StudyId, canonical_json
 from hati.design import INACTIVE, Levels, from_levels, levels
 from hati.space import Space
-from hati.studies.recommendation.candidates import Allowed, Candidate, ChangeScale, Findings, candidates, is_allowed
+from hati.studies.recommendation.better_settings import (
+    Allowed,
+    Candidate,
+    ChangeScale,
+    Findings,
+    candidates,
+    is_allowed,
+)
 from hati.studies.recommendation.conclusion import KeepRule
 from hati.studies.recommendation.prediction import Prediction, Score, baseline, changes, pool, predict
 

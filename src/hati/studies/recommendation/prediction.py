@@ -15,7 +15,7 @@ from hati.design import INACTIVE, Candidates, Levels, Model, Reach, candidates, 
 from hati.design.coding import MOST_LISTED
 from hati.space import Space
 from hati.stats import Term, forward_selection
-from hati.studies.recommendation.candidates import ChangeScale, Findings
+from hati.studies.recommendation.better_settings import ChangeScale, Findings
 from hati.studies.screening.model import model_terms
 
 _TINY = 1e-9

@@ -21,7 +21,7 @@ from hati.core import (
 )
 from hati.space import Space
 from hati.studies.failures import failure_reasons, limit_until_first_success
-from hati.studies.recommendation.candidates import is_allowed, reached
+from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
     KeepRule,

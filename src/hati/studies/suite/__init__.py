@@ -1,29 +1,5 @@
 """Screening suites: the metric's distribution over a whole space, estimated from its important options' strata."""
 
-from hati.studies.suite.conclusion import (
-    FULL,
-    RANDOM,
-    Agreement,
-    Box,
-    SpaceMean,
-    StratumEstimate,
-    SuiteConclusion,
-    SuiteScale,
-)
-from hati.studies.suite.study import LEVELS, MARGIN, SuitePlan, SuiteStudy, suite_id
+import lazy_loader
 
-__all__ = [
-    "FULL",
-    "LEVELS",
-    "MARGIN",
-    "RANDOM",
-    "Agreement",
-    "Box",
-    "SpaceMean",
-    "StratumEstimate",
-    "SuiteConclusion",
-    "SuitePlan",
-    "SuiteScale",
-    "SuiteStudy",
-    "suite_id",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,11 @@
+from .conclusion import AffectedOption as AffectedOption
+from .conclusion import Broken as Broken
+from .conclusion import GateConclusion as GateConclusion
+from .conclusion import WarmUpCut as WarmUpCut
+from .conclusion import affected_options as affected_options
+from .rounds import Cell as Cell
+from .rounds import Group as Group
+from .rounds import groups as groups
+from .study import Gate as Gate
+from .study import gate_id as gate_id
+from .study import runs_to_decide as runs_to_decide

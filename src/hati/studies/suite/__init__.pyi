@@ -1,0 +1,13 @@
+from .conclusion import FULL as FULL
+from .conclusion import RANDOM as RANDOM
+from .conclusion import Agreement as Agreement
+from .conclusion import Box as Box
+from .conclusion import SpaceMean as SpaceMean
+from .conclusion import StratumEstimate as StratumEstimate
+from .conclusion import SuiteConclusion as SuiteConclusion
+from .conclusion import SuiteScale as SuiteScale
+from .study import LEVELS as LEVELS
+from .study import MARGIN as MARGIN
+from .study import SuitePlan as SuitePlan
+from .study import SuiteStudy as SuiteStudy
+from .study import suite_id as suite_id
