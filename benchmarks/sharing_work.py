@@ -32,6 +32,13 @@ unit = "s"
 """
 
 
+def project(folder: Path) -> Path:
+    """The project in a folder of its own: workers have copies."""
+    folder.mkdir(exist_ok=True)
+    (folder / "hati.toml").write_text(PROJECT, encoding="utf-8")
+    return folder
+
+
 def environment(folder: Path, name: str) -> dict[str, str]:
     """That of a machine of this name, which has a lock of its own."""
     return {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(folder / f"lock-{name}"), "HATI_STORE": ""}
@@ -40,10 +47,9 @@ def environment(folder: Path, name: str) -> dict[str, str]:
 @contextmanager
 def worker(folder: Path, name: str, store: str) -> Iterator[None]:
     """A worker on a machine of this name."""
-    own = folder / name
-    own.mkdir(exist_ok=True)
-    (own / "hati.toml").write_text(PROJECT, encoding="utf-8")
-    process = subprocess.Popen([HATI, "worker", str(own), "--store", store], env=environment(folder, name))
+    process = subprocess.Popen(
+        [HATI, "worker", str(project(folder / name)), "--store", store], env=environment(folder, name)
+    )
     try:
         yield
     finally:
@@ -53,14 +59,25 @@ def worker(folder: Path, name: str, store: str) -> Iterator[None]:
 
 def present(folder: Path, store: str) -> int:
     """The number of workers that are there."""
-    words = [HATI, "grid", "status", str(folder), "--store", store, "--format", "json"]
+    words = [HATI, "grid", "status", str(project(folder / "campaign")), "--store", store, "--format", "json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return len(json.loads(done.stdout)["machines"]) if done.returncode == 0 else 0
 
 
 def campaign(folder: Path, workers: int, store: str) -> float:
     """The seconds that a campaign takes from its command on, with workers that are there already."""
-    words = [HATI, "run", str(folder), "--budget", str(RUNS), "--engine", "workers", "--fresh", "--store", store]
+    words = [
+        HATI,
+        "run",
+        str(project(folder / "campaign")),
+        "--budget",
+        str(RUNS),
+        "--engine",
+        "workers",
+        "--fresh",
+        "--store",
+        store,
+    ]
     with ExitStack() as stack:
         for number in range(workers):
             stack.enter_context(worker(folder, f"machine-{number}", store))
@@ -82,7 +99,6 @@ def trials(store: str | None) -> tuple[list[float], list[float]]:
         for workers, found in ((1, one), (2, two)):
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
-                (folder / "hati.toml").write_text(PROJECT, encoding="utf-8")
                 found.append(campaign(folder, workers, store or str(folder / "store.sqlite")))
     return one, two
 
