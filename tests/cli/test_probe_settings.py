@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import Hati
 from hati.wiring import probe_settings
+
+if TYPE_CHECKING:
+    from conftest import Hati
 
 CPUS = "sys/devices/system/cpu"
 GOVERNOR, TURBO = f"{CPUS}/cpu0/cpufreq/scaling_governor", f"{CPUS}/cpufreq/boost"
