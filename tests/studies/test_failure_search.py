@@ -160,6 +160,19 @@ def test_runs_that_cannot_be_started_are_not_failures_of_the_configuration() -> 
     assert any("could not be started" in each for each in found.warnings)
 
 
+def test_a_machine_that_is_lost_for_good_ends_the_search() -> None:
+    study, runs = study_of(), list[Run]()
+    engine = FakeEngine(lambda task: "broken" if having(a=True)(task) else {"latency": [1.0]})
+    while plan := study.plan(Evidence(tuple(runs))):
+        [run] = engine.run(plan.tasks[:1])
+        lost = len(runs) > 8
+        runs.append(replace(run, outcome=Outcome.NOT_STARTED, detail="no machine", observations=()) if lost else run)
+        assert len(runs) < 300
+    found = study.conclude(Evidence(tuple(runs)))
+    assert found.passed + found.failed == 9
+    assert found.infrastructure == len(runs) - 9
+
+
 def test_a_benchmark_that_always_fails_ends_early_with_its_reason() -> None:
     with pytest.raises(MeasurementError, match="none of 16 configurations passed: broken"):
         searched(lambda _: True, strength=3)

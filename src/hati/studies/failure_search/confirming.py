@@ -12,7 +12,7 @@ from hati.core import Configuration, generator, setting_text
 from hati.design import INACTIVE, Combinations, levels
 from hati.studies.failure_search.conclusion import CombinationVerdict, FailingCombination, NearMiss
 from hati.studies.failure_search.outcomes import ConfigurationOutcomes, Flags
-from hati.studies.failure_search.tracing import FailureNeighbourhood
+from hati.studies.failure_search.tracing import MOST_UNSTARTED, FailureNeighbourhood
 from hati.studies.screening.planning.isolation import Element, RunNeeded
 
 CONFIRMED = 6
@@ -81,8 +81,10 @@ class Confirmation(Struct, frozen=True):
 
     def _repeat(self, configurations: Flags, wanted: int) -> None:
         ran = self.outcomes.ran
-        places = np.flatnonzero(configurations & (ran > 0))
-        if len(places) and ran[places].sum() < wanted:
+        if ran[configurations].sum() >= wanted:
+            return
+        places = np.flatnonzero(configurations & (ran > 0) & (self.outcomes.unstarted < MOST_UNSTARTED))
+        if len(places):
             raise RunNeeded(self.outcomes.configurations[int(places[np.argmin(ran[places])])])
 
     def _neighbours(self) -> None:

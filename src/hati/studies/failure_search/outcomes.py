@@ -73,6 +73,11 @@ class ConfigurationOutcomes(Struct, frozen=True, dict=True):
         """Runs that failed, shape (configurations,)."""
         return np.array([each[1] for each in self.counts.values()], dtype=np.intp)
 
+    @cached_property
+    def unstarted(self) -> Counts:
+        """Runs that were not started, shape (configurations,)."""
+        return np.array([each[2] for each in self.counts.values()], dtype=np.intp)
+
     @property
     def ran(self) -> Counts:
         """Runs that say something about their configuration, shape (configurations,)."""
