@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
-from hati.wiring import probe_settings
+from hati.probing import Executed, Setting
+from hati.studies.probe import Inputs
+from hati.subject import this_machine
+from hati.wiring import probe_settings, probing
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -86,3 +91,27 @@ def test_studies_warn_of_a_machine_that_is_not_fit(hati_here: Hati, fake_project
     assert "disturbs measurements: frequency governor" in " ".join(done.out.split())
     done = hati_here("run", str(fake_project), "--budget", "3", "--dry-run")
     assert "disturbs" not in done.err + done.out
+
+
+def test_probes_of_the_last_hour_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quota that the process is stopped by for half of every 100 ms."""
+    monkeypatch.setattr(probing, "system_root", lambda: Path("/"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
+    machine = this_machine(datetime.now(UTC), lambda _: None)
+    store = tmp_path / "hati" / "probe.sqlite"
+    assert not probing.unfit(machine)
+    assert not store.parent.exists() or not store.exists()
+    starts = np.arange(50.0, 3000.0, 100.0) * 1e6
+    window = np.array([0.0, 3e9, 1.5e9])
+    raw = {"window_ns": window, "gap_start_ns": starts, "gap_ns": np.full(starts.size, 5e7), "unused": np.array([0.5])}
+    execute = probing.execute
+
+    def executed(name: str, setting: Setting, inputs: Inputs) -> Executed:
+        return Executed(raw, ()) if name == "cpu.limit" else execute(name, setting, inputs)
+
+    monkeypatch.setattr(probing, "execute", executed)
+    probing.measure_probe(probing.ProbeRequest(names=("cpu.limit",), quick=True), None, lambda _: None)
+    assert "disturbs measurements: CPU quota (50 ms of CPU time in 100 ms" in probing.unfit(machine)
+    store.write_text("damaged")
+    assert not probing.unfit(machine)

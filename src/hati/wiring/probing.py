@@ -24,6 +24,7 @@ from hati.core import (
     Task,
     Workload,
     parse_duration,
+    replace,
 )
 from hati.probing import KernelProgram, Setting, execute, neighbours_json, read_neighbours
 from hati.probing.conditions import read_conditions, system_root
@@ -76,9 +77,13 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
 
 def default_store() -> str:
     """The store of this user's machines: properties belong to a machine, and not to a project."""
-    folder = platformdirs.user_state_path("hati")
-    folder.mkdir(parents=True, exist_ok=True)
-    return str(folder / "probe.sqlite")
+    file = _default_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return str(file)
+
+
+def _default_file() -> Path:
+    return platformdirs.user_state_path("hati") / "probe.sqlite"
 
 
 def parse_given(texts: Sequence[str]) -> dict[str, float]:
@@ -146,16 +151,23 @@ def unfit(machine: Machine) -> str:
 
 def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
     """What was measured in the last hour; nothing where another root than ``/`` stands for the machine."""
-    store = find_store(default_store()) if system_root() == Path("/") else None
+    if system_root() != Path("/") or not _default_file().is_file():
+        return ()
+    try:
+        store = find_store(str(_default_file()))
+    except InputError:  # what a study does not need may be damaged
+        return ()
     if store is None:
         return ()
     try:
-        newest = store.runs(Selection(benchmark=EXPERIMENTS[0], machine=machine.fingerprints, newest=1))
-        if not newest or datetime.now(UTC) - newest[-1].started > _RECENT:
-            return ()
         found = _Stored(store, machine, _ALWAYS).conclusion(EXPERIMENTS)
+    except InputError:  # nothing was measured on this machine
+        return ()
     finally:
         store.close()
+    now = datetime.now(UTC)
+    fresh = tuple(each for each in found.probed if each.at is not None and now - each.at <= _RECENT)
+    found = replace(found, probed=fresh)
     return tuple(each for each in fitness(found, Conditions()).disturbances if each.share is not None)
 
 
