@@ -22,7 +22,7 @@ from hati.report.changes import (
     statistics_text,
     verdict_text,
 )
-from hati.report.publishing import Joined, Of
+from hati.report.publishing import Interval, Joined, Of
 from hati.report.quantities import change, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.report.within_process import (
@@ -40,6 +40,7 @@ from hati.studies.comparison import (
     Comparison,
     Comparisons,
     IntervalMethod,
+    Joining,
     Side,
     WarmUp,
 )
@@ -169,6 +170,7 @@ def _cell(one: TwoSampleTest) -> Cell:
 
 
 _NAMED = 3
+_MOST_JOINED = 5
 _P = "p"
 _UNSTEADY, _ONE_SIDED = "not steady", "one-sided warm-up"
 
@@ -188,6 +190,16 @@ class WarmedSideJson(SideJson, frozen=True):
     """One of two samples, with the observations that were dropped as warm-up."""
 
     warm_up: WarmUp
+
+
+class JoiningJson(Struct, frozen=True):
+    """Revisions measured on both machines, and by them what the second machine measures over what the first does."""
+
+    machines: tuple[str, str]
+    revisions: list[str]
+    ratio: float | None
+    interval: Interval | None
+    bridges_needed: int | None
 
 
 class ComparedJson(ChangeJson, frozen=True):
@@ -215,6 +227,7 @@ class ComparisonJson(ComparedJson, frozen=True, kw_only=True):
     interval_method: Annotated[str, Of("intervals")]
     seed: int | None
     within_process: WithinProcessJson | None
+    joining: JoiningJson | None
     tests: Annotated[list[TestJson] | UnsetType, Of(lambda row: row.tests or None)] = UNSET
 
 
@@ -290,7 +303,49 @@ def comparison_sentence(row: Comparison) -> str:
     if row.within_process is not None:
         return within_process_sentence(row, row.within_process)
     tail = f"of the mean relative to the {statistic_name(row)}" if row.change.of_tail else ""
-    return "; ".join(filter(None, (_sentence(row.change), tail, cluster_sentence(row), _phase(row))))
+    decided = _sentence(row.change) if row.joining is None else _joined_sentence(row.change, row.joining)
+    return "; ".join(filter(None, (decided, tail, cluster_sentence(row), _phase(row))))
+
+
+def _joined_sentence(found: Change, joining: Joining) -> str:
+    """What a comparison across machines says."""
+    if not joining.revisions:
+        return "inconclusive: no revision was measured on both machines, and a change is not distinguished from these"
+    if found.ratio is None or found.interval is None:
+        return f"inconclusive: too few runs of {joining.revisions[0]} on both machines"
+    low, high = (change(end - 1.0) for end in found.interval)
+    described = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}"
+    if found.q_value is None:
+        return f"{described}), by one revision on both machines, which decides nothing"
+    described += f", adjusted p {p_text(found.q_value)}), by {len(joining.revisions)} revisions on both machines"
+    if joining.bridges_needed is None:
+        return described
+    return f"{described}; {joining.bridges_needed} would decide {WITH_POWER}"
+
+
+def _joining_notes(found: Comparisons) -> list[str]:
+    """The ratio of machines that was removed from each change, and what would decide it."""
+    joined = [(row, row.joining) for row in found.rows if row.joining is not None and row.joining.ratio is not None]
+    return [_joining_note(row, joining) for row, joining in joined[:_MOST_JOINED]] + (
+        [f"{len(joined) - _MOST_JOINED} further comparisons are joined: see --format json."]
+        if len(joined) > _MOST_JOINED
+        else []
+    )
+
+
+def _joining_note(row: Comparison, joining: Joining) -> str:
+    first, second = joining.machines
+    assert joining.ratio is not None
+    shown = "" if joining.interval is None else f" ({interval_text(joining.interval)} %)"
+    needed = joining.bridges_needed
+    more = "" if needed is None else f" {needed} revisions on both would decide {WITH_POWER}."
+    included = "; its variance is included" if len(joining.revisions) > 1 else ""
+    interval = row.change.interval
+    change_of = "" if interval is None else f", which leaves {interval_text(interval)} % for the change"
+    return (
+        f"{benchmark_name(row)}: from {first} to {second} {row.metric.name} changes by {change(joining.ratio - 1.0)}"
+        f"{shown} by {listed(joining.revisions, _NAMED)}, measured on both{change_of}{included}.{more}"
+    )
 
 
 def _sentence(found: Change) -> str:
@@ -334,7 +389,8 @@ def _spread(row: Comparison) -> Cell:
 def _runs(row: Comparison) -> Cell:
     """The runs of each sample, and where they do not decide, how many would."""
     known = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
-    if row.change.verdict is not ChangeVerdict.INCONCLUSIVE or row.within_process is not None:
+    decided = row.change.verdict is not ChangeVerdict.INCONCLUSIVE
+    if decided or row.within_process is not None or row.joining is not None:
         return known
     needed = row.change.runs_needed
     return Shown(f"{known} of {'?' if needed is None else f'{needed:,}'}", needed)
@@ -360,6 +416,7 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         "within.",
     ]
     notes += within_process_notes(found.rows)
+    notes += _joining_notes(found)
     notes += statistic_notes(found.rows)
     if 0.0 < found.borrowed < float("inf"):
         notes.append(f"The noise of the other benchmarks adds {found.borrowed:.2g} degrees of freedom.")

@@ -15,7 +15,15 @@ from hati.report.publishing import DetectableJson, Interval, Joined, Of, StudyJs
 from hati.report.quantities import change, change_number, general, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import StatisticChoice
-from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Recurring, Trend
+from hati.studies.regression import (
+    DetectableStep,
+    Direction,
+    Handover,
+    HistoryConclusion,
+    LevelChange,
+    Recurring,
+    Trend,
+)
 
 _RIGHT = Align.RIGHT
 _TINY = 1e-4
@@ -47,6 +55,7 @@ def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
     return (
         *((("series", concluded.name),) if concluded.name else ()),
         ("positions", f"{span}; {_runs(concluded)}{machines}"),
+        *(("change of machine", _handover_text(one, concluded)) for one in concluded.handovers),
         *((("statistic", _statistic_text(concluded.choice)),) if concluded.choice else ()),
         ("trend", _trend_text(concluded.trend, concluded.metric.unit)),
         ("detectable", _detectable_text(concluded.detectable, concluded)),
@@ -100,6 +109,24 @@ class LevelChangeJson(Struct, frozen=True):
     relative_interval: Interval | None
     p_value: float
     verdict: Annotated[Direction, Of("direction")]
+    bridges: int
+    machine_ratio: float
+
+
+class HandoverJson(Struct, frozen=True):
+    """A change of all machines; ``change`` is a fraction, beyond the ``ratio`` of the new machine to the old one."""
+
+    index: int
+    position: str
+    previous: str
+    machines: tuple[str, str]
+    bridges: list[str]
+    ratio: float | None
+    ratio_interval: Interval | None
+    change: float | None
+    interval: Interval | None
+    p_value: float | None
+    verdict: Annotated[Direction, Of("direction")]
 
 
 class TrendJson(Struct, frozen=True):
@@ -140,6 +167,7 @@ class HistoryJson(StudyJson, frozen=True, tag_field="format", tag="hati-history-
     last: str
     alpha: float
     change_points: Annotated[list[LevelChangeJson], Of(lambda of: [Joined(one, of) for one in of.change_points])]
+    handovers: list[HandoverJson]
     trend: Annotated[TrendJson | None, Of(lambda of: of.trend and Joined(of.trend, of))]
     detectable: Annotated[
         DetectableJson, Of(lambda of: detectable_json(of.detectable and of.detectable.step, of.detectable, of.metric))
@@ -179,6 +207,26 @@ def _row(one: LevelChange, factor: float) -> tuple[Cell, ...]:
         Shown(_p(one.p_value), one.p_value),
         _verdict(one),
     )
+
+
+def _handover_text(one: Handover, concluded: HistoryConclusion) -> str:
+    """The machines, their ratio by the positions that both measured, and what that leaves for a change there."""
+    old, new = one.machines
+    what = f"{old} to {new} at {one.position}" if concluded.machines > 1 else f"at {one.position}"
+    if one.ratio is None:
+        return f"{what}: no position was measured on both"
+    ratio = f"{what}: {change(one.ratio - 1.0)}{_range(one.ratio_interval, 1.0)} by {_named(one.bridges)} on both"
+    if one.change is None or one.interval is None:
+        return f"{ratio}; too few positions to estimate a change there"
+    beyond = f"{ratio}; {change(one.change)}{_range(one.interval, 0.0)} is left for a change there"
+    return beyond if one.p_value is not None else f"{beyond} if that ratio does not vary: not decided"
+
+
+def _range(interval: tuple[float, float] | None, none: float) -> str:
+    """An interval in percent; empty where there is none."""
+    if interval is None:
+        return ""
+    return f" ({change(interval[0] - none)} to {change(interval[1] - none)})"
 
 
 def _verdict(one: LevelChange) -> str:

@@ -119,7 +119,7 @@ def _levels(concluded: HistoryConclusion, factor: float) -> tuple[HistoryLevel, 
         return ()
     firsts = [0, *(one.index for one in changes)]
     lasts = [*(first - 1 for first in firsts[1:]), concluded.positions - 1]
-    levels = [changes[0].before, *(one.after for one in changes)]
+    levels = [changes[0].before / changes[0].machine_ratio, *(one.after for one in changes)]
     return tuple(HistoryLevel(*each) for each in zip(firsts, lasts, (level * factor for level in levels), strict=True))
 
 

@@ -16,6 +16,7 @@ from .dependence import Dependence as Dependence
 from .dependence import drawn_in as drawn_in
 from .dependence import effective_size as effective_size
 from .dependence import lag_one as lag_one
+from .dependence import sum_variance as sum_variance
 from .diagnostics import FEWEST_SUSPECTED as FEWEST_SUSPECTED
 from .diagnostics import NO_SUSPECTS as NO_SUSPECTS
 from .diagnostics import BoxCox as BoxCox
@@ -76,6 +77,15 @@ from .intervals import sign_test as sign_test
 from .intervals import stratified_mean as stratified_mean
 from .intervals import stratified_quantiles as stratified_quantiles
 from .intervals import stratum_means as stratum_means
+from .joining import FEWEST_BRIDGES as FEWEST_BRIDGES
+from .joining import Bridge as Bridge
+from .joining import JoinedDifference as JoinedDifference
+from .joining import MachineRatio as MachineRatio
+from .joining import VariancePart as VariancePart
+from .joining import joined as joined
+from .joining import joint_above as joint_above
+from .joining import joint_half_width as joint_half_width
+from .joining import machine_ratio as machine_ratio
 from .lenth import LenthReference as LenthReference
 from .lenth import adaptive_standard_error as adaptive_standard_error
 from .lenth import correlated_reference as correlated_reference
@@ -94,6 +104,7 @@ from .levels import appended as appended
 from .levels import change_points as change_points
 from .levels import change_size as change_size
 from .levels import detectable_step as detectable_step
+from .levels import independent_values as independent_values
 from .levels import place_interval as place_interval
 from .levels import segments as segments
 from .levels import side_means as side_means
@@ -164,6 +175,7 @@ from .trends import spread_between as spread_between
 from .trends import spread_freedom as spread_freedom
 from .trends import weighted_drift as weighted_drift
 from .variances import NestedVariance as NestedVariance
+from .variances import Pooled as Pooled
 from .variances import VariancePrior as VariancePrior
 from .variances import cell_noise as cell_noise
 from .variances import earlier_variances as earlier_variances

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +34,21 @@ from hati.core import (
     replace,
 )
 from hati.knowledge import Coverage
-from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
+from hati.stats import (
+    FEWEST_VALUES,
+    Bridge,
+    Dependence,
+    Ecdf,
+    Pooled,
+    group_variances,
+    pooled_variance,
+    satterthwaite,
+)
+from hati.stats.linear_models import Index
 from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
-from hati.studies.regression import FEWEST_POSITIONS, HistoryConclusion, Series, Tails
+from hati.studies.regression import FEWEST_POSITIONS, HistoryConclusion, Series, SeriesBridge, Tails
 
 
 class Affected(Struct, frozen=True):
@@ -129,7 +139,10 @@ class Replayed(Struct, frozen=True):
     coverage: tuple[Coverage, ...] = ()
 
 
-_Values = dict[int, dict[int, FloatArray]]
+_Groups = dict[str, FloatArray]
+"""The values of a cell's runs on each machine."""
+_Values = dict[int, dict[int, _Groups]]
+_TINY = float(np.finfo(float).tiny)
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 
 
@@ -150,11 +163,13 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         return self.choices.of(group.benchmark.name, group.metric.name)
 
     def values(self, group: Group) -> _Values:
-        """By place of the revision and position of the cell the values of its runs, of those with all the cells."""
+        """By place of the revision, cell and machine the values of its runs, of the places with all the cells."""
         return self._counted(group, self.choice(group).statistic.of)
 
     def _counted(self, group: Group, count: Callable[[FloatArray], float]) -> _Values:
-        found: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        found: dict[int, dict[int, dict[str, list[float]]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(list))
+        )
         for run in self.evidence.done:
             observed = run.of(group.metric.name)
             position = self._positions.get((run.task.benchmark, run.task.configuration.key))
@@ -162,10 +177,13 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
                 continue
             assert position is not None
             value = count(observed.steady * conversion(observed.unit, group.metric.unit))
-            found[self._places[run.task.revision]][position].append(value)
+            found[self._places[run.task.revision]][position][run.machine].append(value)
         working = {position for cells in found.values() for position in cells}
         return {
-            place: {position: np.array(values) for position, values in sorted(cells.items())}
+            place: {
+                position: {machine: np.array(values) for machine, values in sorted(groups.items())}
+                for position, groups in sorted(cells.items())
+            }
             for place, cells in sorted(found.items())
             if set(cells) == working
         }
@@ -173,7 +191,9 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
     def series(self, group: Group) -> Series | None:
         """The weighted geometric mean over the cells at each revision; arithmetic where a value is not above zero.
 
-        Its standard errors are those of the cells' means, the variance of a cell's runs pooled over all revisions.
+        Revisions at which the same cells ran on the same machines, or states of one, have their level in
+        common. Its standard errors are those of the cells' means, the variance of a cell's runs pooled over all
+        revisions.
         None of fewer than two revisions, or fewer than eight of single runs.
         """
         choice = self.choice(group)
@@ -187,10 +207,12 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
     def _tails(self, group: Group, statistic: Statistic) -> Tails | None:
         """The same of means, and of these relative to the statistic; None where runs have a single value."""
         values = self._counted(group, statistic.tail_of)
-        if all(bool((runs == 1.0).all()) for cells in values.values() for runs in cells.values()):
+        if all(bool((runs == 1.0).all()) for runs in _all_runs(values)):
             return None
         mean, relative = self._series(group, self._counted(group, MEAN.of)), self._series(group, values)
-        return None if mean is None or relative is None else Tails(mean, relative)
+        if mean is None or relative is None:
+            return None
+        return Tails(mean, replace(relative, bridges=()))  # of handovers the statistic alone is joined
 
     def _series(self, group: Group, values: _Values) -> Series | None:
         errors, freedom = self._errors(values)
@@ -199,28 +221,38 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         means, weights = self._means(values)
         positive = _positive(values)
         levels = np.exp(np.log(means) @ weights) if positive else means @ weights
+        machines, codes = _machines(values)
         name = " ".join(filter(None, (group.benchmark.name, str(group.stratum or ""))))
         return Series(
             name=f"{name} {group.metric.name}",
             metric=group.metric,
             positions=tuple(self.revisions[place].short for place in values),
             values=np.asarray(levels, dtype=np.float64),
-            machines=np.zeros(len(values), dtype=np.intp),
-            runs=np.array([sum(map(len, cells.values())) for cells in values.values()], dtype=np.intp),
+            machines=codes,
+            runs=np.array([sum(map(len, _runs_of(cells))) for cells in values.values()], dtype=np.intp),
             dependence=self.dependence,
             errors=errors * levels if freedom and positive else errors,
             freedom=freedom,
             stratum=group.stratum or Assignment(),
             benchmark=group.benchmark.name,
+            machine_names=machines,
+            bridges=self._bridges(values, weights) if positive else (),
+        )
+
+    def _bridges(self, values: _Values, weights: FloatArray) -> tuple[SeriesBridge, ...]:
+        """The revisions of which two machines ran all cells."""
+        return tuple(
+            SeriesBridge(index, (first, second), _bridge(list(cells.values()), (first, second), weights))
+            for index, cells in enumerate(values.values())
+            for first, second in combinations(sorted(set.intersection(*(set(own) for own in cells.values()))), 2)
         )
 
     def _means(self, values: _Values) -> tuple[FloatArray, FloatArray]:
         """The mean of each cell at each place, shape (places, cells), and the cells' weights, which sum up to one."""
         kept = sorted(next(iter(values.values())))
         weights = np.array([self.cells[position].weight for position in kept])
-        return np.array([[cells[position].mean() for position in kept] for cells in values.values()]), weights / sum(
-            weights
-        )
+        means = np.array([[_mean(cells[position]) for position in kept] for cells in values.values()])
+        return means, weights / sum(weights)
 
     def _errors(self, values: _Values) -> tuple[FloatArray, float]:
         """The standard error at each place, on the scale of ``series``, and its degrees of freedom; none of one run.
@@ -232,23 +264,23 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         weights = self._means(values)[1]
         cells = [[own[position] for own in values.values()] for position in sorted(next(iter(values.values())))]
         positive = _positive(values)
-        cells = [list(map(np.log, runs)) if positive else runs for runs in cells]
-        found = [pooled_variance(runs) for runs in cells]
+        places = [np.repeat(np.arange(len(own)), list(map(len, own))) for own in cells]
+        groups = [[np.log(runs) if positive else runs for each in own for runs in each.values()] for own in cells]
+        found = [pooled_variance(runs) for runs in groups]
         variances, freedoms = np.array(found).T
         if not freedoms.any():
             return np.zeros(0), 0.0
         sources = np.where(freedoms > 0.0, np.arange(len(found)), int(np.argmax(variances)))
-        counts = np.array([list(map(len, runs)) for runs in cells]).T
         known = [found[source] for source in sources]
-        own = np.array([group_variances(runs, pooled) for runs, pooled in zip(cells, known, strict=True)]).T
-        parts = (np.square(weights) * own / counts) @ (sources[:, None] == np.flatnonzero(freedoms))
+        own = np.array([_of_means(*each, len(values)) for each in zip(groups, known, places, strict=True)]).T
+        parts = (np.square(weights) * own) @ (sources[:, None] == np.flatnonzero(freedoms))
         return np.sqrt(parts.sum(axis=1)), satterthwaite(parts, freedoms[freedoms > 0.0])
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
         """How the values of a group's cells are distributed at each revision."""
         spreads = []
         for place, cells in self.values(group).items():
-            means = np.array([values.mean() for values in cells.values()])
+            means = np.array([_mean(own) for own in cells.values()])
             weights = np.array([self.cells[position].weight for position in cells])
             low, middle, high = Ecdf.of(means, weights).quantiles(_QUARTILES).tolist()
             whole = (float(means.min()), low, middle, high, float(means.max()))
@@ -259,7 +291,7 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         """Of a group the logarithm at each place, and the errors of these."""
         levels, noises = {}, []
         for place, cells in self.values(group).items():
-            logs = [np.log(np.maximum(values, np.finfo(float).tiny)) for values in cells.values()]
+            logs = [np.log(np.maximum(np.concatenate([*own.values()]), _TINY)) for own in cells.values()]
             levels[place] = float(np.mean([each.mean() for each in logs]))
             errors = [float(np.var(each, ddof=1)) / len(each) for each in logs if len(each) > 1]
             if len(errors) == len(logs):
@@ -276,7 +308,54 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
 
 
 def _positive(values: _Values) -> bool:
-    return all(float(runs.min()) > 0.0 for cells in values.values() for runs in cells.values())
+    return all(float(runs.min()) > 0.0 for runs in _all_runs(values))
+
+
+def _all_runs(values: _Values) -> Iterator[FloatArray]:
+    return (runs for cells in values.values() for runs in _runs_of(cells))
+
+
+def _runs_of(cells: Mapping[int, _Groups]) -> list[FloatArray]:
+    return [runs for groups in cells.values() for runs in groups.values()]
+
+
+def _mean(groups: _Groups) -> float:
+    """The mean of the machines' means."""
+    return float(np.mean([runs.mean() for runs in groups.values()]))
+
+
+def _of_means(groups: Sequence[FloatArray], pooled: Pooled, places: Index, number: int) -> FloatArray:
+    """The variance of the mean of each place's groups, shape (number,)."""
+    variances = group_variances(groups, pooled) / np.array(list(map(len, groups)))
+    return np.asarray(np.bincount(places, variances, number) / np.square(np.bincount(places, minlength=number)))
+
+
+def _machines(values: _Values) -> tuple[tuple[tuple[str, ...], ...], Index]:
+    """The machines of each combination of cells and machines, and that of each place, counted from 0."""
+    codes: dict[tuple[tuple[str, ...], ...], int] = {}
+    numbers = [codes.setdefault(_combination(cells), len(codes)) for cells in values.values()]
+    return tuple(tuple(sorted({name for own in each for name in own})) for each in codes), np.array(numbers, np.intp)
+
+
+def _combination(cells: Mapping[int, _Groups]) -> tuple[tuple[str, ...], ...]:
+    """The machines of each cell, once where they are the same of all."""
+    own = tuple(tuple(groups) for groups in cells.values())
+    return own[:1] if len(set(own)) == 1 else own
+
+
+def _bridge(cells: Sequence[_Groups], machines: tuple[str, str], weights: FloatArray) -> Bridge:
+    """The weighted mean of the cells' bridges, as the level is theirs."""
+    own = [Bridge.of(groups[machines[0]], groups[machines[1]]) for groups in cells]
+    parts = np.square(weights) * np.array([each.variance for each in own])
+    freedoms = np.array([each.freedom for each in own])
+    return Bridge(
+        difference=float(weights @ np.array([each.difference for each in own])),
+        variance=float(parts.sum()),
+        freedom=float(satterthwaite(parts[None, :], freedoms))
+        if parts.any() and freedoms.all()
+        else float(freedoms.min()),
+        runs=(sum(len(groups[machines[0]]) for groups in cells), sum(len(groups[machines[1]]) for groups in cells)),
+    )
 
 
 class ReplayOrder(StrEnum):

@@ -115,16 +115,16 @@ def compare_files(sides: FileSides, request: CompareRequest, history: Sequence[P
 
 def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Sequence[Path]) -> Comparisons:
     question = request.question
-    found = [each.pair for each in steady]
     read = [sample for path in history for sample in read_samples(path).samples]
     earlier = [comparison.without_warm_up(sample)[0] for sample in comparison.gathered(read)]
+    found = comparison.with_bridges([each.pair for each in steady], earlier)
     cautions = [
         *comparison.machine_warnings(found),
         *comparison.session_warnings(found),
         *comparison.interference_warnings(found),
     ]
     compared = comparison.compare(found, question, cautions, earlier)
-    if history and not compared.remembered:
+    if history and not compared.remembered and not any(pair.bridges for pair in found):
         text = "--history has no benchmark of these with several runs of one revision: it does not count"
         compared = replace(compared, warnings=(*compared.warnings, text))
     compared = comparison.with_warm_up(comparison.with_estimates_within_process(compared, found, question), steady)
@@ -132,7 +132,7 @@ def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Se
         compared = comparison.with_verdicts_within_process(compared)
     if request.interval == "bootstrap":
         compared = comparison.with_bootstrap_intervals(compared, found, question, request.seed)
-    compared = comparison.undecided_across_machines(compared, found)
+    compared = comparison.without_clusters_across_machines(compared)
     return comparison.with_median_tests(compared, found) if request.tests else compared
 
 

@@ -26,6 +26,7 @@ from hati.studies.comparison.conclusion import (
     Comparison,
     Comparisons,
     IntervalMethod,
+    Joining,
     Side,
     WarmUp,
     WithinProcess,
@@ -42,15 +43,23 @@ from hati.studies.comparison.decisions import (
     ratio_of,
     spread_of,
 )
-from hati.studies.comparison.matching import SamplePair, Unmatched, across, earlier_samples, gathered, pairs
+from hati.studies.comparison.matching import (
+    SamplePair,
+    Unmatched,
+    across,
+    earlier_samples,
+    gathered,
+    pairs,
+    with_bridges,
+)
 from hati.studies.comparison.samples import (
     SteadyPair,
     interference_warnings,
     machine_warnings,
     session_warnings,
     steady_pair,
-    undecided_across_machines,
     with_warm_up,
+    without_clusters_across_machines,
     without_warm_up,
 )
 from hati.studies.comparison.statistic import (
@@ -91,6 +100,7 @@ __all__ = [
     "Comparisons",
     "Decision",
     "IntervalMethod",
+    "Joining",
     "MeanSides",
     "Question",
     "RunValues",
@@ -127,12 +137,13 @@ __all__ = [
     "sides_of",
     "spread_of",
     "steady_pair",
-    "undecided_across_machines",
     "variance_ratios",
     "with_bootstrap_intervals",
+    "with_bridges",
     "with_estimates_within_process",
     "with_median_tests",
     "with_verdicts_within_process",
     "with_warm_up",
+    "without_clusters_across_machines",
     "without_warm_up",
 ]

@@ -140,12 +140,29 @@ class WithinProcess(Struct, frozen=True):
     decides: bool = False
 
 
+class Joining(Struct, frozen=True):
+    """How two samples of different ``machines`` and revisions are joined: by ``revisions`` that both measured.
+
+    ``ratio`` is what the second machine measures over what the first does, removed from the change, with its
+    ``interval``; both are None without bridges, as is the interval of a single bridge with too few runs.
+    ``bridges_needed`` would find a change of the estimated size with 80 % power; None where none is needed, or that is
+    not known.
+    """
+
+    machines: tuple[str, str]
+    revisions: tuple[str, ...] = ()
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    bridges_needed: int | None = None
+
+
 class Comparison(Struct, frozen=True):
     """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
 
     ``configuration`` holds the settings that both samples have; ``tests`` are classical ones of the runs' medians,
     where requested; ``choice`` is why a run counts as it does, where that was chosen. ``within_process`` is
-    the estimate from observations where each side is one process and the variance between runs is unknown.
+    the estimate from observations where each side is one process and the variance between runs is unknown. ``joining``
+    is there where machine and revision differ together.
     """
 
     benchmark: str
@@ -159,6 +176,7 @@ class Comparison(Struct, frozen=True):
     tests: tuple[TwoSampleTest, ...] = ()
     choice: StatisticChoice | None = None
     within_process: WithinProcess | None = None
+    joining: Joining | None = None
 
     @property
     def unsteady(self) -> bool:

@@ -13,11 +13,18 @@ from typing import NamedTuple
 from hati.core import FloatArray, Sample, conversion, generator, replace
 from hati.core.benchmark import COUNT, COUNTERS
 from hati.harness import disturbances
-from hati.stats import Difference, VariancePrior, bootstrap_interval, two_sample_tests
+from hati.stats import Difference, JoinedDifference, VariancePrior, bootstrap_interval, two_sample_tests
 from hati.studies.comparison.choosing import StatisticChoice, statistics_of
 from hati.studies.comparison.clusters import cluster_changes
-from hati.studies.comparison.conclusion import Comparison, Comparisons, IntervalMethod, Side
-from hati.studies.comparison.decisions import Decision, MeanSides, Sides, decide, on_scale, ratio_of, spread_of
+from hati.studies.comparison.conclusion import (
+    ChangeVerdict,
+    Comparison,
+    Comparisons,
+    IntervalMethod,
+    Joining,
+    Side,
+)
+from hati.studies.comparison.decisions import POWER, Decision, MeanSides, Sides, decide, on_scale, ratio_of, spread_of
 from hati.studies.comparison.matching import SamplePair, earlier_samples
 from hati.studies.comparison.statistic import MEAN, Question, RunValues, Statistic, run_values
 
@@ -99,7 +106,8 @@ def sides_of(pair: SamplePair, statistic: Statistic, earlier: Sequence[Sample] =
         return run_values(sample, statistic).times(conversion(sample.metric.unit, pair.before.metric.unit))
 
     tick = 1.0 if pair.before.metric.name in COUNTERS and pair.before.metric.unit == COUNT else 0.0
-    return Sides(values(pair.before), values(pair.after), tuple(map(values, earlier)), tick)
+    bridges = tuple((values(first), values(second)) for first, second in pair.bridges) if pair.across else None
+    return Sides(values(pair.before), values(pair.after), tuple(map(values, earlier)), tick, bridges)
 
 
 def _row(
@@ -122,6 +130,24 @@ def _row(
         before=_side(first, shown.before.values, noise, decision.scale, question),
         after=_side(pair.after, shown.after.values, noise, decision.scale, question),
         choice=choice,
+        joining=_joining(pair, noise, decision, question) if pair.across else None,
+    )
+
+
+def _joining(pair: SamplePair, decided: Difference, decision: Decision, question: Question) -> Joining:
+    machines = (pair.before.machine, pair.after.machine)
+    ratio = decided.ratio if isinstance(decided, JoinedDifference) else None
+    if ratio is None or not isinstance(decided, JoinedDifference):
+        return Joining(machines)
+    width = ratio.half_width(1.0 - question.alpha)
+    interval = (ratio_of(ratio.estimate - width, None), ratio_of(ratio.estimate + width, None))
+    undecided = decision.verdict(question, pair.before.metric.better) is ChangeVerdict.INCONCLUSIVE
+    return Joining(
+        machines,
+        tuple(first.revision for first, _ in pair.bridges),
+        ratio_of(ratio.estimate, None),
+        interval if math.isfinite(interval[1]) else None,
+        decided.bridges_needed(decision.own_level, POWER) if undecided else None,
     )
 
 
@@ -184,8 +210,8 @@ def with_bootstrap_intervals(
 
 
 def _has_interval(row: Comparison) -> bool:
-    """Whether the ratio has an interval that is of runs."""
-    return row.change.interval is not None and row.within_process is None
+    """Whether the ratio has an interval that is of runs alone."""
+    return row.change.interval is not None and row.within_process is None and row.joining is None
 
 
 def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: int) -> Comparison:

@@ -10,12 +10,14 @@ import numpy as np
 
 from hati.core import Better, FloatArray, replace
 from hati.stats import (
+    Bridge,
     Difference,
     VariancePrior,
     adaptive_benjamini_hochberg,
     critical_p_value,
     difference,
     earlier_variances,
+    joined,
     t_quantile,
     variance_prior,
 )
@@ -35,12 +37,20 @@ class Sides(NamedTuple):
     """The run values of two samples, and of earlier ones of the same, all in one unit.
 
     Values are multiples of ``tick``, 0 where that is not known: what rounding to it adds is the least of their noise.
+    ``bridges`` are those of revisions that both machines measured, where machine and revision differ together, and None
+    elsewhere.
     """
 
     before: RunValues
     after: RunValues
     earlier: tuple[RunValues, ...] = ()
     tick: float = 0.0
+    bridges: tuple[tuple[RunValues, RunValues], ...] | None = None
+
+    @property
+    def rounding(self) -> float:
+        """The variance that rounding adds to a run, as a fraction of its value squared."""
+        return (self.tick / (float(self.before.values.mean()) or 1.0)) ** 2 / 12.0
 
 
 class MeanSides(NamedTuple):
@@ -58,7 +68,12 @@ class MeanSides(NamedTuple):
         """Those of runs by their mean and by the statistic; all of both samples are above zero."""
         earlier = zip(mean.earlier, own.earlier, strict=True)
         tails = (one.relative_to(other) for one, other in earlier if min(one.values.min(), other.values.min()) > 0.0)
-        tail = Sides(mean.before.relative_to(own.before), mean.after.relative_to(own.after), tuple(tails))
+        bridges = None
+        if mean.bridges is not None and own.bridges is not None:
+            both = zip(mean.bridges, own.bridges, strict=True)
+            bridges = tuple((a.relative_to(c), b.relative_to(d)) for (a, b), (c, d) in both if _positive((c, d)))
+        before, after = mean.before.relative_to(own.before), mean.after.relative_to(own.after)
+        tail = Sides(before, after, tuple(tails), bridges=bridges)
         return cls(mean, tail)
 
 
@@ -144,12 +159,13 @@ class Decision(NamedTuple):
         part = 1.0
         if self.rest is not None:
             part = TAIL_PART if self.of_tail else 1.0 - TAIL_PART
-        if self.q_value is None:
-            return Change(verdict, None if self.scale == 0.0 else _finite(self._ratio(decided.estimate)))
         if self.scale == 0.0:
-            return Change(verdict, p_value=self.p_value, q_value=self.q_value)
+            return Change(verdict, p_value=None if self.q_value is None else self.p_value, q_value=self.q_value)
         width = decided.half_width(1.0 - part * question.alpha)
         low, high = self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)
+        if self.q_value is None:
+            shown = (low, high) if math.isfinite(high) else None
+            return Change(verdict, _finite(self._ratio(decided.estimate)), shown)
         return Change(
             verdict=verdict,
             ratio=_finite(self._ratio(decided.estimate)),
@@ -252,8 +268,23 @@ def _informed(sides: Sequence[Sides]) -> tuple[list[Difference], list[float | No
     """The differences with what earlier samples and the other pairs say of their noise, and their scales."""
     differences = _remembering(sides, [_difference(each) for each in sides])
     prior = _prior(sides, [own for own, _ in differences])
-    decided = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
-    return decided, [scale for _, scale in differences], prior
+    borrowed = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
+    scales = [scale for _, scale in differences]
+    decided = list(map(_joined, sides, borrowed, scales))
+    return decided, scales, prior
+
+
+def _joined(sides: Sides, apart: Difference, scale: float | None) -> Difference:
+    """The difference without what machines differ by; that needs logarithms."""
+    if sides.bridges is None:
+        return apart
+    known = [Bridge.of(*(one.values for one in both)) for both in sides.bridges if _positive(both)]
+    noise = sides.rounding * (1.0 / apart.runs[0] + 1.0 / apart.runs[1])
+    return joined(apart, known if scale is None else (), noise)
+
+
+def _positive(both: tuple[RunValues, RunValues]) -> bool:
+    return all(float(one.values.min()) > 0.0 for one in both)
 
 
 def _mean_differences(rest: Sequence[MeanSides | None]) -> list[MeanDifference | None]:
@@ -296,9 +327,7 @@ def _finite(value: float) -> float | None:
 def _difference(sides: Sides) -> tuple[Difference, float | None]:
     before, after, scale = on_scale(sides)
     found = difference(before, after)
-    level = float(sides.before.values.mean()) if scale is None else scale or 1.0
-    rounding = (sides.tick / level) ** 2 / 12.0
-    return replace(found, variance=max(found.variance, rounding)), scale
+    return replace(found, variance=max(found.variance, sides.rounding)), scale
 
 
 def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> VariancePrior:

@@ -7,16 +7,31 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from hati.core import InputError, Sample, conversion, replace
+from hati.core import InputError, Sample, SampledRun, conversion, replace
 
 _Key = tuple[str, ...]
 
 
 class SamplePair(Struct, frozen=True):
-    """Two samples of the same benchmark, metric and workload; of the same configuration, or two that are compared."""
+    """Two samples of the same benchmark, metric and workload; of the same configuration, or two that are compared.
+
+    Where they are ``across`` machines, ``bridges`` are samples of single revisions that were measured on both: on the
+    machine before, and on the one after.
+    """
 
     before: Sample
     after: Sample
+    bridges: tuple[tuple[Sample, Sample], ...] = ()
+
+    @property
+    def on_other_machines(self) -> bool:
+        """Whether the machines of both sides are known and are not the same."""
+        return bool(self.before.machine and self.after.machine) and self.before.machine != self.after.machine
+
+    @property
+    def across(self) -> bool:
+        """Whether machine and revision differ together; of one revision, the machines are what is compared."""
+        return self.on_other_machines and not (self.before.revision and self.before.revision == self.after.revision)
 
 
 class Unmatched(Struct, frozen=True):
@@ -96,6 +111,57 @@ def earlier_samples(found: Sequence[SamplePair], history: Sequence[Sample]) -> l
         ]
         for pair in found
     ]
+
+
+def with_bridges(found: Sequence[SamplePair], history: Sequence[Sample]) -> list[SamplePair]:
+    """The pairs, those across machines with their bridges, of samples of the same as in `earlier_samples`.
+
+    A bridge is a revision with two runs or more on both machines; its samples are of the history and of the pair.
+    """
+    known = _grouped(history, set())
+    return [
+        replace(pair, bridges=_bridges(pair, known.get((*_about(pair.before), pair.before.configuration.key), ())))
+        if pair.across
+        else pair
+        for pair in found
+    ]
+
+
+def _bridges(pair: SamplePair, history: Sequence[Sample]) -> tuple[tuple[Sample, Sample], ...]:
+    """In the order in which their revisions come."""
+    if pair.before.configuration != pair.after.configuration:
+        return ()
+    revisions: dict[str, dict[str, list[Sample]]] = {}
+    for sample in (*history, pair.before, pair.after):
+        if sample.revision:
+            revisions.setdefault(sample.revision, {}).setdefault(sample.machine, []).append(sample)
+    both = (
+        (_merged(own[pair.before.machine]), _merged(own[pair.after.machine]))
+        for own in revisions.values()
+        if pair.before.machine in own and pair.after.machine in own
+    )
+    return tuple(bridge for bridge in both if min(len(side.runs) for side in bridge) > 1)
+
+
+def _merged(samples: Sequence[Sample]) -> Sample:
+    """All runs of samples of the same, each once, in the unit of the first."""
+    first = samples[0]
+    runs = dict.fromkeys(
+        place for place in range(len(samples)) if samples[place].runs not in [one.runs for one in samples[:place]]
+    )
+    return replace(first, runs=tuple(run for place in runs for run in _converted(samples[place], first)))
+
+
+def _converted(sample: Sample, first: Sample) -> tuple[SampledRun, ...]:
+    factor = conversion(sample.metric.unit, first.metric.unit)
+    if sample.metric.unit == first.metric.unit:
+        return sample.runs
+    return tuple(
+        replace(
+            run, observations=replace(run.observations, values=factor * run.observations.values, unit=first.metric.unit)
+        )
+        for run in sample.runs
+    )
 
 
 def gathered(history: Sequence[Sample]) -> tuple[Sample, ...]:

@@ -10,7 +10,7 @@ from hati.core import Sample, SampledRun, replace
 from hati.core.run import WARM_UP
 from hati.core.wording import listed
 from hati.harness import State, disturbances, steadiness
-from hati.studies.comparison.conclusion import ChangeVerdict, Comparisons, Side, WarmUp
+from hati.studies.comparison.conclusion import Comparisons, Side, WarmUp
 from hati.studies.comparison.matching import SamplePair
 
 _NAMED = 3
@@ -44,7 +44,7 @@ def without_warm_up(sample: Sample) -> tuple[Sample, WarmUp]:
 def steady_pair(pair: SamplePair) -> SteadyPair:
     """Both samples of a pair without warm-up."""
     (before, found_before), (after, found_after) = without_warm_up(pair.before), without_warm_up(pair.after)
-    return SteadyPair(SamplePair(before, after), found_before, found_after)
+    return SteadyPair(replace(pair, before=before, after=after), found_before, found_after)
 
 
 def with_warm_up(compared: Comparisons, found: Sequence[SteadyPair]) -> Comparisons:
@@ -133,35 +133,52 @@ def session_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
 
 
 def machine_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
-    """A sentence where the machines of both sides are known and are not the same: for how many pairs, and which."""
-    apart = [(pair.before.machine, pair.after.machine) for pair in found if on_other_machines(pair)]
-    if not apart:
-        return ()
-    of = "the comparison" if len(found) == 1 else f"{len(apart):,} of {len(found):,} comparisons"
+    """A sentence for each way in which sides of different machines cannot be compared, and the runs that would help."""
+    apart = [pair for pair in found if pair.on_other_machines]
+    texts = [
+        (_same_revision_text, [pair for pair in apart if not pair.across]),
+        (_no_bridge_text, [pair for pair in apart if pair.across and not pair.bridges]),
+        (_one_bridge_text, [pair for pair in apart if len(pair.bridges) == 1]),
+    ]
+    return tuple(text(pairs[0], _number_of(pairs, found)) for text, pairs in texts if pairs)
+
+
+def _number_of(pairs: Sequence[SamplePair], found: Sequence[SamplePair]) -> str:
+    return "the comparison" if len(found) == 1 else f"{len(pairs):,} of {len(found):,} comparisons"
+
+
+def _same_revision_text(pair: SamplePair, of: str) -> str:
+    return f"in {of} the sides were measured on different machines ({_machines(pair)}): these are what is compared"
+
+
+def _no_bridge_text(pair: SamplePair, of: str) -> str:
+    revision = pair.before.revision or "the revision before"
     return (
-        f"in {of} the sides were measured on different machines ({apart[0][0]} before, {apart[0][1]} after): what the"
-        " machines differ by cannot be distinguished from a change, and revisions are not decided; to compare"
-        " revisions, measure both on one machine, as by `hati check AFTER --reference BEFORE`",
+        f"in {of} the sides were measured on different machines ({_machines(pair)}): what the machines differ by cannot"
+        f" be distinguished from a change, and revisions are not decided; measure {revision} on {pair.after.machine} as"
+        " well, as by `hati check AFTER --reference BEFORE`; or measure three or more revisions with several runs each"
+        " on both machines, and name their files after --history"
     )
 
 
-def on_other_machines(pair: SamplePair) -> bool:
-    """Whether the machines of both sides are known and are not the same."""
-    first, second = pair.before.machine, pair.after.machine
-    return bool(first and second) and first != second
-
-
-def undecided_across_machines(comparisons: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
-    """The comparisons of those pairs, without a verdict where machine and revision differ together.
-
-    Where one revision was measured on both machines, these are what is compared. The estimates stay.
-    """
-    rows = tuple(
-        replace(row, change=replace(row.change, verdict=ChangeVerdict.INCONCLUSIVE, runs_needed=None), clusters=())
-        if on_other_machines(pair) and not (pair.before.revision and pair.before.revision == pair.after.revision)
-        else row
-        for row, pair in zip(comparisons.rows, found, strict=True)
+def _one_bridge_text(pair: SamplePair, of: str) -> str:
+    revision = pair.bridges[0][0].revision
+    other = pair.before.revision or "the revision before"
+    direct = f"compare {revision} and the revision after on {pair.after.machine}, or " if revision == other else ""
+    return (
+        f"in {of} the machines ({_machines(pair)}) are joined by one revision, {revision}: the interval does not"
+        f" include how the ratio of machines varies between revisions, and nothing is decided; {direct}measure another"
+        " revision on both machines, with several runs"
     )
+
+
+def _machines(pair: SamplePair) -> str:
+    return f"{pair.before.machine} before, {pair.after.machine} after"
+
+
+def without_clusters_across_machines(comparisons: Comparisons) -> Comparisons:
+    """The comparisons, without clusters where machine and revision differ together: no ratio of machines is theirs."""
+    rows = tuple(row if row.joining is None else replace(row, clusters=()) for row in comparisons.rows)
     return replace(comparisons, rows=rows)
 
 

@@ -29,7 +29,8 @@ def with_estimates_within_process(
 ) -> Comparisons:
     """The comparisons of those pairs, with estimates where a side is one process and nothing is known of the noise.
 
-    They have no verdict, and are of means: with another requested statistic there are none. The p-values of these
+    They have no verdict, and are of means: with another requested statistic there are none, nor where machine and
+    revision differ together. The p-values of these
     comparisons are corrected among themselves.
 
     Raises:
@@ -57,7 +58,7 @@ def _alone(row: Comparison, pair: SamplePair) -> bool:
     several = all(len(runs) == 1 and not runs[0].pooled and len(runs[0].steady) >= _FEWEST for runs in sides)
     choice = row.choice
     by_mean = choice is not None and (choice.statistic == MEAN or choice.basis is not ChoiceBasis.ASKED)
-    return several and by_mean and row.change.q_value is None
+    return several and by_mean and row.change.q_value is None and row.joining is None
 
 
 def _batched(sample: Sample) -> Sample:

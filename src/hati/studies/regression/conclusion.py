@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from hati.core import Assignment, Metric
+from hati.core import Assignment, Better, Metric
 from hati.studies.comparison import StatisticChoice
 
 Interval = tuple[float, float]
@@ -25,7 +25,8 @@ class LevelChange(Struct, frozen=True):
 
     ``interval`` is of ``change``, after less before, in the metric's unit; ``relative`` and its interval are fractions
     of ``before``, None where that is 0. ``indexes`` is the interval of ``index``. All intervals are of 95 %. Those of
-    the tail are of means relative to the statistic that stands for a run, without a unit.
+    the tail are of means relative to the statistic that stands for a run, without a unit. At a handover between
+    machines it is joined by that many ``bridges``, and ``before`` is the old machine's level times ``machine_ratio``.
     """
 
     index: int
@@ -39,6 +40,8 @@ class LevelChange(Struct, frozen=True):
     p_value: float
     direction: Direction
     of_tail: bool = False
+    bridges: int = 0
+    machine_ratio: float = 1.0
 
     @property
     def change(self) -> float:
@@ -54,6 +57,28 @@ class LevelChange(Struct, frozen=True):
     def relative_interval(self) -> Interval | None:
         """The interval as fractions of the level before."""
         return (self.interval[0] / abs(self.before), self.interval[1] / abs(self.before)) if self.before else None
+
+
+class Handover(Struct, frozen=True):
+    """A change of all machines after ``previous`` at ``position``, and what the positions that both measured say.
+
+    ``machines`` are the old and the new one, ``bridges`` the positions that both measured. ``ratio`` is what the new
+    one measures over what the old one does, with its interval, ``change`` the fraction by which the level changes
+    beyond that, with its own. ``p_value`` is None where the change is not decided; of a single bridge the interval does
+    not include how the ratio varies between positions. Intervals are of 95 %.
+    """
+
+    index: int
+    position: str
+    previous: str
+    machines: tuple[str, str]
+    bridges: tuple[str, ...] = ()
+    ratio: float | None = None
+    ratio_interval: Interval | None = None
+    change: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+    direction: Direction = Direction.NOT_SHOWN
 
 
 class Trend(Struct, frozen=True):
@@ -136,3 +161,10 @@ class HistoryConclusion(Struct, frozen=True):
     stratum: Assignment = field(default_factory=Assignment)
     benchmark: str = ""
     choice: StatisticChoice | None = None
+    handovers: tuple[Handover, ...] = ()
+
+
+def direction_of(difference: float, metric: Metric) -> Direction:
+    """What a difference other than none means."""
+    worse = difference > 0.0 if metric.better is Better.LOWER else difference < 0.0
+    return Direction.SLOWER if worse else Direction.FASTER

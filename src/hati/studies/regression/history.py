@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hati.core import Better, FloatArray, InputError, Metric, replace
-from hati.core.wording import listed
+from hati.core import FloatArray, InputError, Metric, replace
 from hati.stats import (
     FEWEST_VALUES,
     Dependence,
@@ -15,7 +14,6 @@ from hati.stats import (
     normal_scores,
     weighted_drift,
 )
-from hati.stats.change_test import FEWEST
 from hati.stats.dependence import equal_persistence
 from hati.stats.linear_models import Index
 from hati.studies.comparison import TAIL_PART
@@ -27,7 +25,9 @@ from hati.studies.regression.conclusion import (
     LevelChange,
     Recurring,
     Trend,
+    direction_of,
 )
+from hati.studies.regression.joining import JOIN_PART, handover_places, handover_warnings, with_handovers
 from hati.studies.regression.long import SeriesValues, long_levels
 from hati.studies.regression.series import Series
 from hati.studies.regression.short import LevelStep, SeriesLevels, is_short, short_levels
@@ -55,31 +55,13 @@ def outliers(series: Series, found: SeriesLevels) -> tuple[str, ...]:
 def warnings(series: Series, found: SeriesLevels) -> tuple[str, ...]:
     """Problems, each with its remedy."""
     return (
-        *_machines(series),
+        *handover_warnings(series, handover_places(series)),
         *_few(series, found),
         *_noise(series, found),
         *_drift(found),
         *_recurring_warnings(series, found),
         *_runs(series),
     )
-
-
-def _machines(series: Series) -> list[str]:
-    """Handovers from machines that never come back to others that were not there before."""
-    last = {int(machine): int(np.flatnonzero(series.machines == machine)[-1]) for machine in np.unique(series.machines)}
-    first = {int(machine): int(np.flatnonzero(series.machines == machine)[0]) for machine in last}
-    places = [
-        place
-        for place in range(1, len(series))
-        if all(last[machine] < place or first[machine] >= place for machine in last)
-    ]
-    if not places:
-        return []
-    named = listed((series.positions[place] for place in places), _MOST_NAMED)
-    return [
-        f"all machines change at {named}: a change there cannot be distinguished from the machines'; "
-        f"measure {FEWEST} positions or more on the old and the new one"
-    ]
 
 
 def _few(series: Series, found: SeriesLevels) -> list[str]:
@@ -180,7 +162,12 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
 
 def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryConclusion:
     start = 0 if baseline is None else _index(series, baseline)
-    found = _levels(series, alpha)
+    places = handover_places(series)
+    part = 1.0 - JOIN_PART if any(place.joined for place in places) else 1.0
+    found = _levels(series, part * alpha)
+    handovers, joined = with_handovers(series, found, places, alpha)
+    own = (_change(series, each) for each in found.steps)
+    changes = (*(replace(each, p_value=min(1.0, each.p_value / part)) for each in own), *joined)
     level = abs(float(np.median(series.values)))
     step = found.detectable
     return HistoryConclusion(
@@ -188,11 +175,11 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         metric=series.metric,
         positions=len(series),
         runs=int(series.runs.sum()),
-        machines=len(np.unique(series.machines)),
+        machines=series.number_of_machines,
         first=series.positions[0],
         last=series.positions[-1],
         alpha=alpha,
-        change_points=tuple(_change(series, each) for each in found.steps),
+        change_points=tuple(sorted(changes, key=lambda each: each.index)),
         trend=_trend(series, found, start, alpha),
         detectable=None if step is None else DetectableStep(step, step / level if level else None),
         autocorrelation=found.phi,
@@ -203,6 +190,7 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         stratum=series.stratum,
         benchmark=series.benchmark,
         choice=series.choice,
+        handovers=handovers,
     )
 
 
@@ -238,7 +226,7 @@ def _change(series: Series, step: LevelStep) -> LevelChange:
         after=step.after,
         interval=step.interval,
         p_value=step.p_value,
-        direction=_direction(step.after - step.before, series.metric),
+        direction=direction_of(step.after - step.before, series.metric),
     )
 
 
@@ -289,12 +277,7 @@ def _with_trend_at(concluded: HistoryConclusion, p_value: float, alpha: float) -
 
 def _shown(slope: float, interval: Interval, p_value: float, alpha: float, metric: Metric) -> Direction:
     clear = p_value <= alpha and interval[0] * interval[1] > 0.0
-    return _direction(slope, metric) if clear else Direction.NOT_SHOWN
-
-
-def _direction(difference: float, metric: Metric) -> Direction:
-    worse = difference > 0.0 if metric.better is Better.LOWER else difference < 0.0
-    return Direction.SLOWER if worse else Direction.FASTER
+    return direction_of(slope, metric) if clear else Direction.NOT_SHOWN
 
 
 def _persistence(series: Series, found: SeriesLevels, straight: FloatArray, strata: Index) -> float:

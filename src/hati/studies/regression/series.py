@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from hati.core import Assignment, FloatArray, InputError, Metric
-from hati.stats import FEWEST_VALUES, Dependence, group_variances, pooled_variance
+from hati.stats import FEWEST_VALUES, Bridge, Dependence, group_variances, pooled_variance
 from hati.studies.comparison import StatisticChoice
 
 FEWEST_POSITIONS = 2
 """Of several runs each."""
+
+
+class SeriesBridge(Struct, frozen=True):
+    """The position at an index, which two machines measured."""
+
+    index: int
+    machines: tuple[str, str]
+    bridge: Bridge
+
+    @property
+    def reversed(self) -> SeriesBridge:
+        """The same from the second machine to the first."""
+        return SeriesBridge(self.index, (self.machines[1], self.machines[0]), self.bridge.reversed)
 
 
 class Series(Struct, frozen=True, eq=False):
@@ -28,7 +41,8 @@ class Series(Struct, frozen=True, eq=False):
     positions were interleaved, and positions vary by nothing else. ``stratum`` has the options' settings that the
     values are of, empty where they are of all; ``benchmark`` is the benchmark's name where it is one of several.
     ``choice`` is of the statistic that stands for a run, None where runs have a single value; ``tails`` are there where
-    it is not the mean and was not requested.
+    it is not the mean and was not requested. ``machine_names`` are those of each number in ``machines``, several of a
+    set, and empty where they are not known; ``bridges`` are the positions that two machines measured.
 
     Raises:
         InputError: where there are too few positions to find a change.
@@ -47,6 +61,8 @@ class Series(Struct, frozen=True, eq=False):
     benchmark: str = ""
     choice: StatisticChoice | None = None
     tails: Tails | None = None
+    machine_names: tuple[tuple[str, ...], ...] = ()
+    bridges: tuple[SeriesBridge, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):
@@ -68,12 +84,27 @@ class Series(Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.positions)
 
+    @property
+    def number_of_machines(self) -> int:
+        """How many there are; a set whose machines are not known counts as one."""
+        return len({name for own in self.machine_names for name in own}) or len(np.unique(self.machines))
+
 
 class Tails(Struct, frozen=True, eq=False):
     """The same runs by their mean, and by the mean relative to the statistic that stands for them."""
 
     mean: Series
     relative: Series
+
+
+def series_bridges(positions: Sequence[Mapping[str, FloatArray]]) -> tuple[SeriesBridge, ...]:
+    """The bridges of positions, of each the run values on every machine; of values above zero."""
+    return tuple(
+        SeriesBridge(index, (first, second), Bridge.of(own[first], own[second]))
+        for index, own in enumerate(positions)
+        for first, second in combinations(sorted(filter(None, own)), 2)
+        if min(float(own[first].min()), float(own[second].min())) > 0.0
+    )
 
 
 _MOST_TOGETHER = 0.1

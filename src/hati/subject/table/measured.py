@@ -29,7 +29,7 @@ from hati.studies.comparison import (
     StatisticChoice,
     choose_for_each,
 )
-from hati.studies.regression import Series, Tails, interleaved, run_errors
+from hati.studies.regression import Series, Tails, interleaved, run_errors, series_bridges
 from hati.subject.table.options import (
     Codes,
     MetricColumn,
@@ -371,22 +371,28 @@ class _Recorded(Struct, frozen=True, eq=False):
         found = self._counted(statistic.of)
         if choice is None or not choice.keeps_mean:
             return replace(found, choice=choice)
-        return replace(found, choice=choice, tails=Tails(self._counted(MEAN.of), self._counted(statistic.tail_of)))
+        relative = replace(self._counted(statistic.tail_of), bridges=())  # of handovers the statistic alone is joined
+        return replace(found, choice=choice, tails=Tails(self._counted(MEAN.of), relative))
 
     def _counted(self, count: Callable[[FloatArray], float]) -> Series:
         runs = [[[count(run) for run in own] for own in machines.values()] for machines in self.positions.values()]
         levels = np.array([_mean([_mean(own) for own in machines]) for machines in runs])
+        machines, codes = distinct(["\n".join(sorted(own)) for own in self.positions.values()])
+        on_machines = zip(self.positions.values(), runs, strict=True)
+        measured = [dict(zip(own, map(np.array, values), strict=True)) for own, values in on_machines]
         errors, freedom = run_errors(runs, levels)
         return Series(
             name=self.name,
             metric=self.metric,
             positions=self.labels,
             values=levels,
-            machines=distinct(["\n".join(sorted(own)) for own in self.positions.values()])[1],
+            machines=codes,
             runs=np.array([sum(map(len, own)) for own in runs], dtype=np.intp),
             dependence=self.dependence,
             errors=errors,
             freedom=freedom,
+            machine_names=tuple(tuple(names.split("\n")) for names in machines),
+            bridges=series_bridges(measured),
         )
 
 
