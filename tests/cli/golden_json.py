@@ -96,7 +96,7 @@ _MARKS = (
 _TIMES = {"seconds", "took", "started", "wall_time", "user_time", "system_time", "cpu_time"}
 _MEASURED = _TIMES | {"peak_memory", "load", "machine", "key", "task"}
 _MEASURED |= {"most", "last run", "age_seconds"}
-_LEFT_OUT = {"disturbed", "within_process", "format"}
+_LEFT_OUT = {"disturbed", "within_process", "format", "joining", "bridges", "machine_ratio", "handovers"}
 """What is there where other processes disturbed a run, and what later versions add."""
 
 

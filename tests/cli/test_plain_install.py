@@ -17,6 +17,7 @@ MODULES = {
     "charts": ("altair", "vl_convert", "narwhals"),
     "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
+    "simulation": ("simpy",),
     "solver": ("ortools", "pandas"),
 }
 PLAIN = f"""
