@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -133,9 +134,10 @@ def test_a_page_that_was_overwritten_is_damage(file: Path) -> None:
 
 
 def test_a_schema_that_is_not_text_is_damage(file: Path) -> None:
-    contents_before = file.read_bytes()
-    damaged = contents_before.replace(b"tablestudystudy\x0cCREATE", b"tablestudy\x92tudy\x0cCREA\x92E")
-    assert damaged != contents_before
+    damaged, changed = re.subn(
+        rb"tablestudystudy(.)CREATE", b"tablestudy\x92tudy\\1CREA\x92E", file.read_bytes(), flags=re.S
+    )
+    assert changed
     file.write_bytes(damaged)
     with pytest.raises(MeasurementError, match="is damaged: its schema"):
         contents(file)
