@@ -12,14 +12,16 @@ from benchmarks.machines import (
     OTHER_EFFECT,
     PLANS,
     POINTS,
-    STUDIES,
     Machines,
     ScreeningPlan,
     made,
     most_alarms,
 )
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
+
+STUDIES = 200
+"""`python -m benchmarks.machines` simulates 400."""
 
 FRACTIONS = PLANS[1:]
 
