@@ -84,10 +84,10 @@ def compared(folder: Path, programs: MeasuredPrograms) -> str:
     for name, samples in files.items():
         (folder / name).write_text(json.dumps({"format": "hati-samples-1", "samples": samples}))
     history = ["--history", str(folder / "bridges.json")] if bridges else []
-    told = _hati(
+    reported = _hati(
         folder, "compare", str(folder / "before.json"), str(folder / "after.json"), "--fail-on", "none", *history
     )
-    return str(told["comparisons"][0]["verdict"])
+    return str(reported["comparisons"][0]["verdict"])
 
 
 def _sample(revision: str, machine: str, runs: FloatArray) -> dict[str, object]:
@@ -106,13 +106,13 @@ def followed(folder: Path, programs: MeasuredPrograms) -> str:
             rows += [(f"r{place:02}", machine, value) for value in programs.runs(machine, level, ratio, runs).tolist()]
     with (folder / "history.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("revision", "machine", "value"), *rows])
-    told = _hati(folder, "history", str(folder / "history.csv"))
-    there = [str(each["verdict"]) for each in told["change_points"] if each["index"] == middle]
-    return there[0] if there else "elsewhere" if told["change_points"] else "not shown"
+    reported = _hati(folder, "history", str(folder / "history.csv"))
+    there = [str(each["verdict"]) for each in reported["change_points"] if each["index"] == middle]
+    return there[0] if there else "elsewhere" if reported["change_points"] else "not shown"
 
 
 def _hati(folder: Path, *words: str) -> dict[str, list[dict[str, object]]]:
-    output = folder / "told.json"
+    output = folder / "reported.json"
     with redirect_stderr(StringIO()):
         COMMAND.main([*words, "--format", "json", "--output", str(output)], standalone_mode=False)
     found: dict[str, list[dict[str, object]]] = json.loads(output.read_text())
@@ -124,7 +124,7 @@ VERBS = {"compare": compared, "history": followed}
 
 
 def trials(case: JoiningCase, number: int) -> list[str]:
-    """The verdicts of so many trials, each with a seed of its own."""
+    """The verdicts of this number of trials, each with a seed of its own."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         for trial in range(number):

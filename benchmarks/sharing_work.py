@@ -83,7 +83,9 @@ def campaign(folder: Path, workers: int, store: str) -> float:
             stack.enter_context(worker(folder, f"machine-{number}", store))
         deadline = time.monotonic() + 60
         while present(folder, store) < workers and time.monotonic() < deadline:
-            time.sleep(0.1)
+            time.sleep(0.1)  # nothing tells when a worker has joined
+        if present(folder, store) < workers:
+            raise RuntimeError(f"of {workers} workers not all have joined within 60 s")
         began = time.perf_counter()
         done = subprocess.run(words, env=environment(folder, "campaign"), capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - began

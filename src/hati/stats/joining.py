@@ -94,7 +94,7 @@ class MachineRatio(Struct, frozen=True):
         return joint_half_width([(variance, df)], confidence) if df else math.inf
 
     def beyond(self, runs: tuple[int, int]) -> float:
-        """The fraction of the variance of a difference of so many runs that is not in that of a bridge.
+        """The fraction of the variance of a difference of ``runs`` a machine that a bridge does not have.
 
         Of a machine's runs all have one variance. A bridge of at most as many runs on each machine has at least the
         noise of the difference.

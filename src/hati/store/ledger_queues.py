@@ -27,7 +27,7 @@ _BEGUN = text("""
     SELECT number, study, requirements, machine FROM batch
     WHERE state = 'open' AND machine IS NOT NULL AND machine = :machine ORDER BY number
 """)
-_COUNTS = text(f"SELECT queue, count(*) AS batches, min(number) AS head FROM batch WHERE {_FREE} GROUP BY queue")  # noqa: S608
+_COUNTS = text(f"SELECT queue, count(*) AS batches, min(number) AS head FROM batch WHERE {_FREE} GROUP BY queue")  # noqa: S608 - of constants
 _ALL_BEGUN = text("""
     SELECT number, study, requirements, machine FROM batch WHERE state = 'open' AND machine IS NOT NULL
     ORDER BY machine, number

@@ -304,7 +304,7 @@ def _several(parts: Iterable[Judged]) -> tuple[Judged, ...]:
     return found
 
 
-def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdict, tuple[int, ...]]:  # noqa: FBT001
+def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdict, tuple[int, ...]]:  # noqa: FBT001 - a truth of three values
     """The verdict, and the places of the parts that have it."""
     verdict = FormulaVerdict.of(truth)
     return verdict, tuple(place for place, part in enumerate(parts) if part.verdict is verdict)

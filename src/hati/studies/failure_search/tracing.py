@@ -237,7 +237,7 @@ def _only(places: NDArray[np.intp], size: int) -> Flags:
 
 
 def _splits(number: int, rng: Generator) -> Iterator[Flags]:
-    """Random halves of so many places, then single ones, then all but one; each as flags, shape (number,)."""
+    """Random halves of ``number`` places, then single ones, then all but one; each as flags, shape (number,)."""
     half = np.arange(number) < number // 2
     for _ in range(_SPLITS):
         yield rng.permutation(half)
