@@ -43,6 +43,6 @@ def test_runs_on_machines_that_are_ignored_find_much_less(plan: ScreeningPlan) -
 
 
 def test_an_option_that_acts_on_one_machine_is_named_more_often_than_by_chance() -> None:
-    found = made(FRACTIONS[0], Machines.BLOCKS, EFFECTS, STUDIES, OTHER_EFFECT).found
+    found = made(FRACTIONS[0], Machines.BLOCKS, EFFECTS, 2 * STUDIES, OTHER_EFFECT).found
     named = sum(each.machine_blocks is not None and "h" in each.machine_blocks.differing for each in found)
-    assert named > most_alarms(STUDIES)
+    assert named > most_alarms(2 * STUDIES)
