@@ -14,7 +14,7 @@ from alembic.migration import MigrationContext
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, databases, open_store, read_store
 from hati.store.opening import database, upgrade
-from hati.store.schema import metadata
+from hati.store.schema import complete_metadata
 from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 from postgres import PostgresServer
 
@@ -51,7 +51,7 @@ def test_migrations_make_the_schema(postgres: PostgresServer) -> None:
         upgrade(connection)
         connection.commit()
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), complete_metadata()) == []
     engine.dispose()
 
 

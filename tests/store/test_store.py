@@ -28,7 +28,7 @@ from hati.core import HatiError, InputError, Resources, replace
 from hati.store import SqlStore, open_store, read_store
 from hati.store.opening import database, migrate, upgrade
 from hati.store.rows import decode, encode
-from hati.store.schema import HEAD, metadata
+from hati.store.schema import HEAD, complete_metadata
 from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 
 
@@ -67,7 +67,7 @@ def test_migrations_make_the_schema(tmp_path: Path) -> None:
             else:
                 make(connection)
                 connection.commit()
-            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+            assert compare_metadata(MigrationContext.configure(connection), complete_metadata()) == []
             described.append(as_described(inspect(connection)))
         engine.dispose()
     assert described[0] == described[1]

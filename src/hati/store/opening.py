@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
 from hati.store.databases import Database, Postgresql, Sqlite, explained
-from hati.store.schema import HEAD, metadata
+from hati.store.schema import HEAD, complete_metadata
 from hati.store.sql import SqlStore
 
 _REVISION = re.compile(r"[0-9]{4}")
@@ -149,7 +149,7 @@ def migrate(engine: Engine, where: Database) -> None:
 
 def _make(connection: Connection) -> None:
     """The tables as they are today, which the migrations make too: those of a new store are there at once."""
-    metadata.create_all(connection)
+    complete_metadata().create_all(connection)
     key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"
     connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"))
     connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": HEAD})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -28,11 +29,6 @@ Whole = BigInteger().with_variant(Integer, "sqlite")
 
 Plain = Text().with_variant(Text(collation="C"), "postgresql")
 """A text in the order of its characters, as SQLite's are, and not in that of a language."""
-
-
-def _where(condition: ColumnElement[bool]) -> dict[str, Any]:
-    """That an index has only the rows that fulfil a condition."""
-    return {"sqlite_where": condition, "postgresql_where": condition}
 
 
 metadata = MetaData(
@@ -135,7 +131,6 @@ ledger = Table(
     Column("batch", Whole),
     Column("content", Plain, nullable=False),
 )
-Index("ix_ledger_accepted", ledger.c.at, ledger.c.batch, **_where(ledger.c.what == text("'accepted'")))
 """The history of batches, which only grows; ``batch``, ``attempt``, ``lease`` and ``result`` follow from it."""
 
 batch = Table(
@@ -155,10 +150,6 @@ batch = Table(
     Index("ix_batch_study", "study", "state", "failures", "number"),
 )
 """``queue`` is equal for batches of a study that require the same; ``machine`` is where a batch has begun."""
-_WAITS = batch.c.state == text("'open'")
-Index("ix_batch_queue", batch.c.queue, batch.c.number, **_where(_WAITS & batch.c.machine.is_(None)))
-Index("ix_batch_begun", batch.c.machine, batch.c.number, **_where(_WAITS & batch.c.machine.is_not(None)))
-Index("ix_batch_failed", batch.c.number, **_where(batch.c.failures > text("0")))
 
 attempt = Table(
     "attempt",
@@ -208,3 +199,22 @@ worker = Table(
     Index(None, "machine"),
 )
 """Workers that are there until a time, unless they renew it."""
+
+
+@cache
+def complete_metadata() -> MetaData:
+    """The tables with the indexes of a part of their rows, which load SQLAlchemy's code for both databases.
+
+    Only making a store needs them; each command would be a tenth of a second slower by them.
+    """
+    waits = batch.c.state == text("'open'")
+    _index_part("ix_ledger_accepted", ledger.c.what == text("'accepted'"), ledger.c.at, ledger.c.batch)
+    _index_part("ix_batch_queue", waits & batch.c.machine.is_(None), batch.c.queue, batch.c.number)
+    _index_part("ix_batch_begun", waits & batch.c.machine.is_not(None), batch.c.machine, batch.c.number)
+    _index_part("ix_batch_failed", batch.c.failures > text("0"), batch.c.number)
+    return metadata
+
+
+def _index_part(name: str, condition: ColumnElement[bool], *columns: Column[Any]) -> None:
+    """Index the rows that fulfil a condition."""
+    Index(name, *columns, sqlite_where=condition, postgresql_where=condition)
