@@ -180,9 +180,9 @@ def test_json_has_the_p_values_of_whole_formulas(hati_here: Hati) -> None:
 @pytest.mark.usefixtures("files")
 def test_the_text_says_only_what_bears_on_the_formulas(hati_here: Hati) -> None:
     limit = hati_here("assert", "--formula", "a < 20 ms", "--samples", SAMPLES).out
-    assert "room" not in limit
+    assert "tolerance" not in limit
     assert "An estimate" not in limit
-    assumed = "for absolute limits if run means vary like normal to exponential values"
+    assumed = "for absolute limits, if run means are distributed like normal to exponential values"
     assert assumed in " ".join(limit.split())
     ratio = hati_here("assert", "--formula", "few <= b", "--samples", SAMPLES).out
     assert "unknown" in ratio

@@ -194,7 +194,7 @@ def test_runs_of_another_definition_are_not_pooled(tmp_path: Path, hati: Hati) -
     (tmp_path / "hati.toml").write_text(PROJECT.replace('"12", "{repetition}"', '"13", "{repetition}"'))
     text = " ".join(hati(*words, "--machines", here, "other").out.split())
     assert "7 runs of slow(10) on other: left out, of another definition (command)." in text
-    assert "slow(10) is compared as it was defined before; now it is otherwise (command)." in text
+    assert "slow(10) is compared by an earlier definition; what changed since: command." in text
 
 
 def test_one_relation_that_fails_does_not_hide_the_others(sampled: Path, hati_here: Hati) -> None:

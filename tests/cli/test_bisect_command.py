@@ -46,7 +46,7 @@ def test_where_nothing_is_said_there_are_three_runs_of_a_revision_and_four_round
     for _ in range(5):
         made.commit()
     replayed = hati_here("history", "--revisions", "HEAD~4..HEAD", "--dry-run").out
-    assert f"5 runs of {3 * 5}, of which the others depend on them" in " ".join(replayed.split())
+    assert f"5 runs of about {3 * 5}; their results determine the others" in " ".join(replayed.split())
     compared = hati_here("compare-effects", "HEAD~1", "HEAD", "--dry-run", "--format", "json").json["tasks"]
     sides, configurations = 2, 4
     assert len(compared) == 4 * sides * configurations
@@ -59,7 +59,7 @@ def test_too_small_a_budget_decides_nothing(tmp_path: Path, hati_here: Hati) -> 
     words = ("bisect", "HEAD~1", "HEAD", "--budget", "2")
     done = hati_here(*words)
     assert done.status == 0
-    assert "Too few runs to decide whether the two differ" in " ".join(done.out.split())
+    assert "Too few runs to decide whether the two revisions differ" in " ".join(done.out.split())
     assert "a larger --budget goes on" in " ".join(done.out.split())
     done = hati_here(*words, "--format", "json")
     assert (done.json["commits"], len(done.json["open"])) == ([], 1)

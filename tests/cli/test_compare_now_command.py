@@ -109,7 +109,7 @@ def test_what_is_undecided_has_a_status_of_its_own_and_goes_on(hati: Hati, tiny:
 def test_a_duet(hati: Hati, tiny: Path) -> None:
     done = hati("compare", "old", "new", "--duet", "--alpha", "0.1")
     assert done.status == 1, done.err
-    assert "are made at once, on random ones of two cores" in " ".join(done.out.split())
+    assert "run at the same time, each on one of two cores at random" in " ".join(done.out.split())
     assert "10 runs done, 0 failed" in done.out
 
 

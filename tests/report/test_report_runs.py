@@ -47,4 +47,4 @@ def test_one_run_is_shown_whole() -> None:
 def test_the_last_of_many_runs_are_shown() -> None:
     table = runs_table([DONE, FAILED, DONE], last=2)
     assert [row[4] for row in table.rows] == ["timeout", "done"]
-    assert table.notes == ("3 runs, of which the last 2 are shown.",)
+    assert table.notes == ("3 runs; the last 2 are shown.",)

@@ -215,7 +215,7 @@ def test_the_notes_tell_how_effects_were_estimated(whole: ScreeningConclusion) -
     for table in (everything.effects, everything.all_effects):
         assert "Effect = mean latency at the second setting minus that at the first; lower is better." in table.notes
         assert "Intervals are for each effect individually; verdicts are for all together." in table.notes
-    assert "by least squares over the runs that there are; lower is better." in " ".join(
+    assert "by least squares over the available runs; lower is better." in " ".join(
         screening_tables(lost).effects.notes
     )
     assert to_plain(screening_json(whole))["estimated_by"] == "difference of means"

@@ -332,7 +332,7 @@ def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> 
     assert answers(book, "c <= a & s <= o")[0].verdict is FormulaVerdict.VIOLATED
     assert answers(book, "!(c <= a) | s <= o")[0].verdict is FormulaVerdict.HOLDS
     told = " ".join(assertion_table(Assured("", (every, any_), FIXED, (), 0, 0.0), FIXED).notes)
-    assert told.count("decided by single relations, which among all of its own may be chance") == 2
+    assert told.count("only single relations decide it, which may be chance among all of its relations") == 2
     by_welch = answers(book, "s <= o & a <= c", standard=Standard(Interpretation.WELCH))[0]
     assert by_welch.verdict is FormulaVerdict.VIOLATED
 

@@ -169,7 +169,7 @@ def test_settings_that_break_a_rule_together_are_not_confirmed_together() -> Non
     (one,) = conclusion.recommended
     assert (dict(one.set), one.confirmed) == ({"a": "on"}, True)
     assert left_out(conclusion) == dict.fromkeys("bc", "rule broken with the others")
-    assert "breaks a rule of --keep with the others" in table_text(left_out_table(conclusion))
+    assert "breaks a --keep rule, with the others" in table_text(left_out_table(conclusion))
 
 
 def test_settings_that_keep_a_rule_only_together_are_confirmed_together() -> None:

@@ -206,7 +206,7 @@ def test_the_most_doubtful_are_flipped_where_there_are_more_than_the_runs_suffic
     assert {run.task.stage for run in runs if is_flip(run.task)} == {"follow-up b"}
     table = follow_up_table(made.conclude(Evidence(runs)))
     assert table is not None
-    assert table.notes[-1] == "Not flipped, as the runs kept for this did not suffice: a, c."
+    assert table.notes[-1] == "Not flipped, for lack of runs: a, c."
 
 
 def test_an_option_that_acts_with_another_alone_is_not_refuted() -> None:

@@ -130,7 +130,7 @@ def test_a_decision_leaves_no_important_effect_in_doubt() -> None:
     found = concluded(study, effects)
     assert len(found.models) == 1
     assert (found.outcome, found.in_doubt) == (ValidationOutcome.UNDECIDED, (("d",),))
-    assert "d, important in the screening, neither in it nor refuted" in validation_answer(found)
+    assert "d was important in the screening, and is neither in the model nor refuted" in validation_answer(found)
 
 
 def test_the_budget_is_spent_on_what_is_in_doubt_and_undecided_names_the_runs_that_would_decide() -> None:

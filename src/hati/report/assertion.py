@@ -46,7 +46,9 @@ from hati.studies.assertion import (
 )
 
 _NAMES = ", also "
-_MEANT = "At least: all is decided at the earliest. At most: what the method is in is decided last."
+_MEANT = (
+    "At least: every formula is decided at the first look. At most: the formulas with this method are decided last."
+)
 
 
 def expected_runs_table(methods: Sequence[ExpectedRuns]) -> Table:
@@ -265,14 +267,14 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
     notes = [" ".join(_rules(atoms, standard))] if atoms else []
     notes += _undecided(answers)
     notes += [
-        f"{named_formula(each)}: decided by single relations, which among all of its own may be chance."
+        f"{named_formula(each)}: only single relations decide it, which may be chance among all of its relations."
         for each in answers
         if _unconfirmed(each.judged)
     ]
     corrected = [each for each in answers if each.judged.verdict is not each.verdict]
     notes += [
-        f"{named_formula(each)}: violated individually (p = {p_text(each.judged.p_violated)}), which among "
-        f"{len(answers)} formulas may be chance."
+        f"{named_formula(each)}: violated individually (p = {p_text(each.judged.p_violated)}), which may be chance "
+        f"among {len(answers)} formulas."
         for each in corrected
     ]
     return tuple(notes)
@@ -304,20 +306,21 @@ def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
         name = standard.interpretation
         yield f"By the SPL paper's {name} interpretation: formulas that are not rejected hold, without margins."
     else:
-        assumed = ", for absolute limits if run means vary like normal to exponential values" if _limited(atoms) else ""
-        yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases{assumed}."
-        if standard.margin and any(_has_room(atom.relation) for atom in atoms):
-            yield f"Relations that are not strict have {percent(standard.margin)} of room."
+        yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases{_assumed(atoms)}."
+        if standard.margin and any(_has_common_margin(atom.relation) for atom in atoms):
+            yield f"The tolerance of <=, >= and = is {percent(standard.margin)}."
     if any(atom.evidence.scale is EstimateScale.RATIO and math.isfinite(atom.evidence.estimate) for atom in atoms):
         yield "An estimate in % is how much larger the left side is than the right one."
 
 
-def _limited(atoms: Sequence[Atom]) -> bool:
-    return any(atom.evidence.scale is EstimateScale.MEAN for atom in atoms)
+def _assumed(atoms: Sequence[Atom]) -> str:
+    """The assumption behind the error rates; empty where no relation has an absolute limit."""
+    limited = any(atom.evidence.scale is EstimateScale.MEAN for atom in atoms)
+    return "; for absolute limits, if run means are distributed like normal to exponential values" if limited else ""
 
 
-def _has_room(relation: Relation) -> bool:
-    """Whether the margin of all formulas is its own."""
+def _has_common_margin(relation: Relation) -> bool:
+    """Whether the margin of all formulas applies to a relation, which states none of its own."""
     return relation.margin is None and relation.comparator in {
         Comparator.AT_MOST,
         Comparator.AT_LEAST,
@@ -338,7 +341,7 @@ def undecided_text(atom: Atom) -> str:
     if found.runs_needed is None and not any(found.runs):
         reasons = reasons or ["nothing was measured"]
     elif found.runs_needed is None:
-        reasons.append("no number of runs would decide it as it is")
+        reasons.append("no number of runs would decide it at this estimate and noise")
     else:
         whose = "" if found.scale is EstimateScale.MEAN else " of each side"
         reasons.append(f"{counted(found.runs_needed, 'run')}{whose} would decide {WITH_POWER}")
@@ -417,18 +420,16 @@ def _probabilities(atom: Atom, standard: Standard) -> str:
     holds, violated = p_text(atom.evidence.p_holds), p_text(atom.evidence.p_violated)
     if standard.interpretation is Interpretation.DEFAULT:
         return (
-            f"Were it violated, what was seen would have a probability of {holds} at most; "
-            f"were it to hold, of {violated}. One at {general(standard.alpha)} or below decides."
+            f"If it is violated, data like these have a probability of at most {holds}; if it holds, of at most "
+            f"{violated}. A probability of {general(standard.alpha)} or less decides."
         )
     comparator = atom.relation.comparator
     level = general(
         printed_level(Comparator.EQUAL if comparator is Comparator.EQUAL else Comparator.AT_MOST, standard.alpha)
     )
     if comparator in {Comparator.LESS, Comparator.MORE}:
-        return (
-            f"Were it violated, what was seen would have a probability of {holds}; {level} or below shows the relation."
-        )
-    return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."
+        return f"If it is violated, data like these have a probability of {holds}; {level} or less shows the relation."
+    return f"If it holds, data like these have a probability of {violated}; {level} or less rejects it."
 
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -77,14 +77,14 @@ def _notes(found: BisectionConclusion) -> list[str]:
     whole = "not known" if found.ratio is None else f"{change(found.ratio - 1.0)} ({_interval(found.interval)})"
     notes = [
         f"{found.metric.name} of {found.benchmark} in all: {whole}. {counted(found.probes, 'revision')} measured "
-        f"beside the good one, {counted(found.runs, 'run')}, {duration(found.seconds)}."
+        f"with the good one, {counted(found.runs, 'run')}, {duration(found.seconds)}."
     ]
     for first, last in found.open_ranges:
         notes.append(f"Not decided yet: between {first} and {last}; a larger --budget goes on.")
     if found.skipped:
         notes.append(f"Could not be measured: {', '.join(revision.short for revision in found.skipped)}.")
     if any(culprit.confidence == 0.0 for culprit in found.culprits):
-        notes.append("Confidence 0: individually the runs there show no change.")
+        notes.append("Confidence 0: the runs of this revision alone show no change.")
     return notes
 
 
@@ -106,9 +106,9 @@ def _answer(found: BisectionConclusion) -> str:
         )
         return f"Changed by {', '.join(named)}."
     if found.interval is None:
-        return "Too few runs to decide whether the two differ."
+        return "Too few runs to decide whether the two revisions differ."
     if found.same:
-        return f"The two are the same, within {percent(found.margin)}: nothing is looked for."
+        return f"The two revisions are the same within {percent(found.margin)}: there is nothing to bisect."
     if not found.open_ranges:
-        return "The two do not differ by as much as this number of runs can show: there is nothing to find."
+        return "These runs show no difference between the two revisions: there is nothing to bisect."
     return "Not decided yet."

@@ -71,13 +71,16 @@ def diagnosis_table(space: Space, diagnosis: Diagnosis) -> Table:
     """A row for each finding; without any, a note that all is well."""
     rows: list[tuple[Cell, ...]] = [
         *(("contradiction", str(formula), "remove or change one of these") for formula in diagnosis.contradiction),
-        *(("default not valid", str(formula), "change a default, or this") for formula in diagnosis.violated),
+        *(
+            ("default not valid", str(formula), "change a default, or this constraint")
+            for formula in diagnosis.violated
+        ),
         *(("never active", name, "its active_if cannot hold") for name in diagnosis.never_active),
         *(("dead setting", f"{name} = {setting_text(s)}", "no configuration has it") for name, s in diagnosis.dead),
-        *(("forced", f"{name} = {setting_text(s)}", "it has no other choice") for name, s in diagnosis.forced),
+        *(("forced", f"{name} = {setting_text(s)}", "every configuration has it") for name, s in diagnosis.forced),
     ]
     size = f"{counted(len(space.options), 'option')}, {counted(len(space.constraints), 'constraint')}"
     notes = [f"{size}: {'nothing is wrong' if diagnosis.sound else 'see above'}."]
     if diagnosis.undecided:
-        notes.append(f"Undecided within the bound of steps: {diagnosis.undecided}.")
+        notes.append(f"Not decided within the limit of solver steps: {diagnosis.undecided}.")
     return Table("Space", (Column("finding"), Column("what"), Column("meaning")), tuple(rows), tuple(notes))

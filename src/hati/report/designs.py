@@ -226,7 +226,7 @@ def level_design_table(design: LevelDesign, settings: Sequence[Sequence[str]], e
     notes = [
         f"{left_out:,} more runs are not listed; --format csv has all." if left_out else "",
         f"{known.factors} factors in {known.runs:,} runs, {known.distinct:,} different; strength {known.strength}.",
-        f"Not balanced: {', '.join(known.unbalanced)}; some settings are there twice as often as others."
+        f"Not balanced: {', '.join(known.unbalanced)}; some settings occur twice as often as others."
         if known.unbalanced
         else "",
         _orthogonality(known.correlated),

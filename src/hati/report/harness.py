@@ -72,7 +72,8 @@ def steady_table(found: Sequence[SteadyRun], tolerance: float) -> Table:
     counts = [(state, sum(one.found.state is state for one in found)) for state in State]
     summary = ", ".join(f"{number} {state.value}" for state, number in counts if number)
     notes = [
-        f"{summary}. Runs and observations count from 0; on the level is what is within {percent(tolerance)} of it."
+        f"{summary}. Runs and observations count from 0; "
+        f"an observation within {percent(tolerance)} of the level is on it."
     ]
     reasons = [f"{_name(one.sample, several=True)}, run {one.run}: {one.found.reason}." for one in found]
     notes += [reason for one, reason in zip(found, reasons, strict=True) if one.found.reason][:10]

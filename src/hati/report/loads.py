@@ -115,7 +115,7 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
     for sensor in run.sensors:
         if sensor.lost:
             lost = f"{counted(sensor.lost, 'observation')} of {_TITLES[sensor.sensor]}"
-            yield f"{sensor.task}: {lost} lost for lack of room."
+            yield f"{sensor.task}: {lost} lost, as the buffer was full."
     if run.messages_lost:
         yield f"UDP: {counted(run.messages_lost, 'message')} without an answer within a second."
     yield f"Programs and raw observations: {run.folder}"

@@ -119,7 +119,7 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
     several = " for all metrics together" if len(asked.rows) > 1 else ""
     made = {
         Pairing.INTERLEAVED: "follow each other in random order",
-        Pairing.DUET: "are made at once, on random ones of two cores",
+        Pairing.DUET: "run at the same time, each on one of two cores at random",
     }
     looked = {
         Stopping.ANYTIME: f"The error of {alpha}{several} is that of all looks together, wherever measuring stops.",

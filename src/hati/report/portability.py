@@ -102,7 +102,7 @@ def _of_definitions(found: Portability) -> Iterator[str]:
         runs = f"{left.runs:,} run{'' if left.runs == 1 else 's'} of {left.benchmark} on {names[left.machine]}"
         yield f"{runs}: left out, of another definition ({', '.join(left.differs)})."
     for each in found.former:
-        yield f"{each.benchmark} is compared as it was defined before; now it is otherwise ({', '.join(each.differs)})."
+        yield f"{each.benchmark} is compared by an earlier definition; what changed since: {', '.join(each.differs)}."
 
 
 def _row(test: Ported) -> tuple[Cell, ...]:

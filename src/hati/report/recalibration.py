@@ -64,20 +64,22 @@ def _why(reason: Reason) -> str:
             for names, what in ((since.added, "added"), (since.removed, "removed"))
             if names
         ]
-        return f"{' and '.join(parts) or 'settings or constraints of options are others'} since {since.study}"
+        return f"{' and '.join(parts) or 'settings or constraints have changed'} since {since.study}"
     if reason.condition is RecalibrationCondition.UNSCREENED or reason.value is None or reason.limit is None:
         return "they were never determined"
     if reason.condition is RecalibrationCondition.CHECKS:
-        return f"{reason.value:.0f} checks since {since.study}, and {reason.limit:.0f} are the limit"
+        return f"{reason.value:.0f} checks since {since.study}; the limit is {reason.limit:.0f}"
     if reason.condition is RecalibrationCondition.DAYS:
-        return f"{general(reason.value, 3)} days since {since.study}, and {general(reason.limit, 3)} are the limit"
+        return f"{general(reason.value, 3)} days since {since.study}; the limit is {general(reason.limit, 3)}"
     assert reason.shift is not None
     return _shifted(reason.shift, reason.value, str(since.study))
 
 
 def _shifted(shift: ResidualShift, p_value: float, study: str) -> str:
     found, expected = (_size(shift, size) for size in (shift.found, shift.expected))
-    return f"{shift.metric.name} is {found} off what {study} predicts, where {expected} is usual (p {p_text(p_value)})"
+    return (
+        f"{shift.metric.name} differs by {found} from what {study} predicts; {expected} is usual (p {p_text(p_value)})"
+    )
 
 
 def _size(shift: ResidualShift, size: float) -> str:

@@ -25,12 +25,12 @@ from hati.studies.recommendation import (
 
 _REASONS = {
     LeaveReason.RULED_OUT: "ruled out by `recommend` in hati.toml",
-    LeaveReason.RULED_OUT_TOGETHER: "with the others it needs a setting ruled out by `recommend` in hati.toml",
+    LeaveReason.RULED_OUT_TOGETHER: "needs, with the others, a setting ruled out by `recommend` in hati.toml",
     LeaveReason.NOT_TRIED: "not tried for lack of runs",
     LeaveReason.UNFINISHED: "the budget ended in the follow-up",
     LeaveReason.NOT_MEASURED: "all runs failed",
     LeaveReason.NO_GAIN: "no gain shown",
-    LeaveReason.RULE_BROKEN_TOGETHER: "breaks a rule of --keep with the others",
+    LeaveReason.RULE_BROKEN_TOGETHER: "breaks a --keep rule, with the others",
     LeaveReason.ANOTHER_SETTING: "another setting of the option gains more",
     LeaveReason.NO_GAIN_GIVEN_OTHERS: "no gain given the others",
     LeaveReason.NOT_CONFIRMED: "not confirmed for lack of runs",
@@ -310,7 +310,7 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
     changed = f"{name} {change_number(change.change)} %"
     if change.interval is None:
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
-        return f"{start}? Not confirmed: {changed} {where}, which says nothing of the noise"
+        return f"{start}? Not confirmed: {changed} {where}, which does not show the noise"
     if change.pending:
         left = f"{counted(change.pending, 'run')} of the round are left, and it is judged after the last"
         return f"{start}? Not confirmed yet: {changed}; {left}"

@@ -80,7 +80,8 @@ def skipped_text(found: Skipped) -> str:
     if found.configuration is None:
         return f"{found.revision} could not be measured: {why}"
     what = f"{found.benchmark} {found.configuration or 'default'}"
-    return f"{what} could not be measured at {found.revision}, which series of several configurations leave out: {why}"
+    left_out = "series of several configurations leave this revision out"
+    return f"{what} could not be measured at {found.revision}; {left_out}: {why}"
 
 
 def affected_tables(concluded: Sequence[HistoryConclusion]) -> list[Table]:

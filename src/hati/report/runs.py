@@ -29,7 +29,7 @@ def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[
     reasons = disturbed_runs(found)
     listed = found if last is None else found[-last:]
     many = f"{len(found):,} run{'' if len(found) == 1 else 's'}"
-    note = f"{many}." if len(listed) == len(found) else f"{many}, of which the last {len(listed):,} are shown."
+    note = f"{many}." if len(listed) == len(found) else f"{many}; the last {len(listed):,} are shown."
     rows = tuple(
         (
             *_row(run),
@@ -170,5 +170,5 @@ def plan_table(
     time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
     number = counted(len(tasks), "run")
     if plan.expected_total > len(tasks):
-        number += f" of {plan.expected_total:,}, of which the others depend on them"
+        number += f" of about {plan.expected_total:,}; their results determine the others"
     return Table("Plan", columns, rows, (*([f"{reason}."] if reason else []), f"{number}: {time}.", *notes))

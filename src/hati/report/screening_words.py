@@ -41,7 +41,7 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
     if any(effect.found for effect in found):
         notes.append("Depends: the interaction was found.")
     if not all(effect.found for effect in found):
-        notes.append("May depend: the runs do not exclude that the effect differs by half of itself between settings.")
+        notes.append("May depend: the runs do not exclude that the effect differs by half between settings.")
     right = Align.RIGHT
     return Table(
         f"Effects on {conclusion.metric.name} at each setting of another option",
@@ -144,8 +144,8 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         if each.depends_on
     ]
     notes += [
-        f"The flips of {each.option} do not show the effect, of which the design's rows leave little doubt: it may be "
-        "absent in most configurations."
+        f"The flips of {each.option} do not show the effect, although the design's rows do clearly: it may be absent "
+        "in most configurations."
         for each in found
         if each.verdict is FlipVerdict.MISSED
     ]
@@ -153,7 +153,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
     flipped = {*(each.option for each in found), *given_up}
     others = [name for name in conclusion.important if name not in flipped]
     if others:
-        notes.append(f"Not flipped, as the runs kept for this did not suffice: {listed(others, _NAMED)}.")
+        notes.append(f"Not flipped, for lack of runs: {listed(others, _NAMED)}.")
     right = Align.RIGHT
     return Table(
         f"Follow-up of effects on {conclusion.metric.name}",
@@ -205,7 +205,9 @@ def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
     if not conclusion.suspects:
         return None
     unit = conclusion.metric.unit
-    notes = ["A suspect run is far from what the others say of its configuration (1 % over all runs together)."]
+    notes = [
+        "A suspect run is far from what the other runs predict for its configuration (1 % over all runs together)."
+    ]
     if any(each.used is not None for each in conclusion.suspects):
         notes.append("Fresh: runs of the same configuration. Used: the median of the three.")
     if conclusion.robust is not None:
@@ -424,7 +426,7 @@ def detection(conclusion: ScreeningConclusion) -> str:
     if found is None:
         return "How small an effect could have been found is unknown: nothing measures the noise."
     if len({point.value for point in conclusion.points}) == 1:
-        return "All values are equal: no effect was seen, and no noise that it would have had to stand out of."
+        return "All values are equal: the runs show neither an effect nor noise."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
     share = percent(found.relative, 2)
     if conclusion.scale is EffectScale.LOG:
@@ -481,7 +483,7 @@ def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     lost = estimated_by(conclusion) == LEAST_SQUARES
     return (
         f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first"
-        f"{', by least squares over the runs that there are' if lost else ''}; "
+        f"{', by least squares over the available runs' if lost else ''}; "
         f"{conclusion.metric.better.value} is better."
     )
 

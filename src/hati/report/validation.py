@@ -180,7 +180,9 @@ def _answer_of_terms(conclusion: ValidationConclusion) -> str:
 def _doubt(conclusion: ValidationConclusion) -> str:
     """Why one model that is left decides nothing."""
     if conclusion.in_doubt:
-        return f", and {effects_text(conclusion.in_doubt)}, important in the screening, neither in it nor refuted"
+        was, is_ = ("was", "is") if len(conclusion.in_doubt) == 1 else ("were", "are")
+        names = effects_text(conclusion.in_doubt)
+        return f", and {names} {was} important in the screening, and {is_} neither in the model nor refuted"
     if not conclusion.models[0].effects:
         return ", but small effects could have been missed"
     return ", but effects as large as its smallest could have been missed"
