@@ -76,3 +76,12 @@ def test_what_cannot_be_asked_is_refused(project: Path, hati: Hati, words: tuple
     done = hati("failures", ".", *words)
     assert done.status == 2
     assert "Traceback" not in done.err
+
+
+def test_it_fails_by_the_verdicts_that_it_is_asked_for(project: Path, hati: Hati) -> None:
+    assert hati("failures", ".", "--fail-on", "certain").status == 1
+    assert hati("failures", ".", "--fail-on", "flaky,unconfirmed").status == 0
+    early = hati("failures", ".", "--seed", "2", "--budget", "2", "--fail-on", "unconfirmed")
+    assert early.status == 3, early.err
+    wrong = hati("failures", ".", "--fail-on", "slower")
+    assert (wrong.status, "write certain, flaky, unconfirmed, or none" in wrong.err) == (2, True)

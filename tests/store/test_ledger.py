@@ -8,11 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from earlier import bring_back
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from hati.store import Ledger, SqlStore, open_store
-from hati.testing.ledgers import LedgerConformance, LedgerMachine
+from hati.store import BatchState, Ledger, SqlStore, open_store
+from hati.testing.ledgers import ANY, LedgerConformance, LedgerMachine, a_batch
 from postgres import PostgresServer
 
 TABLES = ("result", "lease", "attempt", "batch", "worker", "ledger")
@@ -25,6 +26,21 @@ class TestLedgerInSqlite(LedgerConformance):
 
     def open(self) -> SqlStore:
         return open_store(str(self.file))
+
+    def queues(self) -> list[tuple[int, str]]:
+        with closing(sqlite3.connect(self.file)) as connection:
+            return connection.execute("SELECT number, queue FROM batch ORDER BY number").fetchall()
+
+    def test_what_an_earlier_version_released_stays_in_its_order(self) -> None:
+        with closing(self.open()) as store:
+            numbers = [store.ledger.release(a_batch(*each), ANY) for each in ((0, 1), (2,), (3,))]
+            lease = self.claimed(store.ledger)
+        before = self.queues()
+        bring_back(self.file, "0008")
+        with closing(self.open()) as store:
+            assert self.queues() == before
+            assert store.ledger.standing(lease) is BatchState.LEASED
+            assert [self.claimed(store.ledger, name).number for name in ("two", "three")] == numbers[1:]
 
 
 @pytest.mark.xdist_group("postgres")

@@ -7,6 +7,7 @@ from hati.studies.failure_search.conclusion import (
     NearMiss,
     PassingCoverage,
     UntracedFailure,
+    parse_failing,
 )
 from hati.studies.failure_search.study import FailureSearch, failure_search_id
 
@@ -19,4 +20,5 @@ __all__ = [
     "PassingCoverage",
     "UntracedFailure",
     "failure_search_id",
+    "parse_failing",
 ]

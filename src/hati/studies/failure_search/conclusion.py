@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.core import Configuration, setting_text
+from hati.core import Configuration, ExitStatus, requests, setting_text
 from hati.studies.screening.planning.isolation import Element
 
 
@@ -16,6 +16,15 @@ class CombinationVerdict(StrEnum):
     CERTAIN = "certain"
     FLAKY = "flaky"
     UNCONFIRMED = "unconfirmed"
+
+
+def parse_failing(text: str) -> frozenset[CombinationVerdict]:
+    """The verdicts that end with a status above 0.
+
+    Raises:
+        InputError: for a text that is not a verdict.
+    """
+    return requests.parse_failing(text, {verdict.value: verdict for verdict in CombinationVerdict})
 
 
 class NearMiss(Struct, frozen=True):
@@ -116,3 +125,14 @@ class FailureConclusion(Struct, frozen=True):
     failures: tuple[str, ...]
     seconds: float
     warnings: tuple[str, ...] = ()
+
+    def status(self, failing: frozenset[CombinationVerdict]) -> ExitStatus:
+        """The status of a command that fails by these verdicts.
+
+        Failures that were not traced, and a search that had too few runs to end, count as unconfirmed.
+        """
+        verdicts = {each.verdict for each in self.combinations}
+        if failing & verdicts - {CombinationVerdict.UNCONFIRMED}:
+            return ExitStatus.WORSE
+        undecided = CombinationVerdict.UNCONFIRMED in verdicts or self.untraced or not self.complete
+        return ExitStatus.UNDECIDED if CombinationVerdict.UNCONFIRMED in failing and undecided else ExitStatus.OK

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import BenchmarkName, FlagField, InputError, Seed, Templates, budget
+from hati.core import BenchmarkName, FlagField, InputError, Seed, Templates, budget, fail_on
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class FailuresRequest(Struct, frozen=True, kw_only=True):
     budget: Annotated[str | None, budget("10m", "until all failures are traced")] = None
     benchmark: BenchmarkName = None
     template: Templates = ()
+    fail_on: Annotated[str, fail_on("certain, flaky (status 1), unconfirmed (3)")] = "none"
     seed: Seed = 1
 
 
@@ -46,13 +47,14 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
         """The campaign that was broken off or is finished, or a new one.
 
         Raises:
-            InputError: where the space has no covering array of this strength.
+            InputError: where the space has no covering array of this strength, or ``fail_on`` names no verdict.
         """
         from hati.core import Budget, Plan
         from hati.core.wording import counted
-        from hati.studies.failure_search import failure_search_id
+        from hati.studies.failure_search import failure_search_id, parse_failing
         from hati.wiring.campaigns import Campaign, all_failed, campaign_of
 
+        parse_failing(request.fail_on)
         benchmark, space = place.project.benchmark(request.benchmark), place.project.space
         if not space.options:
             raise InputError("the space has no options", fix="list some under [options]")
@@ -103,10 +105,12 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
         self, place: Workplace, study: FailureSearch, found: FailureConclusion, request: FailuresRequest | None
     ) -> StudyReport:
         """The combinations, and what was seen passing."""
-        del place, study, request
+        del place, study
         from hati.report import FailuresJson, failures_document, publish
+        from hati.studies.failure_search import parse_failing
 
-        return StudyReport(failures_document(found), lambda: publish(found, FailuresJson))
+        status = found.status(parse_failing((request or FailuresRequest()).fail_on))
+        return StudyReport(failures_document(found), lambda: publish(found, FailuresJson), status)
 
     def title(self, study: FailureSearch) -> str:
         """Its benchmark."""
