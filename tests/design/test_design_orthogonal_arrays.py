@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations, product
-from math import prod
 
 import numpy as np
 import pytest
@@ -15,16 +14,12 @@ from hati.core import InputError
 from hati.design import (
     LevelDesign,
     array_runs,
-    letters,
-    level_configurations,
     level_properties,
     orthogonal_array,
     strength,
     write_level_csv,
-    write_level_json,
 )
 from hati.design.constructions import difference_scheme, group_table
-from hati.space import Option, Space
 
 
 def sizes(text: str) -> tuple[int, ...]:
@@ -177,7 +172,6 @@ def test_values() -> None:
     assert len({design, LevelDesign(("a,b", "c"), (2, 3), design.levels)}) == 1
     assert write_level_csv(design) == '"a,b",c\n0,2\n1,0\n'
     assert write_level_csv(design, [["x", "y"], ["1", "2", 'a"b']]) == '"a,b",c\nx,"a""b"\ny,1\n'
-    assert '"levels": [[0, 2], [1, 0]]' in write_level_json(design)
     assert level_properties(design).runs == 2
 
 
@@ -194,13 +188,3 @@ def test_values() -> None:
 def test_bad_values(names: tuple[str, ...], its: tuple[int, ...], levels: list[list[int]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         LevelDesign(names, its, np.array(levels))
-
-
-def test_configurations_of_a_space() -> None:
-    space = Space((Option("c", ("x", "y", "z"), "x"), Option("s", ("off", "on"), "off")))
-    design = orthogonal_array((3, 2), names=("c", "s"))
-    found = level_configurations(design, space)
-    assert len({tuple(sorted(c.items())) for c in found}) == prod(design.sizes) == 6
-    with pytest.raises(InputError, match="not the space's options"):
-        level_configurations(orthogonal_array((3, 2)), space)
-    assert orthogonal_array((3, 2)).names == letters(2)

@@ -30,7 +30,6 @@ from hati.design import (
     replicated,
     semifoldover,
     separation,
-    with_replicated_points,
     word_length_pattern,
 )
 
@@ -70,16 +69,6 @@ def test_replicates_change_nothing_but_the_number_of_runs(design: Design, times:
     assert word_length_pattern(repeated) == word_length_pattern(design)
     assert properties(repeated).distinct == properties(design).distinct
     assert (repeated.kind, repeated.generators) == (design.kind, design.generators)
-
-
-@given(designs(), st.integers(0, 2**32), st.data())
-def test_replicated_points_are_different_runs_of_the_design(design: Design, seed: int, data: st.DataObject) -> None:
-    distinct = properties(design).distinct
-    points = data.draw(st.integers(1, distinct))
-    larger = with_replicated_points(design, points, np.random.default_rng(seed))
-    added = {tuple(row) for row in larger.matrix[design.runs :].tolist()}
-    assert len(added) == points
-    assert added <= {tuple(row) for row in design.matrix.tolist()}
 
 
 @given(designs())
@@ -171,8 +160,6 @@ def test_errors() -> None:
         replicated(design, 0)
     with pytest.raises(InputError, match="too large"):
         replicated(design, 2**20)
-    with pytest.raises(InputError, match="cannot be repeated"):
-        with_replicated_points(design, 17, np.random.default_rng(1))
     with pytest.raises(InputError, match="leaves no effects"):
         estimability(design, 0)
     with pytest.raises(InputError, match="too many"):

@@ -27,7 +27,6 @@ from .constructions import plackett_burman_sizes as plackett_burman_sizes
 from .covering_arrays import CombinationCoverage as CombinationCoverage
 from .covering_arrays import Combinations as Combinations
 from .covering_arrays import CoveringArray as CoveringArray
-from .covering_arrays import combination_settings as combination_settings
 from .covering_arrays import coverage as coverage
 from .covering_arrays import covering_array as covering_array
 from .covering_arrays import valid_combinations as valid_combinations
@@ -40,7 +39,6 @@ from .exchange import read_json as read_json
 from .exchange import write_csv as write_csv
 from .exchange import write_json as write_json
 from .exchange import write_level_csv as write_level_csv
-from .exchange import write_level_json as write_level_json
 from .fractions import CatalogueEntry as CatalogueEntry
 from .fractions import balanced_design as balanced_design
 from .fractions import by_resolution as by_resolution
@@ -77,7 +75,6 @@ from .orthogonal_arrays import LevelDesign as LevelDesign
 from .orthogonal_arrays import LevelProperties as LevelProperties
 from .orthogonal_arrays import array_runs as array_runs
 from .orthogonal_arrays import check_unconstrained as check_unconstrained
-from .orthogonal_arrays import level_configurations as level_configurations
 from .orthogonal_arrays import level_properties as level_properties
 from .orthogonal_arrays import orthogonal_array as orthogonal_array
 from .orthogonal_arrays import strength as strength
@@ -92,4 +89,3 @@ from .runs import foldover as foldover
 from .runs import replicated as replicated
 from .runs import semifoldover as semifoldover
 from .runs import separation as separation
-from .runs import with_replicated_points as with_replicated_points

@@ -7,7 +7,6 @@ to list are covered one row after the other, as AETG does.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import InputError, Setting
+from hati.core import InputError
 from hati.design.coding import INACTIVE, Levels, levels
 from hati.space.arrays import OPEN, Completion
 
@@ -150,16 +149,6 @@ def valid_combinations(space: Space, found: Combinations, rng: Generator) -> Fla
         part = unknown[at : at + _CHUNK]
         valid[part] = completion.possible(found.partial(part, may))
     return valid
-
-
-def combination_settings(space: Space, found: Combinations, numbers: Numbers) -> Iterator[dict[str, Setting | None]]:
-    """Combinations by names of options and their settings, None where an option is inactive."""
-    for options, codes in zip(*found.parts(numbers), strict=True):
-        chosen = [space.options[option] for option in options.tolist()]
-        yield {
-            option.name: option.settings[code] if code < len(option.settings) else None
-            for option, code in zip(chosen, codes.tolist(), strict=True)
-        }
 
 
 _EFFORT = 30_000

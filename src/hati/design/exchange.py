@@ -189,18 +189,6 @@ def write_level_csv(design: LevelDesign, settings: Sequence[Sequence[str]] | Non
     return "".join(_line(row) for row in (design.names, *rows))
 
 
-def write_level_json(design: LevelDesign) -> str:
-    """A JSON object with ``format``, ``kind``, ``factors``, ``sizes`` and ``levels``, positions from 0."""
-    value = {
-        "format": LEVEL_FORMAT,
-        "kind": design.kind,
-        "factors": design.names,
-        "sizes": design.sizes,
-        "levels": design.levels.tolist(),
-    }
-    return json.dumps(value, ensure_ascii=False) + "\n"
-
-
 def _line(fields: Iterable[str]) -> str:
     return ",".join(_quoted(text) for text in fields) + "\n"
 

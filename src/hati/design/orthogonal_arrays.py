@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, InputError
+from hati.core import InputError
 from hati.design.coding import Levels, Model
 from hati.design.constructions import (
     difference_scheme,
@@ -126,22 +126,6 @@ def strength(levels: Levels, sizes: Sequence[int], most: int = 3) -> int:
         if not all(_even(levels, sizes, chosen) for chosen in combinations(range(len(sizes)), size)):
             return size - 1
     return min(most, len(sizes))
-
-
-def level_configurations(design: LevelDesign, space: Space) -> tuple[Configuration, ...]:
-    """One configuration of the space for each run; factors are options by name.
-
-    Raises:
-        InputError: where factors and options do not correspond, or not all combinations of settings are valid.
-    """
-    check_unconstrained(space)
-    if set(space.names) != set(design.names) or design.sizes != sizes_of(space, design.names):
-        raise InputError("the design's factors are not the space's options", fix="name them so, with as many settings")
-    settings = [space.option(name).settings for name in design.names]
-    return tuple(
-        space.complete({name: its[place] for name, its, place in zip(design.names, settings, row, strict=True)})
-        for row in design.levels.tolist()
-    )
 
 
 def sizes_of(space: Space, names: Sequence[str]) -> tuple[int, ...]:

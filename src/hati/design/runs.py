@@ -208,22 +208,6 @@ def replicated(design: Design, times: int) -> Design:
     return Design(design.kind, design.factors, np.tile(design.matrix, (times, 1)), design.generators)
 
 
-def with_replicated_points(design: Design, points: int, rng: np.random.Generator) -> Design:
-    """The design and after it that many of its different runs once more, drawn at random, each at most once.
-
-    Each gives one degree of freedom for the variance between runs that rests on no model.
-
-    Raises:
-        InputError: for fewer than one point, or more than the design has different runs.
-    """
-    distinct = np.sort(np.unique(design.matrix, axis=0, return_index=True)[1])
-    if not 1 <= points <= len(distinct):
-        raise InputError(f"{points} of {len(distinct)} different runs cannot be repeated once each")
-    chosen = np.sort(rng.choice(distinct, size=points, replace=False))
-    matrix = np.vstack([design.matrix, design.matrix[chosen]])
-    return Design(design.kind, design.factors, matrix, design.generators)
-
-
 def _reversed(design: Design, reverse: Sequence[str] | None) -> Matrix:
     columns = list(range(len(design.factors))) if reverse is None else list(indices(design, reverse))
     matrix = design.matrix.copy()
