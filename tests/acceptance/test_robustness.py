@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks import damaged_stores, kills, mutations, nasty
+from benchmarks import chaos, damaged_stores, kills, mutations, nasty
+
+from postgres import PostgresServer
 
 pytestmark = pytest.mark.acceptance
 
@@ -29,4 +31,19 @@ def test_commands_that_are_killed_go_on_and_come_to_the_same_end() -> None:
 
 def test_nasty_programs_fail_or_are_measured_and_leave_nothing() -> None:
     text, held = nasty.result(nasty.SUBJECTS[::4])
+    assert held, text
+
+
+def test_campaigns_of_workers_lose_nothing_and_count_nothing_twice() -> None:
+    text, held = chaos.result(12)
+    assert held, text
+
+
+@pytest.mark.xdist_group("postgres")
+def test_nor_do_they_where_postgresql_is_killed(postgres: PostgresServer) -> None:
+    def restart() -> None:
+        postgres.stop()
+        postgres.start()
+
+    text, held = chaos.result(12, chaos.Server(postgres.database, restart))
     assert held, text

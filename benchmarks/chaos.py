@@ -1,0 +1,302 @@
+"""``python -m benchmarks.chaos``: campaigns run by workers, while workers, campaigns and the database are disturbed.
+
+Three machines (names on this one, each with a lock of its own) run a campaign whose program notes when it begins and
+ends. Faults come at random moments: a worker is killed, stopped for longer than its lease and continued, or asked to
+end; a second worker starts on a machine; the campaign is killed; the database ends all connections, or is killed. What
+ended is started again. A campaign is wrong where a task has no run or two, where a result that the ledger accepted has
+no run, where two runs of one machine overlapped, or where a process is left.
+
+Some runs are longer than a lease, so that the lock of a machine is needed. 300 faults take about ten minutes.
+``--folder F`` keeps the results of campaigns there, and repeats none that it has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+from benchmarks.markdown import table
+from hati.core import ExitStatus
+from hati.store import EntryKind, Selection, read_store
+
+FAULTS, MACHINES, RUNS = 300, ("one", "two", "three"), 90
+LEASE_SECONDS, STOPPED_SECONDS, LONGEST_SECONDS, LEFT_SECONDS = 3.0, 5.0, 180.0, 5.0
+HATI = str(Path(sys.executable).with_name("hati"))
+
+PROJECT = """\
+[subject]
+name = "chaos"
+
+[[benchmark]]
+name    = "main"
+command = ["sh", "subject.sh", "{repetition}"]
+reader  = "regex"
+env     = { CHAOS_LOG = "{env:CHAOS_LOG}" }
+metric  = [{ name = "latency", unit = "us", pattern = 'latency: (\\d+)' }]
+"""
+SUBJECT = """\
+echo "begin $$ $(date +%s%N)" >> "$CHAOS_LOG"
+if [ $(($1 % 15)) = 7 ]; then sleep 4.5; else sleep 0.15; fi
+echo "end $$ $(date +%s%N)" >> "$CHAOS_LOG"
+echo "latency: $((1000 + $1 * 37 % 11))"
+"""
+
+
+class Fault(StrEnum):
+    """What happens to a campaign that workers run."""
+
+    KILLED = "worker killed"
+    STOPPED = "worker stopped beyond its lease"
+    ENDED = "worker asked to end"
+    SECOND = "second worker on a machine"
+    CAMPAIGN = "campaign killed"
+    DATABASE = "database killed, or its connections"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A database server of one's own: ``database`` makes a place for a store, ``restart`` kills and starts it."""
+
+    database: Callable[[], str]
+    restart: Callable[[], None]
+
+
+@dataclass
+class Grid:
+    """The processes of a campaign: workers by machine, and the command that waits for them."""
+
+    folder: Path
+    store: str
+    workers: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=lambda: {name: [] for name in MACHINES})
+    stopped: dict[int, float] = field(default_factory=dict)
+    command: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Write a copy of the project for each machine and for the campaign."""
+        for name in (*MACHINES, "campaign"):
+            (self.folder / name).mkdir(parents=True)
+            (self.folder / name / "hati.toml").write_text(PROJECT)
+            (self.folder / name / "subject.sh").write_text(SUBJECT)
+
+    def start_worker(self, name: str) -> None:
+        """Start a worker on a machine."""
+        words = ("worker", str(self.folder / name), "--store", self.store, "--lease", f"{LEASE_SECONDS}s")
+        self.workers[name].append(self._start(name, *words))
+
+    def start_campaign(self) -> None:
+        """Start the campaign, or go on with it."""
+        place = str(self.folder / "campaign")
+        words = ("run", place, "--budget", str(RUNS), "--engine", "workers", "--store", self.store)
+        self.command = self._start("campaign", *words)
+
+    def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+        lock, log = self.folder / f"lock-{name}", self.folder / f"{name}.log"
+        environment = {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(lock), "CHAOS_LOG": str(log)}
+        environment.pop("HATI_STORE", None)
+        with (self.folder / f"{name}.err").open("ab") as errors:
+            return subprocess.Popen([HATI, *words], env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+
+    def tend(self) -> None:
+        """Continue workers that were stopped for long enough, and start one on each machine that has none."""
+        for process in [each for many in self.workers.values() for each in many]:
+            if self.stopped.get(process.pid, time.monotonic() + 1) <= time.monotonic():
+                process.send_signal(signal.SIGCONT)
+                del self.stopped[process.pid]
+        for name, many in self.workers.items():
+            many[:] = [process for process in many if process.poll() is None]
+            if not many:
+                self.start_worker(name)
+
+    def ended(self) -> int | None:
+        """The status of the campaign; None while it runs."""
+        return None if self.command is None else self.command.poll()
+
+    def close(self) -> None:
+        """End all."""
+        for process in [each for many in self.workers.values() for each in many]:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        for process in [each for many in self.workers.values() for each in many]:
+            process.wait(LONGEST_SECONDS)
+        if self.command is not None and self.command.poll() is None:
+            self.command.kill()
+            self.command.wait()
+
+
+def cause(fault: Fault, grid: Grid, rng: random.Random, server: Server | None) -> bool:
+    """Let a fault happen; whether it could."""
+    name = rng.choice(MACHINES)
+    worker = rng.choice(grid.workers[name]) if grid.workers[name] else None
+    match fault:
+        case Fault.SECOND:
+            if len(grid.workers[name]) > 1:
+                return False
+            grid.start_worker(name)
+        case Fault.CAMPAIGN if grid.command is not None and grid.ended() is None:
+            grid.command.kill()
+            grid.command.wait()
+            grid.start_campaign()
+        case Fault.DATABASE if server is not None:
+            server.restart()
+        case Fault.STOPPED if worker is not None and worker.pid not in grid.stopped:
+            worker.send_signal(signal.SIGSTOP)
+            grid.stopped[worker.pid] = time.monotonic() + STOPPED_SECONDS
+        case Fault.KILLED | Fault.ENDED if worker is not None and worker.poll() is None:
+            worker.send_signal(signal.SIGKILL if fault is Fault.KILLED else signal.SIGTERM)
+            grid.stopped.pop(worker.pid, None)
+        case _:
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """A campaign: its faults, attempts at which a worker ended, late and second results, and what was wrong."""
+
+    faults: dict[str, int]
+    attempts: int
+    aside: int
+    given_up: int
+    wrong: tuple[str, ...]
+
+
+def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server | None) -> Disturbed:
+    """Run a campaign to its end, with at most that number of faults."""
+    rng, made = random.Random(seed), Counter[str]()
+    grid = Grid(folder, store)
+    grid.prepare()
+    for name in MACHINES:
+        grid.start_worker(name)
+    grid.start_campaign()
+    deadline = time.monotonic() + LONGEST_SECONDS
+    wrong = list[str]()
+    try:
+        while grid.ended() is None and time.monotonic() < deadline:
+            time.sleep(rng.uniform(0.1, 1.0))
+            if made.total() < faults and grid.ended() is None:
+                fault = rng.choice(list(Fault))
+                made[fault] += cause(fault, grid, rng, server)
+            grid.tend()
+            if grid.ended() == ExitStatus.NOT_MEASURED:  # the database was away for longer than a call is repeated
+                grid.start_campaign()
+        if grid.ended() != 0:
+            wrong.append(f"status {grid.ended()}: {(folder / 'campaign.err').read_text()[-300:]}")
+    finally:
+        grid.close()
+    wrong += [*left_running(folder), *overlaps(folder)]
+    with closing(read_store(store)) as kept:
+        tasks = [run.task.id for run in kept.runs(Selection())]
+        failed = sum(run.outcome.value != "done" for run in kept.runs(Selection()))
+        history = kept.ledger.history()
+    accepted = [entry.content["run"]["task"] for entry in history if entry.what is EntryKind.ACCEPTED]
+    wrong += miscounted(tasks, accepted, failed)
+    kinds = Counter(entry.what for entry in history)
+    aside = kinds[EntryKind.LATE] + kinds[EntryKind.DUPLICATE]
+    return Disturbed(dict(made), len(accepted), aside, failed, tuple(wrong))
+
+
+def miscounted(tasks: Sequence[str], accepted: Sequence[str], given_up: int) -> Iterator[str]:
+    """What is lost or counted twice."""
+    if len(set(tasks)) < len(tasks):
+        yield f"{len(tasks) - len(set(tasks))} tasks counted twice"
+    if len(set(tasks)) != RUNS:
+        yield f"{len(set(tasks))} tasks, not {RUNS}"
+    if len(set(accepted)) < len(accepted):
+        yield f"{len(accepted) - len(set(accepted))} results accepted twice"
+    if lost := set(accepted) - set(tasks):
+        yield f"{len(lost)} accepted results have no run"
+    if len(set(accepted)) + given_up < RUNS:
+        yield f"{RUNS - len(set(accepted)) - given_up} runs without a result"
+
+
+def left_running(folder: Path) -> Iterator[str]:
+    """Processes that still use the folder, once they had time to end."""
+    deadline = time.monotonic() + LEFT_SECONDS
+    while found := _mentioning(str(folder)):
+        if time.monotonic() > deadline:
+            yield f"left running: {found}"
+            return
+        time.sleep(0.05)
+
+
+def _mentioning(text: str) -> list[int]:
+    return [each.pid for each in psutil.process_iter(["cmdline"]) if text in " ".join(each.info["cmdline"] or ())]
+
+
+def overlaps(folder: Path) -> Iterator[str]:
+    """Runs that began while another run of their machine was under way; a killed one notes no end, and hides none."""
+    for name in MACHINES:
+        log = folder / f"{name}.log"
+        began, under_way = dict[str, int](), list[tuple[int, int]]()
+        for what, process, at in [line.split() for line in log.read_text().splitlines()] if log.exists() else []:
+            if what == "begin":
+                began[process] = int(at)
+            else:
+                under_way.append((began[process], int(at)))
+        starts = sorted(began.values())
+        both = sum(first < start < last for first, last in under_way for start in starts)
+        if both:
+            yield f"{both} runs of machine {name} overlapped"
+
+
+def campaigns(faults: int, server: Server | None, folder: Path | None) -> Iterator[Disturbed]:
+    """Campaigns, seeds 1, 2 ..., until that number of faults; in SQLite where there is no server."""
+    kept = None if folder is None else folder / "campaigns.jsonl"
+    known = [Disturbed(**json.loads(line)) for line in kept.read_text().splitlines()] if kept and kept.exists() else []
+    yield from known
+    made, seed = sum(sum(each.faults.values()) for each in known), len(known)
+    while made < faults:
+        seed += 1
+        with tempfile.TemporaryDirectory() as name:
+            place = f"{name}/store.sqlite" if server is None else server.database()
+            found = disturbed(Path(name) / "grid", place, seed, faults - made, server)
+        made += sum(found.faults.values())
+        if kept is not None:
+            with kept.open("a") as stream:
+                stream.write(json.dumps(found.__dict__) + "\n")
+        yield found
+
+
+def result(faults: int = FAULTS, server: Server | None = None, folder: Path | None = None) -> tuple[str, bool]:
+    """The table, and whether nothing was wrong."""
+    found = list(campaigns(faults, server, folder))
+    counts = sum((Counter(each.faults) for each in found), Counter[str]())
+    rows = [[fault.value, str(counts[fault.value])] for fault in Fault]
+    wrong = [text for each in found for text in each.wrong]
+    note = (
+        f"{len(found)} campaigns of {RUNS} runs on three workers: {sum(each.attempts for each in found):,} results "
+        f"accepted, {sum(each.aside for each in found)} late or second ones kept aside, "
+        f"{sum(each.given_up for each in found)} runs given up after three attempts, {len(wrong)} wrong."
+    )
+    listed = "".join(f"- {text}\n" for text in wrong[:20])
+    return table("Campaigns of workers under faults", ["fault", "number"], rows, note) + listed, not wrong
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the table; 1 where something was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--faults", type=int, default=FAULTS)
+    parser.add_argument("--folder", type=Path)
+    asked = parser.parse_args(words)
+    text, held = result(asked.faults, folder=asked.folder)
+    print(text)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
