@@ -1,6 +1,6 @@
-"""The only place that chooses engines, stores and readers: studies made to run on this machine.
+"""Run studies on this machine; the only package that chooses engines, stores and readers.
 
-What the command line does is here as functions: open a workplace, then measure, screen, or conclude from the store.
+The functions behind the command line: open a workplace, then measure, screen, or conclude from the store.
 """
 
 import lazy_loader

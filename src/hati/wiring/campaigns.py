@@ -1,6 +1,4 @@
-"""Campaigns: what one would do, which one of a study is continued, how a new one differs from all others, and
-making it.
-"""
+"""Plan campaigns, find the one of a study to resume, number new ones, and run them."""
 
 from __future__ import annotations
 
@@ -28,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Expected(Struct, frozen=True):
-    """The seconds that tasks would take, and from which runs that is known."""
+    """The expected seconds of tasks, and the runs from which they are estimated."""
 
     seconds: float
     source: str
 
 
 class PlannedCampaign(Struct, frozen=True):
-    """The plan of a campaign: tasks in order, and their time, where earlier runs allow an estimate.
+    """The plan of a campaign: tasks in order, and their expected time if earlier runs allow an estimate.
 
-    ``options`` are the space's, in the order of the project file; ``choice`` is a screening's design, and ``methods``
-    are those of formulas, None of other studies.
+    ``options`` are those of the space, in the order of the project file. ``choice`` is the design of a screening, and
+    ``methods`` are the methods of formulas; both are None for other studies.
     """
 
     reason: str
@@ -50,14 +48,14 @@ class PlannedCampaign(Struct, frozen=True):
 
     @property
     def seconds(self) -> float | None:
-        """What the tasks would take; None where that is not known."""
+        """The expected seconds of the tasks; None if unknown."""
         return None if self.expected is None else self.expected.seconds
 
 
 def run_cost(place: Workplace, benchmark: Benchmark, now: datetime | None = None) -> Entry[float] | None:
-    """What a run of a benchmark costs in seconds, by the runs in the store that worked; None without any.
+    """The cost of a run of a benchmark in seconds, from the successful runs in the store; None without any.
 
-    ``now`` is the time from which its age counts [default: the clock's].
+    ``now`` is the time at which its age is computed [default: the clock's].
     """
     runs: dict[str, list[Run]] = {}
     for run in place.store.runs(Selection(benchmark=benchmark.name)):
@@ -77,7 +75,7 @@ def _timed(place: Workplace, study: str, runs: list[Run]) -> TimedRuns:
 
 
 def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | None:
-    """The expected time of ``runs`` runs of a benchmark, from those in the store; None without any."""
+    """The expected time of ``runs`` runs of a benchmark, from the runs in the store; None without any."""
     known = run_cost(place, benchmark)
     return (
         None if known is None else Expected(runs * known.value, f"a run takes {duration(known.value)} ({known.source})")
@@ -85,7 +83,7 @@ def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | No
 
 
 def estimate_all(place: Workplace, benchmarks: Sequence[Benchmark], plan: Plan) -> Expected | None:
-    """The expected time of a plan and its continuation; None where a benchmark's is unknown."""
+    """The expected time of a plan and its continuation; None if the time of a benchmark is unknown."""
     more = plan.expected_total / max(1, len(plan.tasks))
     counts = Counter(task.benchmark for task in plan.tasks)
     found = [estimate(place, each, round(more * counts[each.name])) for each in benchmarks]
@@ -109,11 +107,11 @@ class Resumable(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
+        """Whether no task or no budget is left."""
 
 
 class Prepared(Resumable, Protocol[S_co, C_co]):
-    """A campaign that was found or numbered: it can be planned, measured, resumed and concluded."""
+    """A campaign, found or new, that can be planned, measured, resumed and concluded."""
 
     @property
     def place(self) -> Workplace:
@@ -121,13 +119,13 @@ class Prepared(Resumable, Protocol[S_co, C_co]):
 
     @property
     def study(self) -> S_co:
-        """What it measures, as far as that is decided."""
+        """Its study, as far as it is decided."""
 
     def evidence(self) -> Evidence:
         """The runs measured so far."""
 
     def planned(self) -> PlannedCampaign:
-        """The tasks that there may be, without making or storing anything."""
+        """The tasks that may be run; nothing is run or stored."""
 
     def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> C_co:
         """Run the campaign, or the rest of it, keep the request ``asked`` with it, and conclude.
@@ -140,9 +138,9 @@ class Prepared(Resumable, Protocol[S_co, C_co]):
 class Campaign(Struct, Generic[S, C], frozen=True):
     """The campaign of a study whose tasks follow from its evidence.
 
-    ``engine`` makes what runs its tasks; ``described`` says what it will do, before it is done,
-    nothing where that is plain; ``dry_run_plan`` are the
-    tasks that there may be. ``kept`` is what the store keeps with the campaign, empty: nothing.
+    ``engine`` creates the engine that runs its tasks. ``described`` returns a description of what it will do, empty if
+    that is obvious. ``dry_run_plan`` returns the tasks that may be run. ``kept`` is the text that the store keeps with
+    the campaign; empty for none.
     """
 
     place: Workplace
@@ -156,16 +154,16 @@ class Campaign(Struct, Generic[S, C], frozen=True):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
+        """Whether no task or no budget is left."""
         evidence = self.evidence()
         return not self.study.plan(evidence).within(self.budget.left(evidence))
 
     def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
+        """The runs measured so far."""
         return self.place.store.evidence(self.study.id)
 
     def planned(self) -> PlannedCampaign:
-        """The tasks that there may be, without making or storing anything."""
+        """The tasks that may be run; nothing is run or stored."""
         plan = self.dry_run_plan()
         expected = estimate_all(self.place, self.benchmarks, plan)
         return PlannedCampaign(self.described(), plan, expected, self.place.project.space.names)
@@ -179,7 +177,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
         place, study = self.place, self.study
         finished, evidence = self.finished, self.evidence()
         known: list[C] = [study.conclude(evidence)] if finished else []
-        if not finished or not evidence.runs:  # one that needs no run is kept too
+        if not finished or not evidence.runs:  # a campaign that needs no run is stored too
             place.begin(study.id, _metrics(self.benchmarks))
             if described := self.described():
                 announce(described)
@@ -192,7 +190,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
 
 
 def all_failed(known: Campaign[S, C]) -> bool:
-    """Whether a campaign ended without a run that worked."""
+    """Whether a campaign ended without a successful run."""
     evidence = known.evidence()
     return bool(evidence.failed) and not evidence.done and known.finished
 
@@ -207,7 +205,7 @@ def as_kept(asked: Struct | None) -> dict[str, Any]:
 
 
 def keep(place: Workplace, study: StudyId, kept: Mapping[str, Any]) -> None:
-    """Keep values with a campaign, in addition to those that it has."""
+    """Store values with a campaign, in addition to those that it has."""
     if not kept:
         return
     known = json.loads(place.store.choice(study) or "{}")
@@ -216,7 +214,7 @@ def keep(place: Workplace, study: StudyId, kept: Mapping[str, Any]) -> None:
 
 
 def _metrics(benchmarks: Sequence[Benchmark]) -> tuple[Metric, ...]:
-    """The metrics of all, each as the first that has one of its name states it."""
+    """The metrics of all benchmarks; of several with one name, the first."""
     known: dict[str, Metric] = {}
     for benchmark in benchmarks:
         for metric in benchmark.metrics:
@@ -235,7 +233,7 @@ def campaign_of(
     *,
     fresh: bool,
 ) -> P:
-    """The newest campaign of a study that is not ``over``; a new one where there is none, or it is to be ``fresh``.
+    """The newest campaign of a study that is not ``over``; a new one if there is none, or if ``fresh``.
 
     Merged stores may have several campaigns of the highest number: an unfinished one is preferred, then the one
     with the most runs, then the last one.
@@ -250,10 +248,10 @@ def campaign_of(
 
 
 def never(_: Resumable) -> bool:
-    """A finished campaign is taken as it is."""
+    """False: a finished campaign is used as it is."""
     return False
 
 
 def _token(place: Workplace) -> str:
-    """None where runs are looked up: those of one task are the same in every store."""
+    """A random token; empty if runs are looked up in a table, because a task's runs are the same in every store."""
     return "" if place.table is not None else secrets.token_hex(_BYTES)

@@ -1,4 +1,4 @@
-"""Which configurations stand for a project's space when revisions are compared."""
+"""Choose the configurations that represent a project's space when revisions are compared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hati.wiring.workplace import Workplace
 
 
 class Representatives(Struct, frozen=True):
-    """The cells of some benchmarks, and what those of each cover."""
+    """The cells of benchmarks, and the coverage of each benchmark."""
 
     cells: tuple[Cell, ...]
     coverage: tuple[Coverage, ...]
@@ -38,12 +38,12 @@ class Representatives(Struct, frozen=True):
 def representatives(
     place: Workplace, benchmark: str | None, most: float = math.inf, now: datetime | None = None
 ) -> Representatives:
-    """The configurations that stand for the space, of one benchmark or of all.
+    """The configurations that represent the space, for one benchmark or for all.
 
-    Of each benchmark its newest screening suite, unless that has more than ``most`` configurations or a later screening
-    found other options important; else a suite of the important options of its screenings, of ``most`` configurations
-    and at most ``REPRESENTATIVES``; without any, the default configuration and those listed in ``[check]``, each a
-    stratum.
+    For each benchmark these are the first available of: its newest measured suite, unless that has more than ``most``
+    configurations or a later screening found other options important; a suite of the important options of its
+    screenings, with at most ``most`` and at most ``REPRESENTATIVES`` configurations; the default configuration and
+    those listed in ``[check]``, each a stratum.
     """
     found = [_of(place, each, most, now or datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
     return Representatives(
@@ -52,7 +52,7 @@ def representatives(
 
 
 def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: int) -> float:
-    """How many configurations of each benchmark a budget can run ``rounds`` times; infinite without one."""
+    """The number of configurations per benchmark that a budget can run ``rounds`` times; infinite without a limit."""
     benchmarks = _benchmarks(place, benchmark)
     most = budget.runs // (rounds * len(benchmarks))
     if math.isfinite(budget.seconds):
@@ -62,7 +62,7 @@ def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: 
 
 
 def questions(place: Workplace, benchmark: str | None) -> int:
-    """How many comparisons there are of as many strata as there may be: each metric in each, and over all of them."""
+    """The largest possible number of comparisons: each metric in each stratum, and over all strata."""
     return sum(len(each.metrics) for each in _benchmarks(place, benchmark)) * (1 + REPRESENTATIVES // 2)
 
 
@@ -79,7 +79,7 @@ _SCREEN = "`hati screen` finds which options matter; then all of the space is co
 
 
 def _of(place: Workplace, benchmark: Benchmark, most: float, now: datetime) -> _Found:
-    """The cells of a benchmark, none of which has settings that are known not to work."""
+    """The cells of a benchmark, without settings that are known to fail."""
     space, left_out = working_space(place, benchmark, now)
     known = _important(place, space, benchmark, now)
     cells, coverage = _known(place, space, benchmark, known, most, now) or _listed(place, space, benchmark, known, most)
@@ -147,14 +147,14 @@ def _sources(known: list[Entry[ImportantOptions]]) -> str:
 
 
 def _within(known: list[Entry[ImportantOptions]], options: tuple[str, ...]) -> str:
-    """The important options for which there are too few configurations, in words."""
+    """A text that names the important options that are not strata, for lack of configurations."""
     others = dict.fromkeys(name for one in known for name in one.value.options if name not in options)
     verb = "varies" if len(others) == 1 else "vary"
     return f"; {', '.join(others)} {verb} within these" if others else ""
 
 
 def _derived_suite(space: Space, known: list[Entry[ImportantOptions]], most: int) -> Suite | None:
-    """The same for every revision and every seed of a check, as long as the same is known."""
+    """A suite of the important options, which depends on the evidence alone, not on the revision or seed of a check."""
     if not known:
         return None
     rng = generator(0, "representatives", *(one.provenance.study for one in known))
@@ -167,7 +167,7 @@ def _derived_suite(space: Space, known: list[Entry[ImportantOptions]], most: int
 def _measured_suite(
     place: Workplace, space: Space, benchmark: Benchmark, known: list[Entry[ImportantOptions]], now: datetime
 ) -> tuple[Suite, str] | None:
-    """The newest suite that was measured, unless a later screening found an option important that it has not."""
+    """The newest measured suite, unless a later screening found an important option that the suite lacks."""
     spans = place.store.spans()
     for record in reversed(tuple(_suites(place, space, benchmark))):
         if record.id.key not in spans:
@@ -188,7 +188,7 @@ def _measured_suite(
 
 
 def _suites(place: Workplace, space: Space, benchmark: Benchmark) -> Iterator[StudyRecord]:
-    """Those of a benchmark over the same space."""
+    """The stored suites of a benchmark over the same space."""
     own = (benchmark.name, space.digest, list(space.names))
     for record in place.store.studies():
         if record.id.kind == "suite":
@@ -198,12 +198,12 @@ def _suites(place: Workplace, space: Space, benchmark: Benchmark) -> Iterator[St
 
 
 def benchmarks_of(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
-    """Each benchmark of the cells once, in order."""
+    """The distinct benchmarks of the cells, in order."""
     return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())
 
 
 def coverage_of(space: Space, cells: Sequence[Cell], source: str) -> tuple[Coverage, ...]:
-    """What the cells of each benchmark cover: where one stands for others, all of the space."""
+    """The coverage of each benchmark: all of the space if a cell has a weight above 1."""
     size = _size(space)
     found = []
     for benchmark in benchmarks_of(cells):

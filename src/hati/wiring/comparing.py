@@ -39,13 +39,13 @@ from hati.wiring.workplace import Workplace
 def prepare_pairs(
     place: Workplace, request: CompareRequest, *, fresh: bool
 ) -> Campaign[PairedComparison, PairedConclusion]:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
-    An unfinished one is resumed, an anytime-valid one also with a larger budget or another level. A finished one is
-    taken as it is, unless ``fresh`` or unless it had measured nothing.
+    An unfinished campaign is resumed, an anytime-valid one also with a larger budget or another level. A finished one
+    is used as it is, unless ``fresh`` or unless it measured nothing.
 
     Raises:
-        InputError: where the variants share no metric, the budget cannot decide, or they cannot be run at once.
+        InputError: where the variants share no metric, the budget cannot decide, or they cannot run at the same time.
     """
     Budget.parse(request.budget)
     question, (names_before, names_after) = request.question, request.sides
@@ -95,7 +95,7 @@ PAIRS = 24
 def prepare_bisection(
     place: Workplace, request: BisectionRequest, *, fresh: bool
 ) -> Campaign[Bisection, BisectionConclusion]:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
     Raises:
         InputError: for an unknown revision, or where the bad one does not come after the good one.
@@ -128,7 +128,7 @@ def _configuration(
 
 
 def _first_pair(place: Workplace, study: Bisection) -> Plan:
-    """Which others follow depends on what it yields."""
+    """The first pair; its result determines which pairs follow."""
     plan = study.plan(place.store.evidence(study.id))
     return Plan(plan.batches, int(study.budget.runs) if math.isfinite(study.budget.runs) else 0)
 

@@ -1,4 +1,4 @@
-"""Comparing files of samples: which files stand on each side, and what they say."""
+"""Compare files of samples: find the files of each side, and compare their samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 5
 
 
 class FileSides(Struct, frozen=True):
-    """The files of each side, and what each is called."""
+    """The files and the name of each side."""
 
     before: tuple[Path, ...]
     after: tuple[Path, ...]
@@ -34,15 +34,15 @@ class FileSides(Struct, frozen=True):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Those of both sides."""
+        """The files of both sides."""
         return (*self.before, *self.after)
 
     @classmethod
     def of(cls, before: Sequence[str], after: Sequence[str]) -> FileSides:
-        """The files that words for each side name.
+        """The files that the words for each side denote.
 
         Raises:
-            InputError: for a pattern or a folder without files, and for a file on both sides that differ otherwise.
+            InputError: for a pattern or a folder without files, and for a file on both sides unless they are the same.
         """
         found = cls(files_of(before), files_of(after), (_named(before, "before"), _named(after, "after")))
         known = {path.resolve() for path in found.before}
@@ -64,7 +64,7 @@ def is_pattern(word: str) -> bool:
 
 
 def files_of(words: Sequence[str]) -> tuple[Path, ...]:
-    """The files that words name, in their order, each once.
+    """The files that words denote, in their order, each once.
 
     Raises:
         InputError: for an empty name, a pattern that no file matches, and a folder without files.
@@ -85,7 +85,7 @@ def _paths(word: str) -> list[Path]:
 
 
 class ComparedFiles(Struct, frozen=True):
-    """What files say; ``notes`` say what it was, ``warnings`` are of the files, ``hints`` say what to do better."""
+    """The comparison of files; ``notes`` describe the pairs, ``warnings`` the files, ``hints`` a better measurement."""
 
     comparisons: Comparisons
     notes: tuple[str, ...]
@@ -97,7 +97,7 @@ def compare_files(sides: FileSides, request: CompareRequest, history: Sequence[P
     """Compare the files of two sides.
 
     Raises:
-        InputError: where a file cannot be read, or nothing of the one side is on the other.
+        InputError: where a file cannot be read, or no sample has a counterpart on the other side.
     """
     files = [read_all(side) for side in (sides.before, sides.after)]
     read, unmatched = comparison.pairs(*_chosen(files, sides, request))
@@ -137,7 +137,7 @@ def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Se
 
 
 def history_files(words: Sequence[str], sides: FileSides) -> tuple[Path, ...]:
-    """The files of earlier samples: those that are themselves compared say nothing new."""
+    """The files of earlier samples, without those that are themselves compared."""
     compared = {path.resolve() for path in sides.files}
     return tuple(path for path in files_of(words) if path.resolve() not in compared)
 
@@ -170,10 +170,10 @@ def _warnings(files: Sequence[ImportedSamples], sides: FileSides) -> Iterator[st
 
 
 def of_metric(samples: tuple[Sample, ...], metric: str | None, where: str | Path) -> tuple[Sample, ...]:
-    """Those of a metric, or all.
+    """The samples of a metric, or all samples.
 
     Raises:
-        InputError: where there are none.
+        InputError: where there is none.
     """
     chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
     if not chosen:

@@ -1,4 +1,4 @@
-"""Designs by request: read from files, or written as generators."""
+"""Read designs from files, or from generators."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def read_design(file: Path) -> Design:
 
 
 def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
-    """The rows of a file of a design, columns in the order of the options, or the generators that a text names.
+    """The rows of a design file, columns in the order of the options, or the generators in a text.
 
-    A file's factors are the options by their names; where none of them is an option, by their order.
+    A file's factors match the options by name; if no factor is the name of an option, by order.
 
     Raises:
         InputError: for a file that is not a design, or whose factors are not the options.

@@ -40,7 +40,7 @@ _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
 def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
     """Keep a check's findings, and return the reports that are due.
 
-    A check that concludes again from the same runs reports nothing new; one with further runs reports the news.
+    A check that concludes again from the same runs reports nothing new; with further runs, it reports what is new.
     """
     known = store.events()
     own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
@@ -57,7 +57,7 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
 
 
 def stored_reports(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
-    """The reports that are due on a check's findings, in their present state."""
+    """The reports that are due on a check's findings, in their current state."""
     known = store.events()
     own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
     before = findings_of(event for event in known if event not in own)
@@ -65,9 +65,9 @@ def stored_reports(store: SqlStore, found: GateConclusion, revisions: Revisions)
 
 
 def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, metric: Metric) -> Configuration | None:
-    """The configuration in which a finding among these revisions is largest; None where none says so.
+    """The configuration in which a finding among these revisions is largest; None without such a finding.
 
-    That is the one that was measured for its stratum.
+    It is the configuration that represents the finding's stratum.
     """
     within = {revision.id for revision in line}
     sizes = {
@@ -84,14 +84,14 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
 
 
 def mark_reported(store: SqlStore, found: GateConclusion, made: Sequence[Report]) -> None:
-    """Record that the reports were made, so that none of the check is repeated."""
+    """Record that a check's reports were made, so that they are not repeated."""
     now = datetime.now(UTC)
     news = [Event(one.finding.id, EventKind.TOLD, now) for one in made if one.news]
     store.add_events([*news, concluded(found.study, found.reference.id, found.revision.id, now)])
 
 
 def acknowledge(store: SqlStore, name: str, author: str, reason: str) -> Finding:
-    """Keep that somebody knows of a finding; ``name`` is its id, or the beginning of it.
+    """Record that somebody knows of a finding; ``name`` is its id, or the beginning of it.
 
     Raises:
         InputError: for an unknown finding, a resolved one, or a missing author or reason.
@@ -104,7 +104,7 @@ def acknowledge(store: SqlStore, name: str, author: str, reason: str) -> Finding
 
 
 def find(store: SqlStore, name: str) -> Finding:
-    """The finding of that id, or whose id begins so.
+    """The finding with the id ``name``, or whose id begins with it.
 
     Raises:
         InputError: where there is none, or several.
@@ -118,7 +118,7 @@ def find(store: SqlStore, name: str) -> Finding:
 
 
 def _between(found: GateConclusion, revisions: Revisions) -> frozenset[str]:
-    """The revisions that the gate is about: those of the history where there is one."""
+    """The revisions that the check covers: its revision, and those since the reference if there is a history."""
     ids = {found.revision.id}
     history = revisions.history
     if history is not None and found.reference.kind in _RECORDED:
@@ -128,7 +128,7 @@ def _between(found: GateConclusion, revisions: Revisions) -> frozenset[str]:
 
 
 def _covers(found: GateConclusion, revisions: Revisions, between: frozenset[str], finding: Finding) -> bool:
-    """Whether all of the range in which a finding was made is in that of the gate."""
+    """Whether the check's range contains the whole range in which a finding was made."""
     if finding.revision not in between or finding.reference == found.reference.id:
         return finding.revision in between
     history, kind = revisions.history, found.reference.kind
@@ -136,12 +136,12 @@ def _covers(found: GateConclusion, revisions: Revisions, between: frozenset[str]
         return False
     try:
         return between.issuperset(history.inside(Revision(finding.reference, kind), Revision(finding.revision, kind)))
-    except InputError:  # a folder, a release, or what a shallow clone does not have
+    except InputError:  # a folder, a release, or a commit that a shallow clone lacks
         return False
 
 
 def _merged(revisions: Revisions, findings: Sequence[Finding]) -> frozenset[str]:
-    """Of the findings' revisions those that are on the main branch."""
+    """The findings' revisions that are on the main branch."""
     history = revisions.history
     main = None if history is None else history.main()
     if history is None or main is None:

@@ -1,4 +1,4 @@
-"""What formulas call, and formulas that Python files state of their functions, as benchmarks that can be measured."""
+"""Benchmarks for the methods in formulas, and the formulas that Python files state for their functions."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ from hati.subject.running.programs import RunFailure
 from hati.wiring.workplace import Workplace
 
 Environments = Callable[[Revision], Environment | None]
-"""What a past revision runs in; None: what the working tree does."""
+"""The environment of a past revision; None: that of the working tree."""
 
 
 def interpreter_of(table: PythonTable) -> Interpreter:
-    """What runs the functions of the working tree."""
+    """The interpreter for the functions of the working tree."""
     usual = Interpreter()
     return Interpreter(table.interpreter, table.roots or usual.roots, table.frozen_modules, table.hash_seed)
 
 
 def interpreter_around(root: Path) -> Interpreter:
-    """The same of the project in a folder, if it has a project file.
+    """The interpreter for the project in a folder; the default one without a project file.
 
     Raises:
         InputError: for an invalid file.
@@ -73,7 +73,7 @@ def interpreter_around(root: Path) -> Interpreter:
 
 
 def recording_of(table: PythonTable) -> Recording:
-    """How much is recorded."""
+    """The settings of recording: the project's, else the defaults."""
     said = table.recording
     found = Recording()
     return replace(
@@ -88,9 +88,9 @@ def recording_of(table: PythonTable) -> Recording:
 
 
 def environments_of(project: Project, revisions: Revisions) -> Environments:
-    """An environment of its own for each past revision whose requirements differ from today's.
+    """Return a function that gives each past revision with other requirements than today's a separate environment.
 
-    A release of a package has none: it is installed with its requirements. The result raises an InputError for a
+    A release of a package gets none: it is installed with its requirements. The function raises an InputError for a
     revision with malformed requirements, or with a format that Hati does not install.
     """
     said = project.python.environment
@@ -126,19 +126,19 @@ _OF_ITS_OWN = " in its own environment"
 
 
 class AskedMetrics(Struct, frozen=True):
-    """The metrics that formulas ask of a method, ``""`` for its own, and what they have to know of its calls."""
+    """The metrics of a method that formulas use, ``""`` for its default, and whether they need single calls."""
 
     metrics: frozenset[str] = frozenset()
     calls: CallKind = CallKind.BATCHED
 
     @classmethod
     def of(cls, side: PerformanceSide) -> AskedMetrics:
-        """The metrics of a side: of batches only means and their linear functions are known."""
+        """The metrics of a side. Batches of calls are enough for means and their linear functions."""
         calls = CallKind.SINGLE if asks_single_calls(side) else CallKind.BATCHED
         return cls(frozenset({side.measured.metric}), calls)
 
     def __or__(self, other: AskedMetrics) -> AskedMetrics:
-        """What both ask together."""
+        """The metrics of both; single calls if either needs them."""
         single = CallKind.SINGLE in {self.calls, other.calls}
         return AskedMetrics(self.metrics | other.metrics, CallKind.SINGLE if single else CallKind.BATCHED)
 
@@ -150,10 +150,10 @@ def point_of(
     method: Method,
     asked: AskedMetrics,
 ) -> MeasuredMethod:
-    """The benchmark of a method: one of hati.toml by its name, else a Python function.
+    """The benchmark of a method: the one in hati.toml with its name, else a Python function.
 
-    ``find`` gives a revision by what people call it, ``environments`` what it runs in if it is not the working tree's;
-    ``asked`` are the metrics of the method in any revision.
+    ``find`` resolves the name of a revision, and ``environments`` gives the environment of a past one; ``asked`` are
+    the metrics that formulas use of the method in any revision.
 
     Raises:
         InputError: for an unknown method, parameter or revision.
@@ -179,12 +179,12 @@ def point_of(
 
 
 def is_function(place: Workplace, method: Method) -> bool:
-    """Whether a method is a Python function, and none of hati.toml."""
+    """Whether a method is a Python function, and not a benchmark of hati.toml."""
     return _SEPARATOR in method.name and all(method.name != each.name for each in place.project.benchmarks)
 
 
 def _check_callee(callee: Callee) -> None:
-    """A method in the notation for Java cannot be measured."""
+    """Refuse a method in the notation for Java, which cannot be measured."""
     if callee.member or callee.constructor or callee.types:
         raise InputError(
             f"{callee} has a member, a constructor or types",
@@ -197,7 +197,7 @@ def _own(benchmark: Benchmark) -> str:
 
 
 def validate_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
-    """Check that a method reports the requested metric, or only one where none is named.
+    """Check that a method reports the requested metric, or a single one if none is named.
 
     Raises:
         FormulaError: where it does not.
@@ -212,7 +212,7 @@ def validate_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
 
 
 def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
-    """One of hati.toml with the parameters of its use, in order or by name."""
+    """A benchmark of hati.toml with the arguments of a method, in order or by name."""
     if method.workload or method.instance:
         raise InputError(
             f"{method.name} is a benchmark of hati.toml, which has no generators", fix="leave the [..] out"
@@ -275,7 +275,7 @@ def _generator(method: Method, generator: Generator | None) -> PythonGenerator |
 
 @contextmanager
 def _placing(method: Method) -> Iterator[None]:
-    """Add the place of a generator's arguments to errors in them."""
+    """Add the place in the formula to errors in a generator's arguments."""
     try:
         yield
     except GeneratorError as error:
@@ -318,7 +318,7 @@ def requirements_of(file: Path, root: Path) -> Iterator[Requirement]:
     """The formulas of a Python file of the project ``root``, in order; each is named as its function.
 
     Raises:
-        InputError: where the file cannot be imported, or a formula is none.
+        InputError: where the file cannot be imported, or a formula is malformed.
     """
     for each in stated_in(file, root):
         if isinstance(each, Misstated):
@@ -327,7 +327,7 @@ def requirements_of(file: Path, root: Path) -> Iterator[Requirement]:
 
 
 def stated_in(file: Path, root: Path) -> Iterator[Requirement | Misstated]:
-    """The same with those that are wrong, each in its place.
+    """The formulas of a Python file in order; a malformed one is a ``Misstated``.
 
     Raises:
         InputError: where the file cannot be imported.
@@ -359,7 +359,7 @@ def _name(stated: StatedFunction) -> str:
 
 
 def _declarations(formula: PerformanceFormula, stated: StatedFunction) -> Declarations:
-    """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
+    """The aliases of a formula, as methods or as generators according to their use, and the generators in its scope."""
     methods = list(_methods(formula))
     generators = [each.callee.name for method in methods for each in (method.workload, method.instance) if each]
     named = _followed(generators, {**stated.known, **stated.aliases}, _stated_generator)
@@ -373,7 +373,7 @@ def _declarations(formula: PerformanceFormula, stated: StatedFunction) -> Declar
 
 
 def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[str], T]) -> dict[str, T]:
-    """What each name stands for, and the names in that."""
+    """The definitions of the names, and of the names that these definitions use."""
     found: dict[str, T] = {}
     left = sorted(names, reverse=True)
     while left:
@@ -402,7 +402,7 @@ def _method(text: str) -> Method:
     """A method as formulas write it.
 
     Raises:
-        InputError: for another text.
+        InputError: for a text that is not a method.
     """
     relation = parse_formula(f"{text} <= 1 s", "alias")
     if not isinstance(relation, Relation) or not isinstance(relation.left, PerformanceSide):

@@ -1,4 +1,4 @@
-"""Gates on this machine: two revisions over the configurations that stand for a space."""
+"""Checks on this machine: two revisions over the configurations that represent a space."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ MERGE_BASE = "merge-base"
 
 
 def reference_of(revisions: Revisions, revision: Revision, wanted: str | None, start: Path | None = None) -> Revision:
-    """The revision of that name; ``previous``: the one before; ``merge-base``: where it left the main branch.
+    """The revision named ``wanted``; ``previous``: the one before; ``merge-base``: where it left the main branch.
 
-    By default ``merge-base``, or the previous revision on the main branch itself. For the folder's present files, the
-    last commit, unless the files equal it. Paths of folders count from ``start``, else from the
-    current folder.
+    By default ``merge-base``, or the previous revision on the main branch itself. For the working tree, the previous
+    revision is the last commit. Paths of folders are relative to ``start``, else to the current folder.
 
     Raises:
         InputError: for an unknown revision.
@@ -60,23 +59,23 @@ ROUNDS = 24
 
 
 def _over(known: Campaign[Gate, GateConclusion]) -> bool:
-    """Whether it is finished and its findings are kept; or it measured nothing to report."""
+    """Whether a check is finished and its findings are recorded, or it measured nothing to report."""
     if not known.finished:
         return False
     try:
         known.study.conclude(known.evidence())
     except MeasurementError:
         return True
-    if not known.study.id.token:  # of a Hati that did not mark what found nothing
+    if not known.study.id.token:  # from a version that did not mark checks without findings
         return True
     last = max(run.started for run in known.evidence().runs)
     return is_concluded(known.study.id.key, last, known.place.store.events())
 
 
 def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
-    """Find the campaign to go on with, or number a new one: a gate measures afresh unless it was broken off.
+    """Find the campaign to resume, or number a new one: a check measures again unless it was interrupted.
 
-    One that was interrupted after its last run, before its findings were kept, only has to conclude.
+    A check that was interrupted after its last run, before its findings were recorded, only has to conclude.
 
     Raises:
         InputError: for an unknown revision or benchmark, or where the budget cannot decide.
@@ -111,7 +110,7 @@ def _described(study: Gate) -> str:
 
 
 def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
-    """The wanted one, else the project's, whose errors carry its place."""
+    """The requested reference, else the project's; errors in the project's carry its place."""
     if wanted is not None:
         return reference_of(revisions, revision, wanted)
     check = place.project.check

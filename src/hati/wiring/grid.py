@@ -1,4 +1,4 @@
-"""A worker for a project, and what a store's ledger shows of all workers."""
+"""Run a worker for a project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SubjectFiles:
         self._trees: dict[str, Trees] = {}
 
     def has(self, sources: str, revision: str) -> bool:
-        """Whether the files with that digest are here, as those of the revision."""
+        """Whether this machine has the files of the revision with the digest ``sources``."""
         if sources not in self._trees:
             found = self._found(sources, revision)
             if found is None:
@@ -31,7 +31,7 @@ class SubjectFiles:
         return True
 
     def engine(self, batch: Batch[Job], waiting: Announce) -> LocalEngine:
-        """What runs a batch here; ``waiting`` is called where it has to wait for the machine."""
+        """The engine that runs a batch here; ``waiting`` is called when it has to wait for the machine."""
         place, first = self._place, batch.members[0]
         benchmarks = {job.benchmark.name: job.benchmark for job in batch.members}
         about = (place.project.root, tuple[Benchmark, ...](benchmarks.values()), place.machine)
@@ -58,13 +58,13 @@ def serve(
     announce: Announce = mute,
     observe: Observe = watch_nothing,
 ) -> None:
-    """Run what campaigns release to workers into a store, in the files of the project at a path.
+    """Run the batches that campaigns release to workers into a store, with the files of the project at a path.
 
     It ends after ``idle`` seconds without work. A batch stays with this machine for ``seconds`` without a sign of life.
 
     Raises:
-        InputError: for all that is wrong with the project.
-        MeasurementError: where one batch after the other fails here.
+        InputError: for any error in the project.
+        MeasurementError: where consecutive batches fail here.
     """
     place = workplace(path, store, announce)
     place.store.keep_machines([place.machine])

@@ -1,4 +1,4 @@
-"""Taking what other stores hold into a project's."""
+"""Import the data of other stores into a project's store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hati.wiring.workplace import IN_MEMORY, found_store, own_store
 
 
 class ImportedStore(Struct, frozen=True):
-    """The data taken from a store, by the name in messages."""
+    """The data imported from a store, and the store's name in messages."""
 
     store: str
     merged: Merged
 
 
 def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
-    """Merge stores into that of the project at a path, or into the one at a ``place``; the sources stay as they are.
+    """Merge stores into the store of the project at a path, or into the one at ``place``; the sources do not change.
 
     Raises:
         InputError: where one is not a store, is empty, or of a newer Hati.
@@ -31,7 +31,7 @@ def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list
 
 
 def count_import(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
-    """What would be taken from each store, without making or changing any.
+    """Count what would be imported from each store; no store is created or changed.
 
     Raises:
         InputError: as ``import_stores``.

@@ -1,4 +1,4 @@
-"""Making a screening whose settings may not all work: failures are traced, and what cannot work is left out."""
+"""Run a screening whose settings may fail: failures are traced, and failing settings are left out."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 _FIRST = 4
-"""The runs after which failures are searched first; then after each doubling."""
+"""The number of runs after which failures are first traced; then again after each doubling."""
 
 
 class UntilFailure(Struct, frozen=True):
-    """A screening that stops where runs failed and it is not known why.
+    """A screening that stops when runs fail for an unknown reason.
 
-    Its tasks are those of one ``member`` of the ``machines``.
+    Its tasks are the share of machine number ``member`` of ``machines``.
     """
 
     study: AnyScreening
@@ -41,11 +41,11 @@ class UntilFailure(Struct, frozen=True):
 
     @property
     def id(self) -> StudyId:
-        """The screening's own."""
+        """The id of the screening."""
         return self.study.id
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The next runs; none where a failure is to be traced first."""
+        """The next runs; none while a failure has to be traced first."""
         if self.isolation.plan(evidence):
             return Plan()
         return machine_share(self.study, evidence, self.member, self.machines).at_most(max(_FIRST, len(evidence.runs)))
@@ -56,12 +56,12 @@ class UntilFailure(Struct, frozen=True):
 
 
 def left_for_design(budget: Budget, evidence: Evidence) -> Budget:
-    """What a budget has after all runs but the pilots, which are paid for by whom plans from them."""
+    """The budget left after all runs except pilots, whose cost the planning of the design subtracts."""
     return budget.left(Evidence(tuple(run for run in evidence.runs if run.task.stage != PILOT)))
 
 
 def with_usable(choice: AnyChoice, usable: Sequence[Configuration], space: Space) -> AnyChoice:
-    """The choice with configurations that are measured already; of a full factorial they are rows anyway."""
+    """The choice with already measured configurations added to its rows; a full factorial has them anyway."""
     if not isinstance(choice, ModelChoice) or not usable:
         return choice
     from hati.design import levels
@@ -75,7 +75,7 @@ def with_usable(choice: AnyChoice, usable: Sequence[Configuration], space: Space
 
 
 def usable_configurations(evidence: Evidence, space: Space) -> tuple[Configuration, ...]:
-    """The configurations of the design's runs that worked and are valid in the rest of a space."""
+    """The configurations of the design's successful runs that are valid in a narrowed space."""
     from hati.studies.screening.planning.tasks import STAGE
 
     worked = dict.fromkeys(run.task.configuration for run in evidence.stage(STAGE).done)
@@ -85,7 +85,7 @@ def usable_configurations(evidence: Evidence, space: Space) -> tuple[Configurati
 def with_losses(
     conclusion: ScreeningConclusion, evidence: Evidence, metric: Metric, isolated: Isolated
 ) -> ScreeningConclusion:
-    """The conclusion with all runs of the campaign that failed, whatever they were for."""
+    """The conclusion with all failed runs of the campaign, of any stage."""
     failed = tuple(run for run in evidence.runs if run.of(metric.name) is None)
     if not failed:
         return conclusion

@@ -44,8 +44,8 @@ def important_options(
 ) -> Entry[ImportantOptions] | None:
     """The important options from the most informative screening of the same space; None where there is none.
 
-    Of a space that ``--set`` narrowed, where it was not screened, those of the whole space that are left.
-    ``now`` is the time from which ages count [default: the clock's].
+    If ``--set`` narrowed the space and the narrowed space was not screened, those of the whole space that are left.
+    ``now`` is the time at which ages are computed [default: the clock's].
     """
     known = screened(place, benchmark, metric, now)
     if known is not None:
@@ -72,7 +72,7 @@ def screened(
 ) -> tuple[AnyScreening, ScreeningConclusion, Entry[str]] | None:
     """The most informative screening that can be concluded, its conclusion, and an entry with its key.
 
-    Of one ``revision`` only, where it is given; effects below ``relevant`` are not important.
+    Only screenings of ``revision`` count if it is given; effects below ``relevant`` are not important.
     """
     records = {record.id.key: record for record in _compatible(place, benchmark, metric, revision)}
     measured = _all_measured(place, benchmark, metric, revision)
@@ -91,7 +91,7 @@ def screened(
 def known_variation(
     place: Workplace, benchmark: Benchmark, metric: Metric, now: datetime | None = None
 ) -> Entry[Variation] | None:
-    """How the metric varies, by the most informative screening whose main effects leave enough of its variance."""
+    """The variation of a metric, from the most informative screening with enough degrees of freedom left."""
     measured = _all_measured(place, benchmark, metric, None)
     for one, reason in by_information(measured, benchmark.definition):
         found = variation(one.sums, FEWEST_LEFT)
@@ -101,7 +101,7 @@ def known_variation(
 
 
 def failing_settings(place: Workplace, benchmark: Benchmark, now: datetime | None = None) -> Entry[Isolated] | None:
-    """What the newest screening of the same space on this machine found not to work; None where it all worked."""
+    """The failing settings found by the newest screening of the same space on this machine; None without any."""
     spans = place.store.spans()
     records = [record for record in _screenings(place, benchmark) if record.id.key in spans]
     own = [record for record in records if record.id.machine in place.measured_on.fingerprints]
@@ -116,7 +116,7 @@ def failing_settings(place: Workplace, benchmark: Benchmark, now: datetime | Non
 
 
 def working_space(place: Workplace, benchmark: Benchmark, now: datetime | None = None) -> tuple[Space, str]:
-    """The project's space without settings that are known not to work, and which these are, in words."""
+    """The project's space without settings that are known to fail, and a text that names these settings."""
     from hati.space import narrowed
 
     known = failing_settings(place, benchmark, now)
@@ -136,7 +136,7 @@ def _compatible(place: Workplace, benchmark: Benchmark, metric: Metric, revision
 
 
 def _screenings(place: Workplace, benchmark: Benchmark) -> Iterator[StudyRecord]:
-    """Those of a benchmark over the same options and constraints, whose design was chosen."""
+    """The screenings of a benchmark over the same options and constraints that have a design."""
     project = place.project
     own = (project.name, benchmark.name, project.space.digest, list(project.space.names))
     for record in place.store.studies():
@@ -155,7 +155,7 @@ def _all_measured(
 
 
 def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> MeasuredScreening | None:
-    """The design's runs with a value of the metric; None where there is none."""
+    """A screening's design runs that have a value of the metric; None without any."""
     parameters = json.loads(record.id.parameters)
     runs = place.store.evidence(record.id).stage(STAGE).runs
     values = [(run, observed) for run in runs if (observed := run.of(metric.name)) is not None]

@@ -1,7 +1,7 @@
-"""What the command line does, as functions for Python code and notebooks.
+"""The commands as functions for Python code and notebooks.
 
 ``hati.open`` opens a project; its methods are the commands that measure, with the same names of arguments.
-``hati.compare``, ``hati.history``, ``hati.audit`` and ``hati.assert_`` read files. Each gives a `CommandResult`.
+``hati.compare``, ``hati.history``, ``hati.audit`` and ``hati.assert_`` read files. Each returns a `CommandResult`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _HEIGHT = 600
 
 
 class CommandResult(Struct, frozen=True):
-    """What a study or a comparison says.
+    """The result of a study or a comparison.
 
-    ``conclusion`` are its own values, ``document`` the report, ``values`` what ``--format json`` writes, and ``status``
-    how the command would end. Printed, it is the report as text; a notebook shows the page.
+    ``conclusion`` has its values, ``document`` is the report, ``values`` the JSON of ``--format json``, and ``status``
+    the exit status of the command. Printed, it is the report as text; a notebook shows the HTML page.
     """
 
     conclusion: Any
@@ -46,7 +46,7 @@ class CommandResult(Struct, frozen=True):
         return f'<iframe srcdoc="{page}" width="100%" height="{_HEIGHT}" frameborder="0"></iframe>'
 
     def to_dataframe(self, number: int = 0) -> Any:
-        """A table of the report as a data frame of pandas, or of polars where pandas is not installed.
+        """A table of the report as a data frame of pandas, or of polars if pandas is not installed.
 
         Raises:
             InputError: where the report has no such table.
@@ -125,7 +125,7 @@ class OpenedProject(Struct, frozen=True):
         return self.study("audit", **asked)
 
     def study(self, verb: str, *, fresh: bool = False, **asked: Any) -> CommandResult:
-        """As the command of that name, of a package's kind of study too; ``asked`` are its flags, ``-`` written ``_``.
+        """As the command ``verb``, also one that a package adds; ``asked`` are its flags, with ``-`` written as ``_``.
 
         Raises:
             InputError: for an unknown command, or flags that it does not take.
@@ -160,7 +160,7 @@ class OpenedProject(Struct, frozen=True):
         return [record.id.key for record in self._place().store.studies()]
 
     def report(self, study: str) -> CommandResult:
-        """As ``hati report --study``: of any kind but formulas, without measuring.
+        """As ``hati report --study``: report a study of any kind except formulas, without measuring.
 
         Raises:
             InputError: for an unknown study, or one that cannot be restored.
@@ -174,7 +174,7 @@ class OpenedProject(Struct, frozen=True):
 
 
 def open_project(path: str | Path = ".", store: str | None = None, announce: Announce = mute) -> OpenedProject:
-    """The project in a folder with ``hati.toml``; it is read when something is asked of it."""
+    """The project in a folder with ``hati.toml``; the file is read when a method is called."""
     return OpenedProject(Path(path), store, announce)
 
 
@@ -183,10 +183,10 @@ Files = str | Path | Sequence[str | Path]
 
 
 def compare(before: Files, after: Files, announce: Announce = mute, **asked: Any) -> CommandResult:
-    """As ``hati compare`` of files: names, patterns or folders a side.
+    """As ``hati compare`` of files: each side is a name, a pattern or a folder, or several.
 
     Raises:
-        InputError: where a file cannot be read, or it cannot be asked that.
+        InputError: where a file cannot be read, or an argument is not valid.
     """
     return open_project(announce=announce).study("compare", before=_words(before), after=_words(after), **asked)
 
@@ -195,18 +195,18 @@ def history(path: str | Path, metric: str | None = None, announce: Announce = mu
     """As ``hati history`` of a file: find changes and drift in a series of measurements.
 
     Raises:
-        InputError: where the file cannot be read, or it cannot be asked that.
+        InputError: where the file cannot be read, or an argument is not valid.
     """
     return open_project(announce=announce).study("history", series=path, metric=metric, **asked)
 
 
 def audit(path: str | Path = ".", announce: Announce = mute, **asked: Any) -> CommandResult:
-    """As ``hati audit``: of samples in a file, or of a project that is measured now."""
+    """As ``hati audit``: audit samples in a file, or a project that is measured now."""
     return open_project(path, announce=announce).audit(**asked)
 
 
 def assert_(*formula: str, announce: Announce = mute, **asked: Any) -> CommandResult:
-    """As ``hati assert``: decide formulas, by ``samples`` or by measuring; ``paths`` are files with further ones."""
+    """As ``hati assert``: decide formulas, by ``samples`` or by measuring; ``paths`` are files with more formulas."""
     return open_project(announce=announce).study("assert", formula=formula, **asked)
 
 
@@ -244,10 +244,10 @@ def _flag_name(request: type[Struct], name: str) -> str:
 
 
 def _asked(verb: str, asked: Mapping[str, Any]) -> tuple[AnyStudyType, Struct]:
-    """The kind of study of a verb, and its request, whose values have the types of its fields.
+    """The kind of study of a verb, and its request with the values converted to the types of its fields.
 
     Raises:
-        InputError: for another verb, and for a name or a value that the request has not.
+        InputError: for an unknown verb, and for a name or a value that the request does not take.
     """
     kind = _kind(verb)
     request: type[Struct] = kind.request
@@ -266,7 +266,7 @@ def _asked(verb: str, asked: Mapping[str, Any]) -> tuple[AnyStudyType, Struct]:
 
 
 def _alone(value: object, hint: Any) -> object:
-    """A value in the shape of its field: a text where several are allowed is one of them; a number may be a text."""
+    """A value in the shape of its field: a single text becomes a tuple, and a number a text, where the field is one."""
     if isinstance(value, str) and get_origin(hint) is tuple:
         return (value,)
     return str(value) if hint is str and isinstance(value, int | float) and not isinstance(value, bool) else value

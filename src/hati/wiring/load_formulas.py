@@ -1,4 +1,4 @@
-"""Formulas from files and the command line, decided by samples from files."""
+"""Read formulas from files and the command line, and the samples in files that decide them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TooManyError(InputError):
 
 
 class NamedFile(Struct, frozen=True):
-    """A file of samples and what formulas call it; ``benchmark`` is which of it, where that was said."""
+    """A file of samples and its name in formulas; ``benchmark`` is the one to read from it, None for all."""
 
     name: str
     path: Path
@@ -53,7 +53,7 @@ class NamedFile(Struct, frozen=True):
 
 
 def split_samples(text: str) -> list[str]:
-    """``a=a.json,b=b.json`` in parts; a comma within the brackets of a method's name does not part them.
+    """Split ``a=a.json,b=b.json`` at its commas, except within the brackets of a method's name.
 
     >>> split_samples("sort[rand](10, 2)=x.json,b=y.json")
     ['sort[rand](10, 2)=x.json', 'b=y.json']
@@ -64,7 +64,7 @@ def split_samples(text: str) -> list[str]:
 
 
 def project_around(path: Path) -> Path:
-    """The nearest folder upward with a project file; else with a Python project or a repository; else its own."""
+    """The nearest folder upward with a project file; else with a Python project or a repository; else the path's."""
     start = path.resolve() if path.is_dir() else path.resolve().parent
     for marks in _MARKS:
         for folder in (start, *start.parents):
@@ -74,31 +74,31 @@ def project_around(path: Path) -> Path:
 
 
 def formulas_of(text: str) -> tuple[Requirement, ...]:
-    """The formula of the command line.
+    """The formula in a text of the command line.
 
     Raises:
-        InputError: where it is none.
+        InputError: where the text is not a formula.
     """
     return (Requirement(parse_formula(text, _ON_THE_LINE), Source(text, _ON_THE_LINE)),)
 
 
 def formulas_in(paths: Sequence[Path], project: Path | None = None) -> tuple[Requirement, ...]:
-    """Those of files, and of all files below folders, in order of their paths.
+    """The formulas of files, and of all files below folders, in order of their paths.
 
-    Python files state theirs by ``@hati.spl``; they are of the ``project``, or the one around each.
+    Python files state formulas by ``@hati.spl``; they belong to the ``project``, or to the one around each file.
 
     Raises:
-        InputError: for a missing file, a folder without any, a malformed formula, or too many ``together``.
+        InputError: for a missing file, a folder without formulas, a malformed formula, or too many ``together``.
     """
     files = [file for path in paths for file in _files(path)]
     return together(requirement for file in dict.fromkeys(files) for requirement in _read(file, project))
 
 
 def together(stated: Iterable[Stated], before: int = 0) -> tuple[Stated, ...]:
-    """Formulas that are decided at once, and malformed ones; those after the first excess are not read.
+    """The formulas that are decided together, and malformed ones; reading stops at the first one too many.
 
     Raises:
-        TooManyError: where all have more than ``MOST_ATOMS`` relations, with those of others ``before``.
+        TooManyError: where they have more than ``MOST_ATOMS`` relations together with ``before`` earlier ones.
     """
     found, count = [], before
     for each in stated:
@@ -111,17 +111,16 @@ def together(stated: Iterable[Stated], before: int = 0) -> tuple[Stated, ...]:
 
 
 def relations_of(stated: Iterable[Requirement | Misstated]) -> int:
-    """How many relations formulas have, once their sets are expanded."""
+    """The number of relations of formulas, once their sets are expanded."""
     return sum(len(each.relations) for each in stated if isinstance(each, Requirement))
 
 
 def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> SampleCollector:
-    """What files hold, by their names.
+    """The samples in files, by their names in formulas.
 
     Raises:
         InputError: where a file cannot be read, a name occurs twice, a file lacks the benchmark, or the judged
-        sample is its own history.
-            judged is its own history.
+            sample is its own history.
     """
     for earlier in history:
         if any(_overlap(earlier, file) for file in files):
@@ -130,10 +129,10 @@ def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Sa
 
 
 def unused_names(requirements: Sequence[Requirement], book: SampleCollector) -> tuple[str, ...]:
-    """The names of samples that no formula is about.
+    """The names of samples that no formula uses.
 
     Raises:
-        InputError: where there is a history of such a name: it would change nothing.
+        InputError: where no formula uses a name of the history, which would change nothing.
     """
     asked = {
         method: None
@@ -148,7 +147,7 @@ def unused_names(requirements: Sequence[Requirement], book: SampleCollector) -> 
 
 
 def _overlap(one: NamedFile, other: NamedFile) -> bool:
-    """Whether both have the same runs: of one file, and not of two benchmarks."""
+    """Whether both have runs in common: the same file, and not two different benchmarks of it."""
     same = one.path.resolve() == other.path.resolve()
     return same and (None in {one.benchmark, other.benchmark} or one.benchmark == other.benchmark)
 
@@ -167,7 +166,7 @@ def method_named(name: str) -> Method:
     """A method as formulas write it.
 
     Raises:
-        InputError: where the name is none.
+        InputError: where the name is not a method.
     """
     try:
         relation = parse_formula(f"{name} <= 1 s")
@@ -204,10 +203,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _has_formulas(file: Path) -> bool:
-    """Whether a file below a folder has some.
+    """Whether a file below a folder has formulas.
 
     Raises:
-        InputError: for a file of formulas that is none, such as a pipe, or a link that leads nowhere.
+        InputError: for a path of formulas that is not a file, such as a pipe, or a dangling link.
     """
     if file.is_file():
         return file.suffix == SUFFIX or has_statements(file)
@@ -218,10 +217,10 @@ def _has_formulas(file: Path) -> bool:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """All files in a folder, but what is hidden.
+    """All files below a folder, except hidden ones.
 
     Raises:
-        InputError: for a folder that cannot be listed, unless it is gone by now.
+        InputError: for a folder that cannot be listed, unless it was removed meanwhile.
     """
     for place, folders, names in os.walk(path, onerror=_refuse_folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -235,7 +234,7 @@ def _refuse_folder(error: OSError) -> None:
 
 
 def _benchmarks(project: Path) -> tuple[str, ...]:
-    """The names of a project's benchmarks; none where its file is wrong or missing, which other steps report."""
+    """The names of a project's benchmarks; empty if its file is malformed or missing, which other steps report."""
     try:
         return tuple(benchmark.name for benchmark in read_project(project).benchmarks)
     except InputError:

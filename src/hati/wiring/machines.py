@@ -1,4 +1,4 @@
-"""The machines that a study was measured on, and what changed on them meanwhile, as a report says it."""
+"""The machines of a study in its report, and their changes during the study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyReport:
-    """The report of the study of that key with its machines, where runs carry more than one fingerprint."""
+    """The report of the study with a key, with its machines if its runs have more than one fingerprint."""
     spans = place.store.machine_spans(study)
     if len(spans) < 2:
         return report
@@ -41,7 +41,7 @@ def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyRep
 
 
 def unfit_place(place: Workplace) -> str:
-    """What disturbs measurements of a workplace, in a line; empty where nothing does, or other machines measure."""
+    """A line on what disturbs measurements of a workplace; empty if nothing does, or if other machines measure."""
     if place.table is not None or place.by_workers:
         return ""
     from hati.wiring.probing import unfit
@@ -50,20 +50,20 @@ def unfit_place(place: Workplace) -> str:
 
 
 def changes(machine: Machine, spans: Mapping[str, Span]) -> Iterator[str]:
-    """What changed from one state of a machine to the next in which it ran something: the property, and the day."""
+    """The changes between successive states in which a machine ran something: the property, and the day."""
     for before, after in pairwise(_measured(machine, spans)):
         for change in before.changes(after):
             yield f"{machine.name}: {change} on {spans[after.fingerprint].first:%Y-%m-%d}"
 
 
 def _measured(machine: Machine, spans: Mapping[str, Span]) -> list[MachineState]:
-    """The states in which it ran something, each once, by the time of its first run."""
+    """The states in which a machine ran something, each once, by the time of its first run."""
     states = {state.fingerprint: state for state in machine.states if state.fingerprint in spans}
     return sorted(states.values(), key=lambda state: spans[state.fingerprint].first)
 
 
 def _runs(machine: Machine, spans: Mapping[str, Span]) -> str:
-    """The number of its runs under each fingerprint."""
+    """The number of runs of a machine under each fingerprint."""
     return listed(f"{counted(spans[s.fingerprint].runs, 'run')} as {s.fingerprint}" for s in _measured(machine, spans))
 
 

@@ -1,4 +1,4 @@
-"""Formulas decided by measuring what they are about."""
+"""Decide formulas by measuring their methods."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RELEASE = "=="
 
 
 class ShortBudgetError(InputError):
-    """A budget of fewer runs than decide all formulas at the earliest, which are ``least``."""
+    """A budget of fewer runs than ``least``, the number that decides all formulas at the earliest."""
 
     def __init__(self, message: str, least: int) -> None:
         super().__init__(message, fix=f"give --budget {least} or more, or a time such as 2m")
@@ -60,12 +60,12 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
 
     @property
     def known(self) -> bool:
-        """Whether all that there is to measure was measured before."""
+        """Whether everything was measured before."""
         return self.finished and bool(self.evidence().runs)
 
     @property
     def in_vain(self) -> bool:
-        """Whether nothing is left to be run because methods failed, which may work by now."""
+        """Whether nothing is left to run because methods failed; they may work by now."""
         return self.finished and self.study.gave_up(self.evidence())
 
     @property
@@ -75,11 +75,11 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
         return not self.finished and self.study.least_left(evidence) <= self.budget.left(evidence).runs
 
     def again(self) -> AssertionCampaign:
-        """The same campaign, where what failed in it is measured once more."""
+        """The same campaign, in which failed methods are measured again."""
         return replace(self, study=self.study.forgiving(self.evidence()))
 
     def make(self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None) -> Assured:
-        """Run the campaign, or the rest of it, and conclude; formulas without methods are not kept.
+        """Run the campaign, or the rest of it, and conclude; formulas without methods are not stored.
 
         Raises:
             MeasurementError: where nothing could be measured.
@@ -87,7 +87,7 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
         return self.study.conclude(self.evidence()) if self.finished else super().make(announce, observe, asked)
 
     def planned(self) -> PlannedCampaign:
-        """The rounds that decide at the earliest, and how often each method may be run."""
+        """The rounds that decide at the earliest, and the possible number of runs of each method."""
         study, place = self.study, self.place
         known = {each.name: run_cost(place, each) for each in self.benchmarks}
         methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
@@ -102,10 +102,10 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
 def prepare_assertion(
     place: Workplace, requirements: Sequence[Requirement], standard: Standard, budget: str, *, fresh: bool
 ) -> AssertionCampaign:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
-    A finished one is taken as it is unless ``fresh``. Where its formulas are open because methods failed, these are
-    measured once more; all methods are measured again where the rest of its budget is too small to decide them.
+    A finished one is used as it is unless ``fresh``. If formulas are open because methods failed, these methods are
+    measured again; if the rest of the budget is too small to decide, all methods are.
 
     Raises:
         InputError: where a formula names an unknown method, or one that cannot be measured.
@@ -131,7 +131,7 @@ def prepare_assertion(
 
 
 def _validate_budget(study: Assertion) -> None:
-    """Raises where the budget is of fewer runs than decide all formulas at the earliest."""
+    """Raise if the budget has fewer runs than decide all formulas at the earliest."""
     methods = expected_runs(study, {})
     least = sum(each.least for each in methods)
     if study.budget.runs < least:
@@ -143,9 +143,9 @@ def _validate_budget(study: Assertion) -> None:
 
 
 def unresolved_names(prepared: AssertionCampaign) -> tuple[InputError | None, ...]:
-    """Return the error of each formula that names a Python function of the working tree which cannot be measured.
+    """The error of each formula that names a Python function of the working tree which cannot be measured, else None.
 
-    Nothing is looked up where nothing is left to be run.
+    Nothing is looked up if nothing is left to run.
     """
     study = prepared.study
     none = (None,) * len(study.requirements)
@@ -160,7 +160,7 @@ def unresolved_names(prepared: AssertionCampaign) -> tuple[InputError | None, ..
 
 
 def _reasons(prepared: AssertionCampaign, names: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
-    """Why references cannot be measured in the working tree as a revision."""
+    """The reasons why references cannot be measured in the working tree, by their text."""
     every = [name for listed in names.values() for name in listed]
     if not every:
         return {}
@@ -174,7 +174,7 @@ def _reasons(prepared: AssertionCampaign, names: Mapping[str, Sequence[tuple[str
 
 
 def _of_working_tree(requirement: Requirement) -> Iterator[str]:
-    """The texts of its methods that are those of the working tree."""
+    """The texts of a formula's methods in the working tree."""
     for _, relation in _relations([requirement]):
         yield from (str(method) for method in _methods(relation) if method.revision in {"", "."})
 
@@ -200,7 +200,7 @@ def _reason(methods: int, formulas: int) -> str:
 
 
 def _python_of_releases(place: Workplace, requirements: Sequence[Requirement]) -> str:
-    """What releases are installed for where functions are measured in them: what measures these; else the usual."""
+    """The interpreter to install releases for: the one that measures their functions, else empty for the default."""
     methods = (method for _, relation in _relations(requirements) for method in _methods(relation))
     functions = any(_RELEASE in method.revision and is_function(place, method) for method in methods)
     project = place.project
@@ -212,7 +212,7 @@ def _methods(relation: Relation) -> list[Method]:
 
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, MeasuredMethod]:
-    """Each method of the formulas once, by its text; all revisions of a method record the metrics of each."""
+    """The methods of the formulas, by their texts; all revisions of a method record the same metrics."""
     metrics: dict[str, dict[str, tuple[MeasuredStatistic, Requirement]]] = defaultdict(dict)
     asked: dict[str, AskedMetrics] = defaultdict(AskedMetrics)
     where: dict[str, tuple[Method, Requirement]] = {}
@@ -237,21 +237,21 @@ def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requi
 
 
 def _relations(requirements: Sequence[Requirement]) -> Iterator[tuple[Requirement, Relation]]:
-    """Those of all formulas, of methods as they are measured."""
+    """The relations of all formulas, with each method resolved to the one that is measured."""
     for requirement in requirements:
         for relation in requirement.relations:
             yield requirement, requirement.resolved(relation, SampleCollector())
 
 
 def _check(requirements: Sequence[Requirement], points: Mapping[str, MeasuredMethod], standard: Standard) -> None:
-    """Refuse relations that no measurement could decide, before there is one."""
+    """Refuse relations that no measurement could decide, before measuring."""
     for requirement, relation in _relations(requirements):
         with requirement.placing(relation):
             check_relation(relation, _unit(relation.left, points), _unit(relation.right, points), standard)
 
 
 def _unit(side: RelationSide, points: Mapping[str, MeasuredMethod]) -> str | None:
-    """None of a limit, and of a metric of whole runs."""
+    """The unit of a side; None for a limit, and for a metric of whole runs."""
     if not isinstance(side, PerformanceSide):
         return None
     return points[str(side.measured.method)].unit(side.measured.metric)

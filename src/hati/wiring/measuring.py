@@ -1,4 +1,4 @@
-"""Measuring configurations on this machine, without a question."""
+"""Measure configurations on this machine, without a question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hati.wiring.workplace import Workplace
 def prepare_measurement(
     place: Workplace, request: MeasurementRequest, *, fresh: bool
 ) -> Campaign[Measurement, MeasurementConclusion]:
-    """Find the campaign that was broken off, or number a new one.
+    """Find the interrupted campaign, or number a new one.
 
     Raises:
         InputError: where the request does not fit the project.
@@ -36,7 +36,7 @@ def prepare_configurations(
     *,
     fresh: bool,
 ) -> Campaign[Measurement, MeasurementConclusion]:
-    """The same of these configurations."""
+    """Find the interrupted campaign of these configurations, or number a new one."""
     limit = Budget.parse(budget)
 
     def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:

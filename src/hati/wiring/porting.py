@@ -1,4 +1,4 @@
-"""Formulas on two machines, with the definitions of their benchmarks at the time of the runs."""
+"""Compare formulas on two machines, with the definitions of their benchmarks at the time of the runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KIND = "assertion"
 
 
 def defined_runs(store: SqlStore, runs: Sequence[Run]) -> Iterator[DefinedRun]:
-    """Each run of formulas with the definition of its benchmark then, empty where the store lacks it."""
+    """Each run of formulas with the definition of its benchmark at that time, empty if the store lacks it."""
     studies = {record.id.key: record.id for record in store.studies() if record.id.kind == _KIND}
     points = {key: list(_points(studies[key])) for key in {run.task.study for run in runs} & studies.keys()}
     known: dict[tuple[str, str, str], str] = {}
@@ -49,7 +49,7 @@ def defined_runs(store: SqlStore, runs: Sequence[Run]) -> Iterator[DefinedRun]:
 
 
 class _Point(Struct, frozen=True, dict=True):
-    """What a study says of a method: ``Point.identity`` of its time."""
+    """A stored study's record of a method: the ``MeasuredMethod.identity`` of that time."""
 
     method: Method
     definition: str
@@ -62,7 +62,7 @@ class _Point(Struct, frozen=True, dict=True):
         return dict(json.loads(self.definition))
 
     def is_of(self, run: Run) -> bool:
-        """Whether the run is one of it."""
+        """Whether a run is one of this method."""
         task = run.task
         same = (self.revision, self.configuration) == (task.revision, task.configuration)
         on = Workload(self.known["workload"]) == task.workload
@@ -81,10 +81,10 @@ _MOST_LISTED = 5
 def stored_portability(
     place: Workplace, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
 ) -> Portability:
-    """By what ``hati assert`` measured on both, of the revisions that formulas name, in any of its campaigns.
+    """Compare two machines by the stored runs of ``hati assert``, of the revisions in the formulas and any campaign.
 
     Raises:
-        InputError: where the store knows no such machines, or has nothing of both.
+        InputError: where the store has no such machines, or no runs of both.
     """
     study = prepare_assertion(place, requirements, Standard(), _ANY_BUDGET, fresh=False).study
     named = _named(place, study)
@@ -107,7 +107,7 @@ def stored_portability(
 def sampled_portability(
     book: SampleCollector, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
 ) -> Portability:
-    """By samples of files, which say of which machine they are.
+    """Compare two machines by samples in files, which name their machine.
 
     Raises:
         InputError: for an unknown machine, or where no sample is of both.
@@ -122,10 +122,10 @@ def sampled_portability(
 def chosen_machines(
     names: tuple[str, str], known: Sequence[KnownMachine], where: str
 ) -> tuple[KnownMachine, KnownMachine]:
-    """The two that are called so.
+    """The two machines with these names.
 
     Raises:
-        InputError: where none is, or several are, or both are the same.
+        InputError: where no machine or several machines have a name, or both are the same.
     """
     first, second = (_chosen(name, known, where) for name in names)
     if first == second:
@@ -155,7 +155,7 @@ def _known(place: Workplace, fingerprint: str) -> KnownMachine:
 
 
 def _named(place: Workplace, study: Assertion) -> list[Run]:
-    """What ``hati assert`` ran of the study's benchmarks, on any machine and of any revision."""
+    """The runs by ``hati assert`` of the study's benchmarks, on any machine and of any revision."""
     names = dict.fromkeys(point.benchmark.name for point in study.points.values())
     runs = [run for name in names for run in place.store.runs(Selection(benchmark=name))]
     return [run for run in runs if run.task.stage == STAGE]
@@ -168,7 +168,7 @@ def _of_study(runs: Iterable[Run], study: Assertion) -> tuple[Run, ...]:
 
 
 def _book(study: Assertion, taken: TakenRuns, machine: str) -> SampleCollector:
-    """The measurements on a machine, and the reason where none of a method counts."""
+    """The measurements on a machine; for a method without valid runs, the reason."""
     book = study.book(Evidence(tuple(run for run in taken.runs if run.machine == machine)))
     names = {key: point.benchmark.name for key, point in study.points.items()}
     unlike = {

@@ -1,4 +1,4 @@
-"""Predictions for machines that were probed: their usable cores and speeds replace those of a model's resources."""
+"""Predict for probed machines: their usable cores and speeds replace those of a model's resources."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from hati.wiring.probing import side_of
 
 _ALIKE = 0.1
 _MEMORY = (("mem.last_latency", -1), ("mem.bandwidth", 1))
-"""What tells that memory is faster by another factor than the processor: less latency, more bandwidth."""
+"""The properties of memory that are compared with the processor's speed, and the sign: less latency is faster."""
 
 
 def on_machines(
     model: ServiceModel, asked: Sequence[str], file: Path, place: str | None
 ) -> tuple[ServiceModel, tuple[str, ...]]:
-    """The model with resources as they are on machines that were probed, and warnings.
+    """The model with the resources of probed machines, and warnings.
 
     Args:
         model: names the machine that its demands were measured on.
         asked: a machine, for all resources that share their processor, or ``RESOURCE=MACHINE``.
-        file: of the model, for errors.
+        file: the file of the model, for errors.
         place: the store of probes [default: this user's].
 
     Raises:
-        InputError: for an unknown resource or machine, and where its probes do not say how fast it is.
+        InputError: for an unknown resource or machine, and where its probes do not determine its speed.
     """
     if not model.measured_on:
         raise InputError(
@@ -52,7 +52,7 @@ def exported_environment(machine: str, reference: str | None, place: str | None)
     """A probed machine as a resource environment of Palladio, its speed relative to a reference [default: itself].
 
     Raises:
-        InputError: for an unknown machine, and where its probes do not say how fast it is.
+        InputError: for an unknown machine, and where its probes do not determine its speed.
     """
     from hati.report import resource_environment
 
@@ -62,7 +62,7 @@ def exported_environment(machine: str, reference: str | None, place: str | None)
 
 
 def _memory_warnings(machine: ProbedMachine, own: ProbeConclusion, reference: ProbeConclusion) -> Iterator[str]:
-    """Where memory is faster or slower by another factor than the processor."""
+    """Warn where memory is faster or slower by another factor than the processor."""
     for memory, power in _MEMORY:
         before, after = _value(reference.properties, memory), _value(own.properties, memory)
         if before and after and abs((after / before) ** power / machine.speed - 1.0) > _ALIKE:
@@ -74,7 +74,7 @@ def _memory_warnings(machine: ProbedMachine, own: ProbeConclusion, reference: Pr
 
 
 def _wanted(model: ServiceModel, asked: Sequence[str]) -> dict[str, str]:
-    """The machine of each resource that has one."""
+    """The requested machine of each resource that has one."""
     known = [each.name for each in model.resources]
     found: dict[str, str] = {}
     for text in asked:
@@ -98,10 +98,10 @@ def _measured(machine: ProbeConclusion, reference: ProbeConclusion) -> ProbedMac
 
 
 def _sure(machine: ProbeConclusion, name: str) -> Property:
-    """A property that can be relied on.
+    """A property of a machine.
 
     Raises:
-        InputError: where it was not measured, or is disturbed.
+        InputError: where it was not measured, or its measurement was disturbed.
     """
     found = machine.properties.get(name)
     repeat = f"run `hati probe cpu --max-age 0` on {machine.machine}"

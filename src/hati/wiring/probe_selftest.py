@@ -1,4 +1,4 @@
-"""The self-test of infrastructure experiments: known truth is injected, and must be detected."""
+"""The self-test of infrastructure experiments: known values are injected, and must be detected."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CORES = (0.5, 1.5, 2.0)
 _RATES = (10, 100)
 _DELAYS = (1, 5, 20)
 _PAYLOAD = 1448 / 1514
-"""Of an Ethernet frame of 1514 bytes, TCP with timestamps."""
+"""The fraction of an Ethernet frame of 1514 bytes that is payload of TCP with timestamps."""
 _SUBJECTS = {each.name: each for each in LIBRARY}
 
 
 def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
-    """Inject every truth in turn; whatever was changed is restored.
+    """Inject each known value, and detect it; every change is restored.
 
     Raises:
         MeasurementError: where the kernels cannot be compiled.
@@ -149,7 +149,7 @@ def _links(program: KernelProgram) -> Iterator[_Test]:
 
 
 def _tried(measured: Callable[[], list[Recovery]], otherwise: Recovery) -> list[Recovery]:
-    """What was measured, or that the machine refused it."""
+    """The measured recoveries, or one with the reason why nothing could be injected or measured."""
     try:
         return measured()
     except NotPermittedError as error:

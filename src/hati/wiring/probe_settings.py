@@ -1,4 +1,4 @@
-"""Settings of this machine that are held while benchmarks run, and its identity."""
+"""Hold settings of this machine while benchmarks run, and read its identity."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hati.subject import this_machine
 
 Announce = Callable[[str], None]
 _SIGNALLED = 128
-"""Plus the number of the signal that ended a command: its exit status, as shells have it."""
+"""Added to the number of the signal that ended a command: its exit status, as in shells."""
 
 
 def apply_settings(command: Sequence[str], announce: Announce) -> int:
-    """Hold what makes times steady, while a command runs or until ``undo_settings``; the exit status.
+    """Hold settings that make times steady while a command runs, or until ``undo_settings``; return the exit status.
 
-    The command runs without address space layout randomisation where ``setarch`` is installed.
+    The command runs without address space layout randomisation if ``setarch`` is installed.
 
     Raises:
-        InputError: where this process may not change them, after it has said what would be changed, or where there is
-            no such command.
-        NotPermittedError: where the kernel refuses a change; all are then as before.
+        InputError: where this process may not change the settings, after the changes were announced, or where the
+            command does not exist.
+        NotPermittedError: where the kernel refuses a change; all settings are then as before.
     """
     if command and shutil.which(command[0]) is None:
         raise InputError(f"there is no program `{command[0]}`", fix="name one that is installed")
@@ -61,7 +61,7 @@ def undo_settings(announce: Announce) -> None:
     """Restore the settings that are held.
 
     Raises:
-        NotPermittedError: where one cannot be restored; it is then still known.
+        NotPermittedError: where one cannot be restored; it then stays on record.
     """
     restored = restore()
     _announce_restored(restored, announce)
@@ -70,7 +70,7 @@ def undo_settings(announce: Announce) -> None:
 
 
 def machine_now(announce: Announce) -> tuple[Machine, Conditions]:
-    """This machine, and its settings that change or scatter times."""
+    """This machine, and its settings that change times or their variance."""
     return this_machine(datetime.now(UTC), announce), read_conditions()
 
 

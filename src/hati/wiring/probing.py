@@ -1,4 +1,4 @@
-"""Infrastructure experiments on this machine: measured where the store has no fresh result, and concluded from it."""
+"""Infrastructure experiments on this machine, measured if the store has no fresh result, and their conclusions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from hati.wiring.task_sets import measuring_alone
 from hati.wiring.workplace import mute
 
 KIND = "probe"
-"""The kind of study in the store."""
+"""The kind of these studies in the store."""
 HERE = "here"
 """This machine, as a side of a difference and as the machine of a prediction."""
 FRESH_SECONDS = 24 * 3600.0
@@ -62,10 +62,10 @@ _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
 class ProbeRequest(Struct, frozen=True, kw_only=True):
-    """What is asked: experiments or domains (none: all), and how.
+    """The experiments or domains to measure (none: all), and how.
 
-    ``given`` are inputs that are not measured; results of at most ``age`` seconds are reused; ``folder`` is where the
-    disk is measured.
+    ``given`` are inputs that are not measured; results that are at most ``age`` seconds old are reused; ``folder`` is
+    where the disk is measured.
     """
 
     names: tuple[str, ...] = ()
@@ -111,10 +111,10 @@ def parse_age(text: str) -> float:
 
 
 def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[str], None]) -> ProbeConclusion:
-    """Measure what the store has no fresh result of, each experiment committed as it ends, and conclude.
+    """Measure the experiments without a fresh result in the store, commit each as it ends, and conclude.
 
     Raises:
-        InputError: for an unknown experiment or input, inputs in a circle, or a folder that there is not.
+        InputError: for an unknown experiment or input, circular inputs, or a folder that is missing or read-only.
         MeasurementError: where nothing could be measured.
     """
     experiments = chosen_experiments(request.names, request.given)
@@ -132,15 +132,15 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
 
 
 def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitness:
-    """Whether benchmarks can be measured on this machine as it is now: nothing is reused."""
+    """Whether benchmarks can be measured on this machine as it is now; no stored result is reused."""
     found = measure_probe(ProbeRequest(names=EXPERIMENTS, quick=True, age=0.0), place, announce)
     return fitness(found, read_conditions())
 
 
 def unfit(machine: Machine) -> str:
-    """What disturbs measurements on this machine, in a line: from what the kernel shows, and the last hour's probes.
+    """A line on what disturbs measurements on this machine, from the kernel's state and the probes of the last hour.
 
-    Empty where nothing does.
+    Empty if nothing does.
     """
     conditions = read_conditions()
     shown = shown_disturbances(conditions, len(os.sched_getaffinity(0)))
@@ -150,12 +150,12 @@ def unfit(machine: Machine) -> str:
 
 
 def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
-    """What was measured in the last hour; nothing where another root than ``/`` stands for the machine."""
+    """The disturbances measured in the last hour; none if another root than ``/`` represents the machine."""
     if system_root() != Path("/") or not _default_file().is_file():
         return ()
     try:
         store = find_store(str(_default_file()))
-    except InputError:  # what a study does not need may be damaged
+    except InputError:  # a study does not need this store, so it may be damaged
         return ()
     if store is None:
         return ()
@@ -172,12 +172,12 @@ def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
 
 
 def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
-    """One side of a difference, with its name: ``here``, a file of ``hati-probe-1``, a date of it, or a machine.
+    """One side of a difference, with its name: ``here``, a file of ``hati-probe-1``, a date, or a machine.
 
-    Of a machine in the store the newest results count, of a date the newest up to its end.
+    For a machine in the store, the newest results count; for a date, this machine's newest up to the end of the day.
 
     Raises:
-        InputError: where it is none of them, or nothing was measured.
+        InputError: where the text is none of these, or nothing was measured.
     """
     if Path(text).is_file():
         return text, _read_file(Path(text))
@@ -230,16 +230,16 @@ def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
 
 
 class _Stored:
-    """Concludes from what a store holds of a machine up to a time."""
+    """The stored results of a machine up to a time."""
 
     def __init__(self, store: SqlStore, machine: Machine, until: datetime) -> None:
         self._store, self._machine, self._until = store, machine, until
 
     def conclusion(self, names: Sequence[str] = _ALL) -> ProbeConclusion:
-        """The newest results of each experiment of these names.
+        """The conclusion from the newest result of each of these experiments.
 
         Raises:
-            InputError: where there are none.
+            InputError: where there is none.
         """
         known: dict[str, float] = {}
         probed = []
@@ -277,7 +277,7 @@ def _probed(experiment: Experiment, run: Run, known: Mapping[str, float], *, reu
 
 
 class _Library:
-    """Measures experiments in their order, each with what those before it yield."""
+    """Measures experiments in order; each uses the results of earlier ones."""
 
     def __init__(
         self, store: SqlStore, machine: Machine, request: ProbeRequest, announce: Callable[[str], None]
@@ -289,7 +289,7 @@ class _Library:
         store.begin(self._study, (), machine)
 
     def probed(self, experiments: Sequence[Experiment]) -> Iterator[Probed]:
-        """What each experiment detects."""
+        """The detected properties of each experiment."""
         for number, each in enumerate(experiments, start=1):
             found = self._one(each, f"[{number}/{len(experiments)}] ")
             self._known |= {one.name: one.value for one in found.properties if one.value is not None} | dict(
@@ -317,7 +317,7 @@ class _Library:
         return tuple(run for run in runs if run.task.revision == experiment.method)
 
     def _fresh(self, runs: Sequence[Run]) -> Run | None:
-        """The newest run on the machine as it is now that is young enough, and measured for long enough."""
+        """The newest run on the machine in its current state that is recent enough, and was long enough."""
         now = datetime.now(UTC)
         return next(
             (
@@ -338,7 +338,7 @@ class _Library:
         """Execute an experiment, and commit its run.
 
         Raises:
-            MeasurementError: where it cannot be measured or kept.
+            MeasurementError: where it cannot be measured or stored.
         """
         if self._program is None:
             self._program = KernelProgram()

@@ -1,6 +1,4 @@
-"""What a screening promises before its runs: from pilot runs, for an effect that has to be found, and corrected as
-runs come in.
-"""
+"""The smallest effect that a screening promises to find: from pilot runs or a goal, and corrected during the runs."""
 
 from __future__ import annotations
 
@@ -70,15 +68,15 @@ class Goal(Struct, frozen=True):
 
 
 def pilot_runs(budget: Budget) -> int:
-    """The number of runs that estimate the noise: at most a quarter of the budget, but five."""
+    """The number of runs that estimate the noise: at most a quarter of the budget, but at least five."""
     return int(max(_FEWEST, min(PILOT_RUNS, budget.runs // _SHARE)))
 
 
 def check_noise(most: float) -> None:
-    """Check that the noise of a run can be estimated, where a configuration has at most ``most`` runs.
+    """Check that the noise of a run can be estimated if a configuration has at most ``most`` runs.
 
     Raises:
-        InputError: where none has two.
+        InputError: where no configuration has two runs.
     """
     if most < _TWO:
         raise _without_noise(_DEVIATION)
@@ -87,11 +85,11 @@ def check_noise(most: float) -> None:
 def planned(
     pilot: Pilot, evidence: Evidence, budget: Budget, goal: Goal, most: float, rng: np.random.Generator
 ) -> AnyChoice:
-    """The cheapest design that finds what the goal says.
+    """The cheapest design that finds the effect of the goal.
 
     Raises:
-        InputError: where the budget does not suffice, saying what it can find and what would be needed.
-        MeasurementError: where no pilot run worked.
+        InputError: where the budget does not suffice, with the effect that it can find and the budget needed.
+        MeasurementError: where all pilot runs failed.
     """
     known = pilot.conclude(evidence)
     noise = run_noise(pilot, evidence, pilot.metric)
@@ -108,7 +106,7 @@ def planned(
 
 
 def _followed(choice: AnyChoice, runs: int) -> AnyChoice:
-    """The choice with the runs set aside, as far as the design leaves them."""
+    """The choice with runs set aside for following up, as far as the design leaves any."""
     if not isinstance(choice, ModelChoice) or choice.repetitions > 1:
         return choice
     step = 2 * PAIRS
@@ -153,27 +151,27 @@ def _budget(needed: int, pilot: PilotResult, budget: Budget) -> str:
 
 
 def _rounded_up(fraction: float | None) -> str:
-    """In percent, to one decimal place from 1 % on."""
+    """A fraction in percent, rounded up to one decimal place from 1 % on, else to two."""
     value = 100.0 * (fraction or 0.0)
     return f"{math.ceil(10.0 * value) / 10.0:g} %" if value >= 1.0 else f"{math.ceil(100.0 * value) / 100.0:g} %"
 
 
 _VAGUE = 3.0
-"""Interactions may make the detectable effect larger by this factor; beyond it a pilot promises no single figure."""
+"""If interactions could increase the detectable effect by more than this factor, a pilot promises no single figure."""
 
 
 class Promise(Struct, frozen=True):
-    """The smallest effect that a design will find, a fraction, None where it is not known yet; and the sentence."""
+    """The smallest effect that a design will find, a fraction, None if not known yet; and the sentence for it."""
 
     detectable: float | None
     sentence: str
 
 
 def promise_by_pilot(choice: AnyChoice, pilot: PilotResult, relevant: float) -> Promise:
-    """By how the metric varies between runs of one configuration, and between the pilot's configurations.
+    """The promise from the variance between runs of one configuration, and between the pilot's configurations.
 
-    Its few configurations do not show whether they differ by main effects or by interactions: where that matters, both
-    figures are in the sentence, and the design's own runs say which.
+    The pilot's few configurations do not show whether they differ by main effects or by interactions. If that matters,
+    the sentence has both figures, and the design's own runs decide.
     """
     if pilot.noise is None:
         return Promise(None, promise_in_deviations(choice))
@@ -195,9 +193,9 @@ def correcting(
 
     Args:
         study: the screening.
-        made: the runs that were made before.
-        before: the smallest effect that was promised, None where none was.
-        announce: for a sentence, where the promise does not hold.
+        made: the earlier runs.
+        before: the smallest effect that was promised, None without a promise.
+        announce: receives a sentence if the promise does not hold.
         observe: the observer of all runs.
     """
     known = {run.task.id: run for run in made if run.task.stage == STAGE}
@@ -221,7 +219,7 @@ _STORED = "see `hati runs --store`"
 
 
 def remedies(place: Workplace, benchmark: str, asked_for: object | None) -> Remedies:
-    """The advice for a screening: of a program, or of a table, of which a store may hold looked-up rows.
+    """The advice for a screening of a program, or of a table, whose looked-up rows a store may hold.
 
     ``asked_for`` is the effect that the design has to find, or the fraction that it has to be, whatever the budget.
     """

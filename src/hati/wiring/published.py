@@ -1,4 +1,4 @@
-"""Published JSON, by the name of its format: Hati's own, and that of studies of other packages."""
+"""The published JSON types by the names of their formats: Hati's own, and those of other packages' studies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def published_types() -> dict[str, type[Struct]]:
 
 
 def published_type(name: str) -> type[Struct]:
-    """The type of a format, or of the study that has this name.
+    """The type of the format or study with this name.
 
     Raises:
         InputError: where there is none.

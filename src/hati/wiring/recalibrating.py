@@ -1,4 +1,4 @@
-"""Whether important options are due to be determined again, from what the store holds."""
+"""Decide from the store whether the important options are due to be screened again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ENOUGH = 0.5
 
 
 def recalibration_of(prepared: Prepared[Gate, GateConclusion], now: datetime) -> Recalibration:
-    """Hold the benchmarks of a check against the project's policy; without one nothing is ever due."""
+    """Apply the project's policy to the benchmarks of a check; without a policy nothing is due."""
     policy = prepared.place.project.check.recalibrate
     if policy is None:
         return Recalibration()
@@ -46,7 +46,7 @@ def recalibration_of(prepared: Prepared[Gate, GateConclusion], now: datetime) ->
 
 
 def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> ScreeningCampaign:
-    """A screening of its own that makes the last one again, or the campaign of one that was broken off.
+    """The campaign of a new screening that repeats the last one, or of an interrupted repetition.
 
     Raises:
         InputError: where nothing was screened before, or the request does not fit the project.
@@ -66,21 +66,21 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
 
 
 def changes_of(prepared: ScreeningCampaign, found: ScreeningConclusion) -> EffectChanges | None:
-    """What a recalibration changed; None of a screening that is none."""
+    """The changes that a recalibration found; None for a screening that is not a recalibration."""
     return None if prepared.prior is None else effect_changes(prepared.prior, found)
 
 
 def stored_changes(place: Workplace, found: ScreeningConclusion) -> EffectChanges | None:
-    """What a screening that the store holds changed; None of one that made none again, or one that is forgotten."""
+    """The changes that a stored recalibration found; None if it repeats no screening, or one that the store lacks."""
     records = {record.id.key: record for record in place.store.studies()}
     earlier = records.get(json.loads(records[found.study].id.parameters).get("recalibrates") or "")
     return None if earlier is None else effect_changes(_prior(place, earlier, found.metric, found.relevant), found)
 
 
 def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
-    """The newest screening of a benchmark of which half of the design's runs were made, whatever the options were.
+    """The newest screening of a benchmark with at least half of its design's runs, whatever its options were.
 
-    Only those under the workplace's template count.
+    Only screenings under the workplace's template count.
     """
     spans = place.store.spans()
     known = [
@@ -97,7 +97,7 @@ def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
 
 
 def _prior(place: Workplace, record: StudyRecord, metric: Metric, relevant: float) -> Prior:
-    """The findings of that time, for the effect that is relevant now."""
+    """The findings of an earlier screening, for the effect that is relevant now."""
     options = tuple(json.loads(record.id.parameters)["options"])
     try:
         return Prior(record.id.key, options, _conclusion(place, record, metric, relevant))
@@ -106,7 +106,7 @@ def _prior(place: Workplace, record: StudyRecord, metric: Metric, relevant: floa
 
 
 def _conclusion(place: Workplace, record: StudyRecord, metric: Metric, relevant: float) -> ScreeningConclusion | None:
-    """Of other options than today's only the conclusion of a fraction can be reproduced."""
+    """The conclusion of a screening; for other options than today's it can be reproduced only for a fraction."""
     parameters, choice = json.loads(record.id.parameters), read_choice(record.choice or "")
     if parameters["space"] == place.project.space.digest and parameters["options"] == list(place.project.space.names):
         return conclude_stored(place, record.id.key, metric.name, relevant)
@@ -172,7 +172,7 @@ def _shifts(
 
 
 def _before(place: Workplace, screening: StudyRecord, metric: Metric) -> Mapping[Configuration, float]:
-    """What a suite had that was measured at the same revision as a screening."""
+    """The mean of each configuration in the newest suite of the same revision as a screening; empty without one."""
     then = json.loads(screening.id.parameters)
     for record in reversed(place.store.studies()):
         if record.id.kind == "suite" and _alike(json.loads(record.id.parameters), then):

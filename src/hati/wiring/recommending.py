@@ -1,4 +1,4 @@
-"""Recommending what to set, from the screening that is known."""
+"""Recommend settings, from a known screening."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from hati.wiring.templates import space_then
 from hati.wiring.workplace import Workplace
 
 KEPT = 0.2
-"""This part of the budget is kept for the confirmation: of runs at least two configurations five times."""
+"""The fraction of the budget kept for the confirmation; of runs, at least two configurations five times."""
 _TIME_KEPT = 0.25
 _RESERVE = 0.05
 _LARGER = 1.25
-"""A new screening is preferred to a known one if it has this multiple of its runs."""
+"""A new screening is preferred to a known one if it has more than this multiple of the known one's runs."""
 
 
 class SplitBudget(Struct, frozen=True):
-    """A budget as written, the part for the screening, and the part for confirmation, in words."""
+    """A budget as written, the part for the screening as a budget, and the part for confirmation in words."""
 
     whole: str
     screening: str
@@ -82,9 +82,9 @@ def split_budget(text: str) -> SplitBudget:
 
 
 class KnownScreening(Struct, frozen=True):
-    """A screening whose runs are there, what it found for the metric, and in words where it is from.
+    """A measured screening, its conclusion for the metric, and its source in words.
 
-    ``spent`` is what of the budget it has cost, None where it was made before.
+    ``spent`` are the runs that count against the budget, None if the screening was made before.
     """
 
     study: AnyScreening
@@ -94,7 +94,7 @@ class KnownScreening(Struct, frozen=True):
 
 
 class RecommendationCampaign(Campaign[Recommendation, RecommendationConclusion], frozen=True, kw_only=True):
-    """The campaign that confirms recommendations from a screening that is ``known``."""
+    """The campaign that confirms recommendations from the ``known`` screening."""
 
     known: KnownScreening
 
@@ -102,7 +102,7 @@ class RecommendationCampaign(Campaign[Recommendation, RecommendationConclusion],
 def prepare_recommended(
     place: Workplace, request: ScreeningRequest, *, fresh: bool
 ) -> RecommendationCampaign | ScreeningCampaign:
-    """What a recommendation takes: its own campaign where a screening is known; else, for a part of the budget, one.
+    """The campaign of a recommendation if a screening is known; else, for a part of the budget, that of a screening.
 
     Raises:
         InputError: where the request does not fit the project.
@@ -126,7 +126,7 @@ def prepare_recommended(
 def prepare_continued(
     prepared: ScreeningCampaign, found: ScreeningConclusion, request: ScreeningRequest
 ) -> RecommendationCampaign:
-    """The campaign of recommendations from a screening that was made for it.
+    """The campaign of recommendations from a screening that was measured for it.
 
     Raises:
         MeasurementError: where the screening has no design yet.
@@ -135,7 +135,7 @@ def prepare_continued(
 
 
 def _known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
-    """The most informative screening, unless the request's budget buys a larger one or has begun one; None without.
+    """The most informative screening; None without one, or if the budget buys a larger one or has begun one.
 
     Raises:
         InputError: where the request does not fit the project.
@@ -159,7 +159,7 @@ def _known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreen
 
 
 def _made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion) -> KnownScreening:
-    """The screening that was made for this.
+    """The screening that was measured for these recommendations.
 
     Raises:
         MeasurementError: where it has no design yet.
@@ -175,7 +175,7 @@ def _made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion
 def prepare_recommendation(
     place: Workplace, known: KnownScreening, request: ScreeningRequest
 ) -> RecommendationCampaign:
-    """Find the campaign to go on with, or plan a new one; rules are about metrics of the benchmark."""
+    """Find the campaign to resume, or plan a new one; rules are about metrics of the benchmark."""
     metric = known.conclusion.metric
     allowed = _allowed(place, known.study.space)
     first = recommendation_id(
@@ -212,7 +212,7 @@ def prepare_recommendation(
 
     def prepared(study: StudyId) -> RecommendationCampaign:
         plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
-        plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # of plans that were stored without it
+        plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # for plans that were stored without it
         made = _study(place, known, study, plan, request)
         engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
         described = partial(_described, place, made)
@@ -235,7 +235,7 @@ def _described(place: Workplace, study: Recommendation) -> str:
 
 
 def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> RecommendationConclusion | None:
-    """The last recommendation from a screening for its metric, from what the store holds; None where there is none."""
+    """The last stored recommendation from a screening for its metric; None without one."""
     records = {record.id.key: record for record in place.store.studies()}
     screening = records[found.study]
     wanted = (found.study, found.metric.name)
@@ -261,7 +261,7 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
         then = replace(place, revision=asked["revision"], project=replace(place.project, space=space))
         plan = RecommendationPlan.from_json(record.choice or "")
         return _study(then, known, record.id, plan, request).conclude(place.store.evidence(record.id))
-    except HatiError:  # of options or metrics that are no longer there
+    except HatiError:  # its options or metrics no longer exist
         return None
 
 
@@ -287,12 +287,12 @@ def _study(
 
 
 def _allowed(place: Workplace, space: Space) -> dict[str, tuple[Setting, ...]]:
-    """The restricted options that are not fixed."""
+    """The settings that may be recommended, of the restricted options that are not fixed."""
     return {name: own for name, own in place.project.recommendable.items() if name in space.by_name}
 
 
 def as_findings(found: ScreeningConclusion, measured: MeasuredDesign) -> Findings:
-    """What a screening found in its runs, as a recommendation takes it."""
+    """A screening's findings and runs in the form that a recommendation takes."""
     places = np.argsort(measured.order)
     offered = found.model.terms if found.by_model else [effect.options for effect in found.effects]
     return Findings(
@@ -311,12 +311,12 @@ def as_findings(found: ScreeningConclusion, measured: MeasuredDesign) -> Finding
 
 
 def _bought(budget: Budget, evidence: Evidence) -> float:
-    """The number of runs that a budget buys at the cost of those."""
+    """The number of runs that a budget buys at the cost of earlier runs."""
     return budget.runs if math.isfinite(budget.runs) else budget.seconds / _cost(evidence)
 
 
 def _affordable(left: Budget, evidence: Evidence) -> int:
-    """How many runs are left; of time a twentieth is kept in reserve."""
+    """The number of runs that are left; of a time, a twentieth is kept in reserve."""
     if math.isfinite(left.runs):
         return int(left.runs)
     return int((1.0 - _RESERVE) * left.seconds / _cost(evidence))

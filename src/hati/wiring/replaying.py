@@ -1,4 +1,4 @@
-"""The past of a project, measured now: all revisions, or effects at two."""
+"""Measure past revisions of a project now: all of a range, or effects at two."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COUNT = re.compile(r"[1-9][0-9]{0,5}")
 
 
 def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) -> Campaign[Replay, Replayed]:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
     Raises:
         InputError: for unknown revisions, or too few.
@@ -84,7 +84,7 @@ def _thinned(line: Sequence[Revision], every: str) -> list[Revision]:
     """Every n-th revision counted from the newest, and the oldest; or the last of each day, in UTC."""
     if every == _DAY:
         days: dict[date | None, Revision] = {}
-        for revision in reversed(line):  # clocks differ: a day may come back on a line
+        for revision in reversed(line):  # clocks differ: a day may occur twice in a history
             days.setdefault(revision.made.date() if revision.made else None, revision)
         return list(days.values())[::-1]
     if not _COUNT.fullmatch(every):
@@ -96,11 +96,11 @@ def _thinned(line: Sequence[Revision], every: str) -> list[Revision]:
 ROUNDS = 4
 _SIDES = 2
 _DESIGN_RUNS = 4
-"""Runs for each option of a design that is made for this."""
+"""The number of runs per option of a design that is made for this."""
 
 
 def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Campaign[EffectDriftStudy, EffectDrift]:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
     The design is that of the most informative screening, without settings known to fail; else one made for this.
 
@@ -132,7 +132,7 @@ def _described_drift(study: EffectDriftStudy, source: str) -> str:
 
 
 def _design(place: Workplace, benchmark: Benchmark, metric: Metric, seed: int) -> tuple[tuple[Configuration, ...], str]:
-    """The configurations, and where they are from."""
+    """The configurations of the design, and its source."""
     known = screened(place, benchmark, metric)
     if known is not None:
         study, _, entry = known

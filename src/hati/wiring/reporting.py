@@ -1,4 +1,4 @@
-"""Reports of screenings, with the store's present knowledge, and of any study by its key."""
+"""Reports of screenings with the current knowledge in the store, and of any study by its key."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def known_of(place: Workplace, found: ScreeningConclusion, now: datetime | None = None) -> Knowledge | None:
-    """The basis for planning a new study of the same benchmark and metric; None where the project lacks these.
+    """The knowledge for planning a new study of the same benchmark and metric; None where the project lacks these.
 
-    ``now`` is the time from which ages count [default: the clock's].
+    ``now`` is the time at which ages are computed [default: the clock's].
     """
     time = now or datetime.now(UTC)
     benchmark = next((each for each in place.project.benchmarks if each.name == found.benchmark), None)
@@ -51,8 +51,9 @@ def screening_report(
     changes: EffectChanges | None = None,
     known: Knowledge | None = None,
 ) -> StudyReport:
-    """A screening, with the changes of a recalibration, recommendations and later knowledge; as JSON its validation
-    too. A page of it is kept.
+    """The report of a screening, with the changes of a recalibration, recommendations and later knowledge.
+
+    The JSON has its validation too. A page of the report is kept.
     """
 
     def values() -> ScreeningJson:
@@ -66,7 +67,7 @@ def screening_report(
 def stored_screening_report(
     place: Workplace, key: str | None, metric: str | None = None, relevant: float = RELEVANT
 ) -> StudyReport:
-    """The same for a stored study: of a key, or the last one.
+    """The report of a stored screening: the one with a key, or the last one.
 
     Raises:
         InputError: for an unknown study, or one that the project no longer fits.
@@ -79,7 +80,7 @@ def stored_screening_report(
 
 
 def report_of(place: Workplace, key: str) -> StudyReport:
-    """The report of any study by its key, or the beginning of it; a recommendation's is that of its screening.
+    """The report of any study by its key, or the beginning of it; for a recommendation, that of its screening.
 
     Raises:
         InputError: for an unknown study, or one that cannot be restored.

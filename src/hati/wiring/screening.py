@@ -66,11 +66,11 @@ if TYPE_CHECKING:
 
 _SEVERAL = 2
 _SLOW_TO_ANALYSE = 30_000
-"""Runs times squared options from which on an analysis takes seconds."""
+"""The number of runs times squared options above which an analysis takes seconds."""
 
 
 class ScreeningCampaign(Struct, frozen=True):
-    """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen.
+    """A screening campaign that can be run, resumed or concluded; its design may not be chosen yet.
 
     ``prior`` is the screening that it repeats: it only helps to assign options to factors. ``isolated``
     are the settings known to fail.
@@ -88,35 +88,35 @@ class ScreeningCampaign(Struct, frozen=True):
 
     @property
     def study(self) -> AnyScreening | Pilot:
-        """The study with its design; pilot runs as long as none is chosen."""
+        """The study with its design; pilot runs if no design is chosen yet."""
         return self.pilot if self.choice is None else self.designed(self.choice)
 
     @property
     def goal(self) -> Goal | None:
-        """The effect to find, where the request names one."""
+        """The effect to find; None if the request names none."""
         asked = self.request
         return None if asked.detect is None else Goal(asked.detect, asked.relevant)
 
     @property
     def space(self) -> Space:
-        """The project's space without the settings that cannot work."""
+        """The project's space without the settings known to fail."""
         from hati.space import narrowed
 
         return narrowed(self.place.project.space, self.isolated.formulas)
 
     @property
     def isolation(self) -> Isolation:
-        """What traces failures to settings; those that are excluded already stay so."""
+        """The study that traces failures to settings; settings that are already excluded stay excluded."""
         return Isolation(self.id, self.benchmark, self.place.revision, self.place.project.space, self.isolated)
 
     @property
     def budget(self) -> Budget:
-        """What may be spent, pilot runs included."""
+        """The budget, pilot runs included."""
         return Budget.parse(self.request.limit)
 
     @property
     def pilot(self) -> Pilot:
-        """The study that comes before the choice of a design where the budget is a time or a goal is set."""
+        """The study that precedes the choice of a design if the budget is a time or a goal is set."""
         runs = RUNS if self.goal is None else pilot_runs(self.budget)
         return Pilot(self.id, self.benchmark, self.metric, self.place.revision, self.place.project.space, runs)
 
@@ -136,23 +136,23 @@ class ScreeningCampaign(Struct, frozen=True):
         )
 
     def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
+        """The runs measured so far."""
         return self.place.store.evidence(self.id)
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
+        """Whether a design is chosen, and no task or no budget is left."""
         evidence = self.evidence()
         return self.choice is not None and not self._left(self.choice, evidence)
 
     @property
     def left(self) -> int:
-        """The number of runs that are known to be left, whichever machine of a pool runs them."""
+        """The number of runs that are known to be left, on any machine of a pool."""
         return len(self._left(self.choice, self.evidence())) if self.choice else 0
 
     @property
     def in_vain(self) -> bool:
-        """Whether it ended without a single run that worked, or for want of a default configuration that works."""
+        """Whether it ended without a successful run, or because the default configuration fails."""
         evidence = self.evidence()
         if self.place.table is None and not self.isolation.possible(evidence):
             return True
@@ -172,14 +172,14 @@ class ScreeningCampaign(Struct, frozen=True):
         return fraction if self.place.table is not None else with_reruns(fraction, runs)
 
     def cheapest(self, goal: Goal) -> AnyChoice:
-        """The cheapest design that finds what the goal says, from the pilot runs that there are."""
+        """The cheapest design that finds the effect of the goal, from the existing pilot runs."""
         rng = generator(self.id.seed, "design")
         pilot, evidence = replace(self.pilot, space=self.space), self.evidence()
         budget = left_for_design(self.budget, evidence)
         return planned(pilot, evidence, budget, goal, self.place.repetitions, rng)
 
     def _assigned(self, choice: Choice) -> Choice:
-        """Assign options that were important before to the factors whose interactions are best distinguishable."""
+        """Assign options that were important before to the factors whose interactions are aliased least."""
         names = self.space.names
         likely = self.prior.likely(names) if self.prior else ()
         if len(likely) < _SEVERAL or not choice.generators:
@@ -191,7 +191,7 @@ class ScreeningCampaign(Struct, frozen=True):
         return self.designed(choice).plan(evidence).within(self.budget.left(evidence))
 
     def planned(self) -> PlannedCampaign:
-        """The next tasks, those of this machine in a pool, without making or storing anything."""
+        """The next tasks, in a pool those of this machine; nothing is run or stored."""
         choice, limit, goal = self.choice, self.budget, self.goal
         if choice is None and goal is not None:
             made = self.evidence()
@@ -240,10 +240,10 @@ class ScreeningCampaign(Struct, frozen=True):
 def prepare_screening(
     place: Workplace, request: ScreeningRequest, *, fresh: bool, prior: Prior | None = None
 ) -> ScreeningCampaign:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
-    An unfinished campaign is resumed. A finished one is taken as it is, unless ``fresh`` or unless it had
-    measured nothing. With a ``prior`` it is a study of its own, none of whose runs are the prior's.
+    An unfinished campaign is resumed. A finished one is used as it is, unless ``fresh`` or unless it measured nothing.
+    With a ``prior`` it is a separate study that uses none of the prior's runs.
 
     Raises:
         InputError: where the request does not fit the project.
@@ -285,7 +285,7 @@ def prepare_screening(
 
 
 def _announce_without_block(place: Workplace, study: AnyScreening, announce: Announce) -> None:
-    """Say where a pool has more machines than the design has blocks, and this is one of those that have none."""
+    """Announce if the pool has more machines than the design has blocks, and this machine has no block."""
     member, machines = place.member
     blocks = set(study.blocks_of(study.tasks, machines))
     if member not in blocks:
@@ -296,7 +296,7 @@ def _announce_without_block(place: Workplace, study: AnyScreening, announce: Ann
 
 
 def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
-    """The campaign as another hati left it, where that began or went on with it while this one waited."""
+    """The campaign in its stored state, if another process began or resumed it while this one waited."""
     latest = prepared.place.store.latest(prepared.id, prepared.place.measured_on.fingerprints)
     if all(record.id.campaign < prepared.id.campaign for record in latest):
         return prepared
@@ -304,7 +304,7 @@ def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
 
 
 def _keep_metric(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
-    """Store which metric a campaign was last screened for: it serves all of its benchmark, and a report is of one."""
+    """Store the metric of the last screening: a campaign serves all metrics of its benchmark, and a report one."""
     store, metric = prepared.place.store, prepared.metric.name
     own = stored_choice(choice, prepared.isolated, metric)
 
@@ -318,9 +318,9 @@ def _keep_metric(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
 def _made(
     prepared: ScreeningCampaign, engine: Engine[Task], announce: Announce, observe: Observer
 ) -> ScreeningCampaign:
-    """Make the runs that are left; the campaign with the design that it ends with."""
+    """Run the remaining tasks; return the campaign with its final design."""
     place, known, promised = prepared.place, -1, None
-    if prepared.choice is not None and place.table is None:  # perhaps interrupted before it left out what fails
+    if prepared.choice is not None and place.table is None:  # perhaps interrupted before failures were traced
         prepared = _isolated(prepared, engine, announce, observe)
     while prepared.choice is None or known < len(prepared.evidence().runs):
         known = len(prepared.evidence().runs)
@@ -329,7 +329,7 @@ def _made(
         assert prepared.choice is not None
         study = prepared.designed(prepared.choice)
         watching = correcting(study, prepared.evidence().runs, promised, announce, observe)
-        if place.table is not None:  # missing rows are no failures
+        if place.table is not None:  # missing rows are not failures
             campaign(study, engine, place.store, prepared.budget, watching)
             break
         campaign(UntilFailure(study, prepared.isolation, *place.member), engine, place.store, prepared.budget, watching)
@@ -340,10 +340,10 @@ def _made(
 def _isolated(
     prepared: ScreeningCampaign, engine: Engine[Task], announce: Announce, observe: Observer
 ) -> ScreeningCampaign:
-    """Trace the failures that there are; without a choice where more was found not to work.
+    """Trace failures to settings; the campaign has no design any more if further settings were found to fail.
 
     Raises:
-        MeasurementError: where the default configuration does not work.
+        MeasurementError: where the default configuration fails.
     """
     found = campaign(prepared.isolation, engine, prepared.place.store, prepared.budget, observe)
     if found.formulas == prepared.isolated.formulas:
@@ -355,7 +355,7 @@ def _isolated(
 
 
 def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequest | None:
-    """The requested fraction; None where the budget decides."""
+    """The requested fraction; None if the budget decides."""
     if not request.of_fraction:
         return None
     from hati.wiring.designs import asked_design
@@ -365,15 +365,15 @@ def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequ
 
 
 def asked_metric(place: Workplace, benchmark: Benchmark, name: str | None) -> Metric:
-    """The first that is read from a table; else as ``chosen_metric``."""
+    """The first metric of a table; for a program, as ``chosen_metric``."""
     return chosen_metric(benchmark, name) if place.table is None else place.table.metrics[0]
 
 
 def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
-    """The metric of that name, or the only one.
+    """The metric with a name, or the only one.
 
     Raises:
-        InputError: where there is none of that name, or no name and several.
+        InputError: for an unknown name, or without a name if there are several metrics.
     """
     if name is not None:
         return benchmark.metric(name)
@@ -386,9 +386,9 @@ def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
 def _choose(
     prepared: ScreeningCampaign, engine: Engine[Task], announce: Announce, observe: Observer
 ) -> tuple[ScreeningCampaign, float | None]:
-    """Choose the design, after pilot runs where the budget is a time or a goal is set, and keep the choice.
+    """Choose the design, after pilot runs if the budget is a time or a goal is set, and store the choice.
 
-    With it comes the smallest effect that it promises to find, None where the noise is unknown.
+    Also returns the smallest effect that the design promises to find, None if the noise is unknown.
     """
     goal, store = prepared.goal, prepared.place.store
     pilot: PilotResult | None = None
@@ -415,9 +415,9 @@ def _choose(
 
 
 def _agreed(prepared: ScreeningCampaign, pilot: PilotResult | None) -> tuple[ScreeningCampaign, AnyChoice]:
-    """The campaign with the design that another machine of the pool stored, else with one of its own, which is stored.
+    """The campaign with the design that another machine of the pool stored, else with a new one, which is stored.
 
-    One that is stored is replaced only where it has settings that are now known not to work.
+    A stored design is replaced only if it has settings that are now known to fail.
     """
     store, excluded = prepared.place.store, set(map(str, prepared.isolated.formulas))
 
@@ -433,10 +433,10 @@ def _agreed(prepared: ScreeningCampaign, pilot: PilotResult | None) -> tuple[Scr
 
 
 def _design(prepared: ScreeningCampaign, pilot: PilotResult | None) -> AnyChoice:
-    """The design for the rest of the space and of the budget; the existing runs where none fits.
+    """The design for the rest of the space and of the budget; the usable earlier runs if no design fits.
 
     Raises:
-        InputError: where none fits, and no run of an earlier design is usable.
+        InputError: where no design fits, and no run of an earlier design is usable.
     """
     evidence, goal = prepared.evidence(), prepared.goal
     usable = usable_configurations(evidence, prepared.space) if prepared.isolated.formulas else ()

@@ -1,6 +1,4 @@
-"""The statistic of a run of each benchmark and metric: kept with the campaigns of a store, or chosen from its
-runs.
-"""
+"""The statistic of a run for each benchmark and metric: stored with campaigns, or chosen from stored runs."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ _ON_RUNS = (ChoiceBasis.HISTORY, ChoiceBasis.OTHERS)
 def statistics_of(
     place: Workplace, study: StudyId, question: Question, benchmarks: Sequence[Benchmark]
 ) -> StatisticChoices:
-    """What a campaign counts runs by: as it was begun, else as an earlier one did, else by the stored runs.
+    """The statistics of a run in a campaign: those stored with it, else those of an earlier one, else by stored runs.
 
-    A campaign that was begun before choices were kept goes on with the mean. Runs of the campaign itself have no part.
-    The request for a statistic replaces any choice.
+    A campaign from before choices were stored continues with the mean. Runs of the campaign itself are not used.
+    A requested statistic overrides any choice.
     """
     if isinstance(question.statistic, Statistic):
         return StatisticChoices()
@@ -59,9 +57,9 @@ def statistics_of(
 def known_statistic(
     place: Workplace, benchmark: str, metric: str, without: str = "", now: datetime | None = None
 ) -> Entry[StatisticChoice] | None:
-    """The statistic of a run that a new check would take; None where neither earlier checks nor stored runs decide.
+    """The statistic of a run that a new check would use; None if neither earlier studies nor stored runs decide.
 
-    Runs of the study whose key is ``without`` have no part in it.
+    Runs of the study whose key is ``without`` are not used.
     """
     time = now or datetime.now(UTC)
     kept, spans = _kept(place.store.studies(), benchmark, metric), place.store.spans()
@@ -82,13 +80,13 @@ def known_statistic(
 
 
 def known_statistics(place: Workplace, benchmark: Benchmark, without: str) -> dict[str, Entry[StatisticChoice]]:
-    """The known statistics of a benchmark's metrics, by their names; runs of a study have no part in them."""
+    """The known statistics of a benchmark's metrics, by their names, without the runs of a study."""
     found = {metric.name: known_statistic(place, benchmark.name, metric.name, without) for metric in benchmark.metrics}
     return {name: entry for name, entry in found.items() if entry is not None}
 
 
 def _kept(records: Sequence[StudyRecord], benchmark: str, metric: str) -> tuple[StudyRecord, StatisticChoice] | None:
-    """The newest choice by the present version of the rule that rests on runs, and the study that keeps it."""
+    """The newest choice by the current version of the rule that is based on runs, and its study."""
     known = (
         (record, choice)
         for record in reversed(records)
@@ -111,7 +109,7 @@ def _samples(place: Workplace, without: str = "") -> tuple[Sample, ...]:
 
 
 def _chosen(samples: Sequence[Sample], benchmark: str, metric: str) -> StatisticChoice:
-    """By the runs of this benchmark, else by those of the others."""
+    """The choice by the runs of this benchmark, else by those of the others."""
     ratios: dict[str, VarianceRatios] = {}
     grouped: dict[str, list[Sample]] = {}
     for sample in samples:

@@ -1,4 +1,4 @@
-"""Concluding from what a store holds, without measuring."""
+"""Conclude from stored runs, without measuring."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def conclude_stored(
     place: Workplace, key: str | None = None, metric: str | None = None, relevant: float = RELEVANT
 ) -> ScreeningConclusion:
-    """The conclusion of a screening study from what the store holds: that of a key, or the last one.
+    """The conclusion of a stored screening: the one with a key, or the last one.
 
-    ``metric`` may be left out where the benchmark has one; else it is the one that was last screened.
+    Without a ``metric`` it is the one that was last screened, else the benchmark's only one.
 
     Raises:
         InputError: for an unknown study, or one that the project no longer fits.
@@ -49,7 +49,7 @@ def conclude_stored(
 def stored_screening(
     place: Workplace, key: str | None = None, metric: str | None = None, relevant: float = RELEVANT
 ) -> AnyScreening:
-    """A screening study that the store holds: that of a key, or the last one under the workplace's template.
+    """A stored screening: the one with a key, or the last one under the workplace's template.
 
     Raises:
         InputError: for an unknown study, or one that the project no longer fits.
@@ -65,9 +65,9 @@ def stored_screening(
 
 
 def screening_key(place: Workplace, key: str | None) -> str | None:
-    """The key of a screening, or of that which a recommendation continues; without a key, that of the last screening.
+    """The key of a screening, or of the screening of a recommendation; without a key, that of the last screening.
 
-    Whatever its template; None without a screening, or where the study is not one.
+    Any template counts. None without a screening, or if the study is neither.
     """
     if key is None:
         return next((record.id.key for record in reversed(_screenings(place))), None)
@@ -78,7 +78,7 @@ def screening_key(place: Workplace, key: str | None) -> str | None:
 
 
 def record_of(place: Workplace, key: str) -> StudyRecord:
-    """What the store holds of the study of a key, or of the only one whose key begins so.
+    """The record of the study with a key, or of the only one whose key begins with it.
 
     Raises:
         InputError: where there is none, or several.
@@ -107,12 +107,12 @@ def _described(record: StudyRecord) -> str:
 
 
 def of_tables(place: Workplace) -> str:
-    """A remark on a table: its runs are not stored where no store is named."""
+    """A remark for tables, whose runs are stored only if a store is named."""
     return "" if place.table is None else ", with --store FILE both there and here"
 
 
 def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevant: float) -> AnyScreening:
-    """The study of a record, for its own revision, as long as the project describes the same options."""
+    """The study of a record, for its own revision, if the project still has the same options."""
     parameters = json.loads(record.id.parameters)
     space = space_then(place.project.space, record)
     if parameters["space"] != space.digest or parameters["options"] != list(space.names):
@@ -124,7 +124,7 @@ def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevan
 
 
 def _screened_metric(record: StudyRecord) -> str | None:
-    """The metric that was last screened, or that the design was planned for; None where the store has neither."""
+    """The metric that was last screened, or for which the design was planned; None if the store has neither."""
     planned_for = json.loads(record.id.parameters).get("planned_for") or {}
     return metric_of(record.choice) or planned_for.get("metric")
 
@@ -132,7 +132,7 @@ def _screened_metric(record: StudyRecord) -> str | None:
 def study_over(
     place: Workplace, record: StudyRecord, space: Space, metric: str | None, relevant: float = RELEVANT
 ) -> AnyScreening:
-    """The study of a record over the space that it was made for.
+    """The study of a record over its space.
 
     Raises:
         InputError: for an unknown benchmark or metric.
@@ -156,7 +156,7 @@ def study_over(
 
 
 def benchmark_of(place: Workplace, record: StudyRecord, name: str) -> Benchmark:
-    """The project's benchmark with the metrics of then; a table's is in no project file."""
+    """The project's benchmark with the metrics at that time; a table's benchmark is not in a project file."""
     if name == BENCHMARK and all(benchmark.name != name for benchmark in place.project.benchmarks):
         return table_benchmark(record.metrics)
     return replace(place.project.benchmark(name), metrics=record.metrics)

@@ -1,4 +1,4 @@
-"""Studies as a store holds them, to be concluded without measuring."""
+"""Stored studies, to be concluded without measuring."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ R = TypeVar("R", bound=Struct)
 class StoredStudy(Struct, frozen=True, dict=True):
     """A study's record, and the project as it is now; ``wanted`` is the name of a metric.
 
-    Records of earlier versions of Hati do not keep the request: the defaults of the command stand in.
+    Records of earlier versions of Hati lack the request: the command's defaults replace it.
     """
 
     place: Workplace
@@ -49,7 +49,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """What decides the study's tasks."""
+        """The parameters that determine the study's tasks."""
         found: Mapping[str, Any] = json.loads(self.record.id.parameters)
         return found
 
@@ -68,18 +68,18 @@ class StoredStudy(Struct, frozen=True, dict=True):
 
     @cached_property
     def _several(self) -> bool:
-        """Whether the study is of several benchmarks: a record has their metrics together, each name once."""
+        """Whether the study has several benchmarks; its record lists all their metrics together, each name once."""
         each = self.parameters.get("cells") or self.parameters.get("variants") or ()
         return len({name for name, *_ in each}) > 1
 
     def benchmark(self, name: str) -> Benchmark:
-        """The project's of that name, with the metrics of then where the record lists them."""
+        """The project's benchmark with a name, with the metrics at that time if the record lists them."""
         if self._several:
             return self.place.project.benchmark(name)
         return benchmark_of(self.place, self.record, name)
 
     def metric(self, benchmark: Benchmark, asked: str | None) -> Metric:
-        """The metric of the present request, else that of the study's request, else the benchmark's only one."""
+        """The metric of the current request, else that of the study's request, else the benchmark's only one."""
         return chosen_metric(benchmark, self.wanted or asked)
 
     def cells(self) -> tuple[Cell, ...]:
@@ -90,7 +90,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
         )
 
     def revisions(self) -> tuple[Revision, ...]:
-        """The revisions of the study, by their names where the repository still has them."""
+        """The revisions of the study, with their names if the repository still has them."""
         return tuple(map(self._revision, self.parameters["revisions"]))
 
     def _revision(self, text: str) -> Revision:
@@ -102,7 +102,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
         return found if found and found.id == text else Revision(text, _kind(text))
 
     def coverage(self, cells: Sequence[Cell]) -> tuple[Coverage, ...]:
-        """What the cells cover of the project's space."""
+        """The coverage of the project's space by the cells."""
         return coverage_of(self.place.project.space, cells, f"those of {self.id.key}")
 
     def choices(self) -> StatisticChoices:
@@ -110,7 +110,7 @@ class StoredStudy(Struct, frozen=True, dict=True):
         return StatisticChoices.from_json(self.record.choice) if self.record.choice else StatisticChoices()
 
     def statistic(self, otherwise: str = "mean") -> Statistic | Automatic:
-        """The statistic of a run: the chosen one where the study chose one."""
+        """The statistic of a run: ``AUTO`` if the study chose one, else ``otherwise``."""
         return AUTO if self.choices().rows else Statistic.parse(otherwise)
 
 
@@ -118,20 +118,19 @@ _KINDS = {r"[0-9a-f]{40}": RevisionKind.GIT, r"r[0-9]+": RevisionKind.SVN, r".+=
 
 
 def _kind(revision: str) -> RevisionKind:
-    """What the id of a revision shows, where its repository does not have it."""
+    """The kind of a revision that its repository lacks, by the form of its id."""
     return next((kind for form, kind in _KINDS.items() if re.fullmatch(form, revision)), RevisionKind.DIRECTORY)
 
 
 _OTHER_REPORTS = {"probe": "see its properties by `hati probe`, which reuses fresh results, or by `hati probe diff`"}
-"""How what is stored and is not a study of a project is shown."""
+"""How to see stored results that are not studies of a project, by their kind."""
 
 
 def stored_report(place: Workplace, key: str, metric: str | None = None) -> StudyReport:
-    """The report of the study of a key, with what its record does not have.
+    """The report of the study with a key, with a note on what its record lacks.
 
     Raises:
-        InputError: for an unknown study, formulas that no store keeps, or where the project no longer
-            fits it.
+        InputError: for an unknown study, formulas, which no store keeps, or where the project no longer fits it.
         MeasurementError: where it measured too little.
     """
     stored = StoredStudy(place, record_of(place, key), metric)

@@ -1,7 +1,7 @@
-"""Kinds of studies: each defines its request, preparation and report; one table of them.
+"""Kinds of studies, each with its request, preparation and report, and the table of all kinds.
 
-Everything common is done once, for every kind alike: the command with its flags, resuming, the dry run, keeping,
-and reports from a store. Packages add kinds by an entry point of the group ``hati.studies``.
+What is common to all kinds is implemented once: the command with its flags, resuming, the dry run, storing, and
+reports from a store. Packages add kinds by an entry point of the group ``hati.studies``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from hati.wiring.workplace import Announce, Workplace
 
 GROUP = "hati.studies"
-"""The entry points of other packages."""
+"""The group of the entry points of other packages."""
 SECTIONS = ("Model", "Measure", "Decide", "Follow", "Share")
-"""What commands are for, in the help."""
+"""The sections of commands in the help."""
 
 PROJECT = "Folder with hati.toml, or the file."
 PROJECT_OR_TABLE = "Folder with hati.toml, the file, or a table (CSV, Parquet, measurements.xml)."
@@ -48,11 +48,10 @@ def _nothing() -> None:
 class StudyReport(Struct, frozen=True):
     """The output for a conclusion: a document, its published JSON, and the exit status of the command.
 
-    ``conclusion`` are the values that callers get, None: those of the study. ``remarks`` are warnings that the document
-    does not have; ``unshown`` are those that only plain values do not have. ``instead`` is the text that replaces
-    the document, empty: none. ``spoken`` are sentences that people must see, in addition to the answer, where
-    the report cannot be written; ``written`` runs once they have it; ``kept`` names the file of a page that is kept
-    in addition, empty: none.
+    ``conclusion`` is the value for callers, None: that of the study. ``remarks`` are warnings that the document lacks;
+    ``unshown`` are warnings that only plain values lack. ``instead`` is a text that replaces the document, empty: none.
+    ``spoken`` are sentences that people must see even if the report cannot be written; ``written`` is called once the
+    report is written; ``kept`` names the file of a page that is kept in addition, empty: none.
     """
 
     document: Document
@@ -68,7 +67,7 @@ class StudyReport(Struct, frozen=True):
 
 
 class GivenFlags(Struct, frozen=True):
-    """The arguments of a command line or a call: ``flags`` by the names of parameters, and the output's ``formats``.
+    """The given arguments of a command line or a call: ``flags`` by the names of parameters, and output ``formats``.
 
     The first format is that of the document.
     """
@@ -78,16 +77,16 @@ class GivenFlags(Struct, frozen=True):
 
     @property
     def format(self) -> str:
-        """That of the document."""
+        """The format of the document."""
         return self.formats[0]
 
     def first(self, *names: str) -> str:
-        """The flag of the first of these parameters that is given, whatever its value; empty: none is."""
+        """The flag of the first of these parameters that is given, whatever its value; empty if none is."""
         return next((self.flags[name] for name in names if name in self.flags), "")
 
 
 Steps = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
-"""Shows how many steps of a computation are done, under a title."""
+"""Shows the progress of a computation in steps, under a title."""
 
 
 def unseen(_: str) -> AbstractContextManager[Callable[[int, int], None]]:
@@ -96,14 +95,14 @@ def unseen(_: str) -> AbstractContextManager[Callable[[int, int], None]]:
 
 
 class StudyType(ABC, Generic[R, S, C]):
-    """One kind of study: ``name`` is its verb, ``kind`` what a store calls it, which never changes.
+    """One kind of study: ``name`` is its command, ``kind`` its name in stores, which never changes.
 
-    ``request`` is a frozen Struct, whose docstring, fields, defaults and flags make its command. ``section`` is where
-    the help lists the verb, ``place_help`` the help of PATH, empty: the request says where the project is. ``judges``
-    is whether its documents have test cases. ``metrics_apart`` is whether a report may be of another metric than the
-    request's; ``unrecorded`` names what records lack where they do not keep the request; ``restores`` is whether
-    a store has all that a report takes; ``afresh`` is whether a finished study is measured again by the same command.
-    ``published`` is the type, of another package, that ``--format json`` writes; its tag field is ``format``.
+    ``request`` is a frozen Struct whose docstring, fields, defaults and flags define the command. ``section`` is where
+    the help lists the command; ``place_help`` is the help of PATH, empty: the request names the project. ``judges``:
+    its documents have test cases. ``metrics_apart``: a report may be of another metric than the request's.
+    ``unrecorded`` names what records without the request lack. ``restores``: a store has all that a report needs.
+    ``afresh``: the same command measures a finished study again. ``published`` is the type, of another package, that
+    ``--format json`` writes; its tag field is ``format``.
     """
 
     name: str
@@ -126,10 +125,10 @@ class StudyType(ABC, Generic[R, S, C]):
         """
 
     def root(self, path: Path, request: R) -> Path | None:
-        """The project that is measured; None where files say all that is asked.
+        """The project that is measured; None if files have all measurements.
 
         Raises:
-            InputError: where it is not clear.
+            InputError: where the project is ambiguous.
         """
         del request
         return path
@@ -144,21 +143,21 @@ class StudyType(ABC, Generic[R, S, C]):
         return (path,)
 
     def read(self, path: Path, store: str | None, request: R, announce: Announce, steps: Steps) -> StudyReport | None:
-        """The report where files that the request names hold all measurements; None where it is not so.
+        """The report if the request's files have all measurements; else None.
 
         Raises:
-            InputError: where they cannot be read.
+            InputError: where the files cannot be read.
         """
         del path, store, request, announce, steps
         return None
 
     def open(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
-        """The project at a path, and its store; where the request has a template, narrowed by it.
+        """The project at a path with its store, narrowed by the template of the request if it has one.
 
-        Of one whose request has fields of tables, it may be a table.
+        If the request has the fields of tables, the path may be a table.
 
         Raises:
-            InputError: for all that is wrong with it.
+            InputError: for any error in it.
         """
         from hati.wiring.templates import narrowed_workplace
         from hati.wiring.workplace import workplace
@@ -173,12 +172,12 @@ class StudyType(ABC, Generic[R, S, C]):
         return narrowed_workplace(place, getattr(request, "template", ()), announce)
 
     def look(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
-        """The same for commands that measure nothing."""
+        """As ``open``, for commands that measure nothing."""
         return self.open(path, store, request, announce)
 
     @abstractmethod
     def prepare(self, place: Workplace, request: R, *, fresh: bool) -> Prepared[S, C]:
-        """Find the campaign to go on with, or number a new one.
+        """Find the campaign to resume, or number a new one.
 
         Raises:
             InputError: where the request does not fit the project.
@@ -186,7 +185,7 @@ class StudyType(ABC, Generic[R, S, C]):
 
     @abstractmethod
     def restore(self, stored: StoredStudy) -> S:
-        """The study as a store holds it, to be concluded without measuring.
+        """The stored study, to be concluded without measuring.
 
         Raises:
             InputError: where the project no longer fits it.
@@ -197,12 +196,12 @@ class StudyType(ABC, Generic[R, S, C]):
         """The report of a conclusion; ``request`` is None where a record lacks it."""
 
     def measured_report(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
-        """The same of one that was measured now."""
+        """The report of a study that was measured now."""
         return self.report(prepared.place, prepared.study, found, request)
 
     @final
     def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
-        """The report of a study that was measured now, with its machines where there are several."""
+        """The report of a study that was measured now, with its machines if there are several."""
         from hati.wiring.machines import unfit_place, with_machines
 
         made = _declared(self, self.measured_report(prepared, request, found))
@@ -211,7 +210,7 @@ class StudyType(ABC, Generic[R, S, C]):
         return with_machines(prepared.place, made, prepared.study.id.key)
 
     def reported(self, stored: StoredStudy) -> StudyReport:
-        """The same of one that a store holds.
+        """The report of a stored study.
 
         Raises:
             InputError: where the project no longer fits it.
@@ -224,7 +223,7 @@ class StudyType(ABC, Generic[R, S, C]):
         return with_machines(place, _declared(self, made), study.id.key)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """What a report takes from the defaults, as the record of the study does not have it."""
+        """The values that a report takes from the defaults because the study's record lacks them."""
         return () if stored.asked(self.request) else self.unrecorded
 
     def make(self, prepared: Prepared[S, C], request: R, announce: Announce, observe: Observer) -> C:
@@ -236,17 +235,17 @@ class StudyType(ABC, Generic[R, S, C]):
         return prepared.make(announce, observe, request)
 
     def title(self, study: S) -> str:
-        """What its progress is called."""
+        """The title of its progress."""
         del study
         return self.name
 
     def progress(self, study: S, known: Evidence) -> str:
-        """Its progress in addition to the number of runs, empty: nothing."""
+        """Its progress in addition to the number of runs; empty for none."""
         del study, known
         return ""
 
     def nothing_left(self, prepared: Prepared[S, C]) -> str:
-        """The message where nothing is measured, as all runs exist; empty: none."""
+        """The message if nothing is measured because all runs exist; empty for none."""
         return f"{prepared.study.id.key} was measured before; --fresh measures again"
 
 
@@ -275,22 +274,22 @@ _OWN = {
     "suite": "suite:SuiteType",
     "validation": "validation:ValidationType",
 }
-"""Hati's own, by what a store calls them."""
+"""Hati's own kinds, by their names in stores."""
 
 
 @cache
 def own_type(kind: str) -> AnyStudyType:
-    """The kind of Hati's own that a store calls so."""
+    """Hati's own kind with this name in stores."""
     module, name = _OWN[kind].split(":")
     made: AnyStudyType = getattr(import_module(f"hati.wiring.kinds.{module}"), name)()
     return made
 
 
 def _checked(found: object) -> AnyStudyType:
-    """A kind of another package, as far as its command can be made.
+    """A kind of another package, checked so that its command can be defined.
 
     Raises:
-        InputError: where it cannot.
+        InputError: where it cannot be.
     """
     kind = found() if isinstance(found, type) else found
     if not isinstance(kind, StudyType):
@@ -323,7 +322,7 @@ def _loaded(entry: EntryPoint) -> AnyStudyType:
 
 
 def _declared(kind: AnyStudyType, report: StudyReport) -> StudyReport:
-    """The report, whose published value is of the type that the kind names."""
+    """The report with a check that its published value has the type that the kind names."""
     declared, values = kind.published, report.values
     if declared is None:
         return report
@@ -339,13 +338,13 @@ def _declared(kind: AnyStudyType, report: StudyReport) -> StudyReport:
 
 
 def format_of(published: object) -> str:
-    """The format that a published type says it has; empty where it has none."""
+    """The format of a published type; empty without one."""
     config = getattr(published, "__struct_config__", None)
     return str(config.tag) if config is not None and config.tag_field == "format" else ""
 
 
 def other_types() -> tuple[list[AnyStudyType], list[str]]:
-    """Those of other packages, and why some cannot be loaded."""
+    """The kinds of other packages, and why some cannot be loaded."""
     found: dict[str, AnyStudyType] = {}
     wrong: list[str] = []
     for entry in added(GROUP):
@@ -362,22 +361,22 @@ def other_types() -> tuple[list[AnyStudyType], list[str]]:
 
 
 def known_types() -> tuple[AnyStudyType, ...]:
-    """Hati's own, then those of other packages that can be loaded."""
+    """Hati's own kinds, then those of other packages that can be loaded."""
     return (*map(own_type, _OWN), *other_types()[0])
 
 
 def study_type(kind: str) -> AnyStudyType | None:
-    """The kind that a store calls so; None where there is none."""
+    """The kind with this name in stores; None where there is none."""
     if kind in _OWN:
         return own_type(kind)
     return next((each for each in other_types()[0] if each.kind == kind), None)
 
 
 def verb_of(kind: str) -> str:
-    """The command that makes studies of a kind."""
+    """The command for studies of a kind."""
     known = study_type(kind)
     return _COMMANDS.get(kind, kind) if known is None else known.name
 
 
 _COMMANDS = {"recommendation": "screen --recommend"}
-"""Kinds that commands of others make."""
+"""Kinds without a command of their own, and the commands that run them."""

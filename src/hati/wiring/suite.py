@@ -32,14 +32,14 @@ from hati.wiring.table import TableRequest, table_workplace
 from hati.wiring.workplace import Workplace
 
 RUNS = 32
-"""Configurations of a suite, where nothing else is said."""
+"""The default number of configurations of a suite."""
 
 
 def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Campaign[SuiteStudy, SuiteConclusion]:
-    """Find the campaign to go on with, or number a new one.
+    """Find the campaign to resume, or number a new one.
 
-    An unfinished campaign is resumed; a finished one is taken as it is, unless ``fresh`` or unless it had measured
-    nothing. A table to compare with is read by the options of the project.
+    An unfinished campaign is resumed; a finished one is used as it is, unless ``fresh`` or unless it measured nothing.
+    A table to compare with is read with the options of the project.
 
     Raises:
         InputError: where the request does not fit the project, or no screening exists to take options from.
@@ -104,7 +104,7 @@ def _planned(place: Workplace, space: Space, request: SuiteRequest, metric: Metr
 
 
 def _with_options(plan: SuitePlan, place: Workplace, space: Space, request: SuiteRequest, metric: Metric) -> SuitePlan:
-    """The plan with the options of the strata, those left out, the ranking of all, and where they are from."""
+    """The plan with the options of the strata, those left out, the ranking of all, and their source."""
     if request.options is not None:
         if not request.options:
             raise InputError("--options names none", fix="write --options a,b, or leave it out after a screening")
@@ -130,7 +130,7 @@ def _with_options(plan: SuitePlan, place: Workplace, space: Space, request: Suit
 
 
 def population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:
-    """The metric's values in a full data set, where one was named, in the metric's unit; so are those without one."""
+    """The metric's values in the named full data set, converted to the metric's unit if they have one; None without."""
     if request.against in {None, RANDOM}:
         return None
     given = TableRequest(Path(str(request.against)), space_file, (metric.name,), request.where)

@@ -45,9 +45,9 @@ BENCHMARK = "table"
 
 
 class TableRequest(Struct, frozen=True):
-    """Which rows of which file are studied, as configurations of which space.
+    """The file and rows to study, and the space of their configurations.
 
-    ``space`` is a ``hati.toml`` or its folder. Without ``metrics`` the only column that can be one is taken.
+    ``space`` is a ``hati.toml`` or its folder. Without ``metrics`` the only column that can be one is used.
     ``where`` holds texts such as ``revision=2.1.0``. ``deviation`` is a fraction, a column, or another table with the
     same columns: the relative standard deviation of a run, from which noise is drawn for every task.
     """
@@ -62,10 +62,10 @@ class TableRequest(Struct, frozen=True):
 
 
 def table_workplace(request: TableRequest, store: str | None = None) -> Workplace:
-    """The table in the place of a program; looked-up rows are not stored, unless a store is named.
+    """The workplace of a table, which replaces a program; looked-up rows are stored only if a store is named.
 
-    The project is the space file's, with one benchmark, of the requested metrics. The revision is that of the
-    rows, or a hash of the file's content; the machine stands for the file and how it is read.
+    The project is that of the space file, with one benchmark of the requested metrics. The revision is that of the
+    rows, or a hash of the file's content; the machine represents the file and how it is read.
 
     Raises:
         InputError: for errors in the table, the space or the request, with their place.
@@ -92,12 +92,12 @@ def table_workplace(request: TableRequest, store: str | None = None) -> Workplac
 
 
 def table_benchmark(metrics: tuple[Metric, ...], workload: Workload | None = None) -> Benchmark:
-    """The benchmark that a table stands for; its command is never started."""
+    """The benchmark that represents a table; its command is never started."""
     return Benchmark(BENCHMARK, (BENCHMARK,), Reader(ReaderKind.HATI), metrics, workload=workload or Workload())
 
 
 def check_table_budget(budget: str) -> None:
-    """See that a budget is a number of runs: a lookup takes no time.
+    """Check that a budget is a number of runs: a lookup takes no time.
 
     Raises:
         InputError: where it is a time.
@@ -127,10 +127,10 @@ def described(place: Workplace) -> tuple[str, ...]:
 def _check_settings_left(
     sheet: Sheet, table: MeasuredTable, project: Project, conditions: tuple[RowCondition, ...]
 ) -> None:
-    """See that conditions on options leave rows of each of their settings that can be had.
+    """Check that conditions on options leave rows of each possible setting.
 
     Raises:
-        InputError: where they do not: all runs of those settings would fail.
+        InputError: where a setting has no row left: all its runs would fail.
     """
     owners = {column: name for name, columns in space_columns(sheet, project.space).items() for column in columns}
     for condition in conditions:
@@ -166,7 +166,7 @@ def _deviations(
     conditions: tuple[RowCondition, ...],
     wanted: str | None,
 ) -> tuple[RunDeviations | None, str]:
-    """The requested deviations, and the part of the identity that distinguishes them."""
+    """The requested deviations, and a text for the machine's identity that distinguishes them."""
     if wanted is None:
         return None, "none"
     if wanted in sheet:

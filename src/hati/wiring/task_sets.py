@@ -1,4 +1,4 @@
-"""Experiments of the user's own, and calibrations: read, run on this machine, kept."""
+"""Read, run and keep the user's own experiments and calibrations on this machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Announce = Callable[[str], None]
 
 
 class LoadRun(Struct, frozen=True, eq=False):
-    """An experiment that was run; ``problem`` says why it ended early, and is empty where it did not."""
+    """An experiment that was run; ``problem`` is the reason if it ended early, else empty."""
 
     task_set: TaskSet
     folder: Path
@@ -62,7 +62,7 @@ def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | No
         file: in YAML; the folder is under ``.hati`` next to it.
         now: names the folder, in UTC.
         announce: receives progress for people.
-        given: a calibration file to use [default: this machine's, which is made where there is none].
+        given: a calibration file to use [default: this machine's, which is measured if there is none].
 
     Raises:
         InputError: where the task set or the calibration cannot be used.
@@ -88,7 +88,7 @@ def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | No
 
 @contextmanager
 def measuring_alone(what: str, announce: Announce) -> Iterator[None]:
-    """While it lasts no other hati measures on this machine; ``what`` is measured."""
+    """Hold the lock of this machine, so that no other hati measures; ``what`` names the measurement."""
     lock = FileLock(default_path())
     try:
         lock.acquire(what, announce)
@@ -98,11 +98,11 @@ def measuring_alone(what: str, announce: Announce) -> Iterator[None]:
 
 
 def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, ...], folder: Path) -> Calibration:
-    """Calibrate kernels on this machine, and keep that with the machine's identity for later experiments.
+    """Calibrate kernels on this machine, and keep the calibration with the machine's identity.
 
     Raises:
-        LoadDriverError: where that cannot be measured.
-        InputError: where it could not be kept, before anything is measured.
+        LoadDriverError: where a kernel cannot be measured.
+        InputError: where the calibration could not be kept, before anything is measured.
     """
     file = _calibration_file(now, announce)
     _see_writable(file.parent, "set XDG_STATE_HOME to a folder that can be written")
@@ -121,7 +121,7 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
 
 
 def _see_writable(folder: Path, fix: str) -> None:
-    """Make a folder, and see that files can be written there.
+    """Create a folder, and check that files can be written there.
 
     Raises:
         InputError: where they cannot.
@@ -134,10 +134,10 @@ def _see_writable(folder: Path, fix: str) -> None:
 
 
 def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = None) -> Calibration:
-    """Calibrate all kernels on this machine, and keep that; ``save`` is a file to write it to as well.
+    """Calibrate all kernels on this machine, and keep the calibration; ``save`` is a file for a copy.
 
     Raises:
-        LoadDriverError: where that cannot be measured.
+        LoadDriverError: where a kernel cannot be measured.
         InputError: where the file cannot be written.
     """
     if save is not None:
@@ -153,7 +153,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
 
 
 def known_calibration(now: datetime, announce: Announce, kernels: tuple[Kernel, ...]) -> Calibration | None:
-    """This machine's calibration with its present compiler, where it has these kernels."""
+    """This machine's calibration with its current compiler; None if it lacks one of these kernels."""
     kept = _read_kept(_calibration_file(now, announce))
     if kept is None or not set(kernels) <= {each.kernel for each in kept.kernels}:
         return None
@@ -164,7 +164,7 @@ def read_calibration(file: Path) -> Calibration:
     """The calibration in a file, of this machine or another.
 
     Raises:
-        InputError: where the file has none.
+        InputError: where the file is not a calibration.
     """
     try:
         return msgspec.json.decode(file.read_bytes(), type=Calibration)
@@ -181,7 +181,7 @@ def write_calibration(made: Calibration, file: Path) -> None:
 
 
 def _calibration_file(now: datetime, announce: Announce) -> Path:
-    """Named by the machine's hardware and the compiler: other hardware, or another compiler, has its own."""
+    """The file of this machine's calibration, one for each hardware and compiler."""
     state = this_machine(now, announce).states[-1]
     identity = digest(f"{state.hardware} {compiler()}", length=12)
     folder = platformdirs.user_state_path("hati") / "calibrations"
@@ -203,7 +203,7 @@ def _folder(root: Path, name: str) -> Path:
     """A new folder under ``.hati/probe``.
 
     Raises:
-        MeasurementError: where it cannot be made.
+        MeasurementError: where it cannot be created.
     """
     try:
         make_own(root)

@@ -1,4 +1,4 @@
-"""A project narrowed by a template, and what that leaves."""
+"""Narrow a project by a template, and describe the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hati.wiring.workplace import Announce, Workplace
 
 
 def narrowed_workplace(place: Workplace, texts: Sequence[str], announce: Announce) -> Workplace:
-    """The workplace with the space that ``--set`` leaves; fixed options, and another default, are announced.
+    """The workplace with the space narrowed by ``--set``; fixed options, and a changed default, are announced.
 
     Raises:
         InputError: for a text that is neither a setting nor a constraint, and where nothing valid is left.
@@ -34,7 +34,7 @@ def narrowed_workplace(place: Workplace, texts: Sequence[str], announce: Announc
 
 
 def template_configurations(space: Space, texts: Sequence[str], announce: Announce) -> tuple[Configuration, ...]:
-    """The configurations to measure: the default of the rest after ``--set``, or that of each of its alternatives.
+    """The configurations to measure: the default of the narrowed space, or of each alternative of ``--set``.
 
     Raises:
         InputError: as ``narrowed_workplace``.
@@ -86,7 +86,7 @@ def template_of(record: StudyRecord) -> list[str]:
 
 
 def described_space(space: Space, before: Space) -> tuple[str, ...]:
-    """The rest of a space after a template, in sentences: fixed options, and the default where it changed."""
+    """A narrowed space in sentences: the fixed and inactive options, and the default if it changed."""
     if not space.template:
         return ()
     fixed = " ".join(f"{name}={setting_text(space.fixed[name])}" for name in before.names if name in space.fixed)

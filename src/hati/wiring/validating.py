@@ -1,4 +1,4 @@
-"""Validating a screening that the store holds."""
+"""Validate a stored screening."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ AnyValidation = Validation | Augmenting | Confirming
 def prepare_validation(
     place: Workplace, request: ValidationRequest, *, fresh: bool
 ) -> Campaign[AnyValidation, ValidationConclusion]:
-    """Find the screening, and the validation of it to go on with, or number a new one.
+    """Find the screening, and its validation to resume, or number a new one.
 
     Raises:
         InputError: where the screening is unknown or unfinished, the subject has changed since, or the budget is
-            a time in which no run can be made.
+            a time shorter than one run.
         MeasurementError: where the screening measured nothing.
     """
     screening, source = _to_validate(place, request)
@@ -102,19 +102,19 @@ def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScree
 
 
 def _metric(place: Workplace, request: ValidationRequest) -> str | None:
-    """The name of the requested metric, or a table's."""
+    """The name of the requested metric, or the first of a table."""
     return request.metric if place.table is None else place.table.metrics[0].name
 
 
 def _with_left_out(place: Workplace, screening: AnyScreening, source: str) -> str:
-    """The source of the validated claims, with the failing settings, which its space excludes."""
+    """The source of the validated claims, with the failing settings that its space excludes."""
     [record] = [record for record in place.store.studies() if record.id == screening.id]
     described = isolated_of(record.choice).described
     return f"{source}; left out because it does not work: {', '.join(described)}" if described else source
 
 
 def _changes(place: Workplace, evidence: Evidence) -> str:
-    """The files that were written to since the first of the runs, as far as their times show."""
+    """A text with the files that were modified since the first run, by their modification times."""
     if place.folder is None or not evidence.runs:
         return ""
     files = place.folder.modified_since(min(run.started for run in evidence.runs))
@@ -122,7 +122,7 @@ def _changes(place: Workplace, evidence: Evidence) -> str:
 
 
 def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusion | None:
-    """The conclusion of the last validation of a screening for a metric, as far as it got; None where there is none.
+    """The conclusion of the last validation of a screening for a metric, even if unfinished; None without one.
 
     Raises:
         InputError: where the project no longer fits the screening.
@@ -137,7 +137,7 @@ def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusi
 
 
 def restored_validation(place: Workplace, study: StudyId) -> AnyValidation:
-    """A validation that the store holds, of the screening as it is known now.
+    """A stored validation, with the current state of its screening.
 
     Raises:
         InputError: where the project no longer fits the screening.
@@ -149,7 +149,7 @@ def restored_validation(place: Workplace, study: StudyId) -> AnyValidation:
 
 
 def _suspects(space: Space, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The options of those names, in the order of the space.
+    """The options with these names, in the order of the space.
 
     Raises:
         InputError: for an unknown option.
@@ -190,10 +190,10 @@ def _validation(place: Workplace, found: ScreeningConclusion, screening: AnyScre
 
 
 def runs_of(budget: str, screened: ScreeningConclusion) -> int:
-    """A budget as a number of runs; of a time, as many as the screening made in it on average.
+    """A budget as a number of runs; a time is divided by the screening's mean time of a run.
 
     Raises:
-        InputError: for a time in which the screening made no run, or where its runs took none.
+        InputError: for a time shorter than a run of the screening, or if its runs took no time.
     """
     limit = Budget.parse(budget)
     if math.isfinite(limit.runs):
@@ -207,10 +207,10 @@ def runs_of(budget: str, screened: ScreeningConclusion) -> int:
 
 
 def _refuse_unfinished(screening: AnyScreening, evidence: Evidence) -> None:
-    """Raise for a screening that the same command would go on with: what it would find is not known yet.
+    """Refuse a screening that the same command would resume, since its findings may still change.
 
     Raises:
-        InputError: where it is so.
+        InputError: where it is unfinished.
     """
     budget = Budget.parse(json.loads(screening.id.parameters)["budget"])
     if screening.plan(evidence).within(budget.left(evidence)):
@@ -228,7 +228,7 @@ def _unmade(screening: AnyScreening, evidence: Evidence) -> int:
 
 
 def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
-    """The screening's runs and findings as plain values."""
+    """The screening's runs and findings in the form that a validation takes."""
     measured, unmade = screening.measured(evidence), _unmade(screening, evidence)
     scale = ValueScale(found.scale.value)
     important = [effect for effect in found.effects if effect.shown]
@@ -258,7 +258,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
 
 
 def _screened_size(effect: Effect, scale: ValueScale, typical: float) -> ScreenedSize:
-    """An effect's size on the deciding scale; its interval was reported in fractions."""
+    """An effect's size on the scale of the decision; its reported interval is in fractions."""
     if effect.relative_interval is None:
         return ScreenedSize(effect.contrast, None)
     low, high = effect.relative_interval

@@ -1,4 +1,4 @@
-"""The warm-up of benchmarks that state none: kept with the campaigns of a store, or known from its runs."""
+"""The warm-up of benchmarks whose project states none: stored with campaigns, or estimated from stored runs."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hati.wiring.workplace import Workplace
 _NEWEST = 32
 """The number of runs that a warm-up is estimated from."""
 _LOOKED_AT = 4 * _NEWEST
-"""The number of runs, failed ones included, among which they are looked for."""
+"""The number of runs, failed ones included, that are searched for them."""
 _KEY = "warm_up"
 
 
 def known_warm_up(
     place: Workplace, benchmark: Benchmark, metric: str, now: datetime | None = None
 ) -> Entry[KnownWarmUp] | None:
-    """The warm-up that the newest runs on this machine show, where the project states none; None without one."""
+    """The warm-up in the newest runs on this machine; None if the project states one, or if none shows."""
     return _known_warm_ups(place, benchmark, (metric,), now).get(metric)
 
 
 def _known_warm_ups(
     place: Workplace, benchmark: Benchmark, metrics: Collection[str], now: datetime | None = None
 ) -> dict[str, Entry[KnownWarmUp]]:
-    """The same of several metrics; of those that show one."""
+    """The warm-ups of those metrics that show one, by the metrics' names."""
     if benchmark.warmup_place is not None:
         return {}
     newest = Selection(benchmark=benchmark.name, machine=place.machine.fingerprints, newest=_LOOKED_AT)
@@ -54,7 +54,7 @@ def _known(runs: list[tuple[datetime, FloatArray]], now: datetime) -> Entry[Know
 
 
 def warm_up_cuts(place: Workplace, study: StudyId, benchmarks: Sequence[Benchmark]) -> tuple[WarmUpCut, ...]:
-    """The warm-up that a campaign leaves out of each run: as at its start, else as known now."""
+    """The warm-up that a campaign leaves out of each run: as stored at its start, else as known now."""
     begun = next((record for record in place.store.studies() if record.id.key == study.key), None)
     if begun is not None:
         return tuple(WarmUpCut(**row) for row in json.loads(begun.choice or "{}").get(_KEY, []))
@@ -70,7 +70,7 @@ def _metrics(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def with_cuts(choice: str, cuts: Sequence[WarmUpCut]) -> str:
-    """The choice of a campaign, JSON text, with what it leaves out of runs."""
+    """The choice of a campaign, a JSON text, with the warm-up cuts."""
     return json.dumps({**json.loads(choice), _KEY: [asdict(cut) for cut in cuts]}) if cuts else choice
 
 
@@ -80,7 +80,7 @@ def _reason(entry: Entry[KnownWarmUp]) -> str:
 
 
 def warm_up_hints(place: Workplace, benchmark: Benchmark) -> tuple[str, ...]:
-    """What to write in the project file where runs are known to warm up and it states no warm-up, in sentences."""
+    """Sentences that advise to state a warm-up in the project file if runs are known to warm up and it states none."""
     return tuple(
         f"{benchmark.name}: the first {entry.value.observations:,} observations of a run are known to be warm-up of "
         f'{metric} ({entry.source}), and the mean includes them; leave them out by warmup = "auto" in hati.toml'

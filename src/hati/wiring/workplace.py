@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 IN_MEMORY = "sqlite://"
-"""The store that forgets."""
+"""The store in memory, which is lost at the end."""
 Announce = Callable[[str], None]
-"""Told in a sentence what happens before and between the runs."""
+"""Receives sentences on what happens before and between the runs."""
 
 
 def mute(_: str) -> None:
@@ -47,11 +47,11 @@ def mute(_: str) -> None:
 
 
 class Workplace(Struct, frozen=True):
-    """A project on this machine, its store and its present revision; or a ``table`` in the place of its program.
+    """A project on this machine, its store and its current revision; or a ``table`` that replaces its program.
 
-    ``folder`` has the files of the present revision; a table has none. Methods of formulas have revisions of their own:
-    for them neither is read, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set`` narrowed it.
-    ``pool`` are the names of the machines that share each study, none where a study is of this machine.
+    ``folder`` has the files of the current revision; a table has none. Methods of formulas have their own revisions:
+    for them there is no ``folder``, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set``
+    narrowed it. ``pool`` are the names of the machines that share each study, empty if only this machine measures.
     """
 
     project: Project
@@ -66,48 +66,48 @@ class Workplace(Struct, frozen=True):
 
     @property
     def measured_on(self) -> Machine:
-        """The machine, or those of the pool or of all workers as one, that new studies carry."""
+        """The machine of new studies: this one, or one that represents the pool or all workers."""
         if self.by_workers:
             return Machine.of({"pool": ", ".join(self.pool) or WORKERS})
         return Machine.of({"pool": ", ".join(self.pool)}) if self.pool else self.machine
 
     @property
     def by_workers(self) -> bool:
-        """Whether workers run what is planned here, and not this machine."""
+        """Whether workers run the tasks, and not this process."""
         return self.project.engine == WORKERS and self.table is None
 
     @property
     def member(self) -> tuple[int, int]:
-        """Which of how many machines of the pool this is; the only one where there is no pool, or workers share all."""
+        """The index of this machine in the pool and the pool's size; (0, 1) without a pool, or if workers share all."""
         shared = self.pool and not self.by_workers
         return (self.pool.index(self.machine.name), len(self.pool)) if shared else (0, 1)
 
     def begin(self, study: StudyId, metrics: Sequence[Metric]) -> None:
-        """Make a study known to the store, with the machines that it may carry."""
+        """Record a study in the store, with its machines."""
         self.store.begin(study, metrics, self.machine, self.measured_on)
         if self.by_workers:
             self.store.ledger.withdraw_earlier(study)
 
     def revisions(self, python: str = "") -> Revisions:
-        """What finds revisions of the project; releases of packages are for the interpreter ``python``."""
+        """The revisions of the project; releases of packages are installed for the interpreter ``python``."""
         on_left_out = partial(_warn, mute if self.folder is not None else self.announce)
         return Revisions(self.project.root, python, sources_of(self.project, self.store.files), on_left_out)
 
     @property
     def repetitions(self) -> float:
-        """How many runs of each configuration can be had: without end, except from a table."""
+        """The number of runs available for each configuration: infinite, except from a table."""
         return math.inf if self.table is None else self.table.repetitions
 
     @contextmanager
     def engine(
         self, benchmarks: tuple[Benchmark, ...], announce: Announce = mute, trees: Trees | None = None
     ) -> Iterator[Engine[Task]]:
-        """What runs the tasks of benchmarks, each in the files of its revision, by default those in the folder.
+        """The engine that runs tasks of benchmarks, each in the files of its revision, by default those in the folder.
 
         Raises:
-            InputError: where the project names an engine that there is not, or benchmarks cannot be run so.
+            InputError: where the project names an unknown engine, or one that cannot run the benchmarks.
         """
-        from hati import engine  # each of its modules where it is needed: the table's loads designs
+        from hati import engine  # loads each module when used: the table's module loads designs
 
         if self.table is not None:
             yield engine.TableEngine(self.table, self.machine)
@@ -123,10 +123,10 @@ class Workplace(Struct, frozen=True):
 
 
 def with_engine(place: Workplace, name: str | None) -> Workplace:
-    """The workplace whose tasks another engine runs, where one is named.
+    """The workplace with another engine, if one is named.
 
     Raises:
-        InputError: where there is none of that name.
+        InputError: for an unknown engine.
     """
     if name is None:
         return place
@@ -134,13 +134,13 @@ def with_engine(place: Workplace, name: str | None) -> Workplace:
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:
-    """The store of the project at a path, which must be there already; the project file is not read."""
+    """The store of the project at a path, which must exist; the project file is not read."""
     root = path if path.is_dir() else path.parent
     return read_store(place or _default_store(root))
 
 
 def own_store(path: Path, place: str | None) -> SqlStore:
-    """The store of the project at a path, made where there is none yet; the project file is not read.
+    """The store of the project at a path, created if it does not exist; the project file is not read.
 
     Raises:
         InputError: where there is no project, and no store is named.
@@ -152,7 +152,7 @@ def own_store(path: Path, place: str | None) -> SqlStore:
 
 
 def found_store(path: Path, place: str | None) -> SqlStore | None:
-    """The same where it is there, else None.
+    """The store of the project at a path if it exists, else None.
 
     Raises:
         InputError: as ``own_store``.
@@ -169,10 +169,10 @@ def _project_root(path: Path, place: str | None) -> Path:
 
 
 def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workplace:
-    """Read the project at a path, and open its store; ``announce`` is told of files that are left out.
+    """Read the project at a path, and open its store; files that are left out are announced.
 
     Raises:
-        InputError: for all that is wrong with it, and where the path names a table.
+        InputError: for any error in the project, and where the path names a table.
     """
     project, store = _opened(path, place)
     folder = InPlace(project.root, sources_of(project, store.files))
@@ -183,10 +183,10 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
 
 
 def workplace_around(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
-    """That of formulas, in a folder that need not have a project file: its project then has no benchmark of its own.
+    """The workplace of formulas, in a folder that need not have a project file; without one, it has no benchmarks.
 
     Raises:
-        InputError: for all that is wrong with the file, where there is one, and where its pool lacks this machine.
+        InputError: for any error in an existing project file, and where its pool lacks this machine.
     """
     found = _around(root, place, announce)
     _pool(found.project, found.machine)
@@ -202,17 +202,17 @@ def _around(root: Path, place: str | None, announce: Announce) -> Workplace:
 
 
 def workplace_to_look(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
-    """The same for what will measure nothing: a project that has no store yet gets none, and no folder for it.
+    """The workplace of formulas for commands that measure nothing: no store is created, and no folder for it.
 
     Raises:
-        InputError: for all that is wrong with the file, where there is one.
+        InputError: for any error in an existing project file.
     """
     known = Path(_default_store(root if root.is_dir() else root.parent)).exists()
     return _around(root, place if place is not None or known else IN_MEMORY, announce)
 
 
 def _machine_of(store: SqlStore, announce: Announce) -> Machine:
-    """This machine, with the states of it that only the store knows."""
+    """This machine, with those of its states that only the store has."""
     return this_machine(datetime.now(UTC), announce).with_states_of(store.machines())
 
 
@@ -241,7 +241,7 @@ def _stored(project: Project, place: str | None) -> tuple[Project, SqlStore]:
 
 
 def sources_of(project: Project, own: Iterable[Path] = ()) -> Sources:
-    """Which files of a project's folder its revision has; ``own`` are files that Hati keeps."""
+    """The rule for which files of a project's folder belong to its revision; ``own`` are files that Hati keeps."""
     text = project.file.read_text(encoding="utf-8") if project.file.is_file() else ""
     return Sources.of(project.sources, text, own)
 
@@ -256,7 +256,7 @@ def _warn(announce: Announce, left_out: tuple[Path, ...]) -> None:
 
 
 def _refuse_table(path: Path) -> None:
-    from hati.subject.table import is_table  # rarely of use: most paths are folders
+    from hati.subject.table import is_table  # rarely needed: most paths are folders
 
     if path.is_file() and is_table(path):
         raise InputError(
@@ -271,7 +271,7 @@ def _default_store(root: Path) -> str:
 
 
 def _make_folder(root: Path, otherwise: str = "") -> None:
-    """What is measured needs the folder, wherever its store is; ``otherwise`` is told where it can be done without."""
+    """Create Hati's folder, which measuring needs wherever the store is; ``otherwise`` ends the fix in errors."""
     try:
         make_own(root)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Hati's own kinds of studies: what each is asked, and how it is prepared, restored and reported.
+"""Hati's own kinds of studies: their requests, and how each is prepared, restored and reported.
 
-Each module is light: a command line loads all of them, and what they need only where it is of use.
+The modules import little: the command line loads all of them, and their dependencies only when they are used.
 """

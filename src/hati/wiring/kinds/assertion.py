@@ -86,7 +86,7 @@ class AssertionRequest(Struct, frozen=True, kw_only=True, dict=True):
         """The formulas of all files, then those that are given.
 
         Raises:
-            InputError: where there is none, one is wrong, or that to explain is not there.
+            InputError: without a formula, for a malformed one, or where the formula to explain does not exist.
         """
         from hati.core.wording import counted
         from hati.wiring.load_formulas import formulas_in, formulas_of, together
@@ -103,7 +103,7 @@ class AssertionRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def standard(self) -> Standard:
-        """What decides a relation.
+        """The standard by which relations are decided.
 
         Raises:
             InputError: for a level or a margin that is not valid.
@@ -118,7 +118,7 @@ class AssertionRequest(Struct, frozen=True, kw_only=True, dict=True):
         """The verdicts that fail the command.
 
         Raises:
-            InputError: for a verdict that cannot.
+            InputError: for a verdict that cannot fail it.
         """
         from hati.logic.interpret import FormulaVerdict
 
@@ -127,7 +127,7 @@ class AssertionRequest(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
-    """The decision of formulas: by measuring, by samples in files, or of two machines by what the store has."""
+    """The decision of formulas by measuring or by samples in files, or the comparison of two machines."""
 
     name, kind, section, request = "assert", "assertion", "Decide", AssertionRequest
     place_help = ""
@@ -160,7 +160,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
                 raise InputError("--history is for --samples", fix="leave it out, or give samples of all methods")
 
     def root(self, path: Path, request: AssertionRequest) -> Path | None:
-        """The project that the request names, or the one around its files; None of samples."""
+        """The project that the request names, or the one around its files; None for samples."""
         if request.samples:
             return None
         if request.project is not None:
@@ -181,7 +181,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
     def read(
         self, path: Path, store: str | None, request: AssertionRequest, announce: Announce, steps: Steps
     ) -> StudyReport | None:
-        """What samples say; or what they, or the store, say of two machines."""
+        """The verdicts from samples, or the comparison of two machines by samples or by the store."""
         del steps
         if request.machines is not None:
             return _ported(_portability(self.root(path, request), store, request, request.machines))
@@ -196,7 +196,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
         return workplace_around(path, store, announce)
 
     def look(self, path: Path, store: str | None, request: AssertionRequest, announce: Announce) -> Workplace:
-        """The same, without a store where there is none yet."""
+        """The project; without a store if there is none yet."""
         del request
         from hati.wiring.workplace import workplace_to_look
 
@@ -215,7 +215,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
         announce: Announce,
         observe: Observer,
     ) -> Assured:
-        """Measure the methods, all of which must exist. A store keeps no formulas, and so not the request.
+        """Measure the methods, all of which must exist. The request is not stored, since a store keeps no formulas.
 
         Raises:
             InputError: where a function that a formula names is not in the working tree.
@@ -230,7 +230,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
         return prepared.make(announce, observe)
 
     def restore(self, stored: StoredStudy) -> Assertion:
-        """Not at all.
+        """Refuse, since a store keeps no formulas.
 
         Raises:
             InputError: always.
@@ -253,7 +253,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
         return "formulas"
 
     def progress(self, study: Assertion, known: Evidence) -> str:
-        """How many formulas are decided, where that is known before the budget is spent."""
+        """The number of decided formulas, if it is known before the budget is spent."""
         from hati.logic.interpret import Interpretation
 
         if study.standard.interpretation is not Interpretation.DEFAULT:
@@ -320,7 +320,7 @@ def _assured(found: Assured, request: AssertionRequest) -> StudyReport:
 
 
 def _status(assured: Assured, failing: frozenset[FormulaVerdict]) -> int:
-    """What could not be measured, or judged, fails as soon as anything does: a requirement is never silently dead."""
+    """The exit status; if any verdict can fail the command, a formula that cannot be measured or judged does too."""
     from hati.logic.interpret import FormulaVerdict
     from hati.studies.assertion import blockers
 

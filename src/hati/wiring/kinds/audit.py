@@ -70,12 +70,12 @@ class AuditRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> MeasurementRequest:
-        """Its measurement: the default configuration."""
+        """The request to measure the default configuration."""
         return MeasurementRequest(benchmark=self.benchmark, budget=self.budget, seed=self.seed)
 
 
 class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"]):
-    """The audit of samples, in a file or of a measurement, which the store has as one of its own kind."""
+    """The audit of samples in a file or of a measurement, which the store keeps as a study of kind ``measurement``."""
 
     name, kind, request = "audit", "audit", AuditRequest
     place_help = "File of samples in any format that `hati import` reads; or a folder with hati.toml, to measure now."
@@ -83,17 +83,17 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
     restores = False
 
     def refuse(self, path: Path, request: AuditRequest, given: GivenFlags) -> None:
-        """See that it can be audited so."""
+        """Check the settings of the audit."""
         del path, given
         _ = request.settings
 
     def root(self, path: Path, request: AuditRequest) -> Path | None:
-        """The folder or file of a project; None of another path."""
+        """The folder or file of a project; None for another path."""
         del request
         return path if path.suffix == ".toml" or (path.is_dir() and (path / "hati.toml").exists()) else None
 
     def inputs(self, path: Path, request: AuditRequest) -> tuple[Path, ...]:
-        """Those of samples."""
+        """The files of samples."""
         return (path, *request.history)
 
     def read(
@@ -118,7 +118,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
         announce: Announce,
         observe: Observer,
     ) -> MeasurementConclusion:
-        """Measure, and keep the request as that of a measurement."""
+        """Measure, and store the request as one of a measurement."""
         return MeasurementType().make(prepared, request.measured, announce, observe)
 
     def restore(self, stored: StoredStudy) -> Measurement:
@@ -128,7 +128,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
     def report(
         self, place: Workplace, study: Measurement, found: MeasurementConclusion, request: AuditRequest | None
     ) -> StudyReport:
-        """The audit of the existing runs, with the statistics of metrics that other runs determine."""
+        """The audit of the existing runs, with the statistics that other runs determine for the metrics."""
         from hati.store import Selection
         from hati.wiring.statistics import known_statistics
 

@@ -55,7 +55,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         return prepare_bisection(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> Bisection:
-        """The search as its record has it."""
+        """The search from its record."""
         from hati.core import Budget, Configuration
         from hati.studies.bisection import Bisection
         from hati.studies.comparison import MARGIN, Question, Statistic

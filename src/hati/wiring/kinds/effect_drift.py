@@ -48,7 +48,7 @@ class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]
         return prepare_drift(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> EffectDriftStudy:
-        """The comparison as its record has it."""
+        """The comparison from its record."""
         from hati.core import Configuration
         from hati.studies.comparison import Question
         from hati.studies.effect_drift import EffectDriftStudy

@@ -44,7 +44,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
     def prepare(
         self, place: Workplace, request: FailuresRequest, *, fresh: bool
     ) -> Prepared[FailureSearch, FailureConclusion]:
-        """The campaign that was broken off or is finished, or a new one.
+        """The interrupted or finished campaign, or a new one.
 
         Raises:
             InputError: where the space has no covering array of this strength, or ``fail_on`` names no verdict.
@@ -84,7 +84,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
         return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> FailureSearch:
-        """The search as its record has it.
+        """The search from its record.
 
         Raises:
             InputError: where the project has other options now.
@@ -104,7 +104,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
     def report(
         self, place: Workplace, study: FailureSearch, found: FailureConclusion, request: FailuresRequest | None
     ) -> StudyReport:
-        """The combinations, and what was seen passing."""
+        """The failing combinations, and the tested ones that passed."""
         del place, study
         from hati.report import FailuresJson, failures_document, publish
         from hati.studies.failure_search import parse_failing

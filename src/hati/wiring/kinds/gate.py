@@ -84,7 +84,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         return prepare_gate(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> Gate:
-        """The check as its record has it."""
+        """The check from its record."""
         from hati.core import Budget
         from hati.studies.comparison import Question
         from hati.studies.gate import Gate
@@ -107,7 +107,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         )
 
     def report(self, place: Workplace, study: Gate, found: GateConclusion, request: GateRequest | None) -> StudyReport:
-        """The verdicts, with findings as they are known now."""
+        """The verdicts, with the current state of findings."""
         del study
         from hati.report import GateJson, gate_document, publish
         from hati.studies.comparison import parse_failing
@@ -122,7 +122,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
     def measured_report(
         self, prepared: Prepared[Gate, GateConclusion], request: GateRequest, found: GateConclusion
     ) -> StudyReport:
-        """The verdicts; findings are kept, and when people have the report, marked as reported."""
+        """The verdicts; findings are recorded, and marked as reported once the report is written."""
         from hati.report import GateJson, Joined, gate_document, publish, report_sentence
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
@@ -145,7 +145,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         return str(study.revision)
 
     def nothing_left(self, prepared: Prepared[Gate, GateConclusion]) -> str:
-        """Whether the budget or the question is what ended it."""
+        """Whether the check ended because its budget is spent, or because all runs are there."""
         from hati.core import Budget, replace
 
         study = prepared.study
@@ -165,5 +165,5 @@ def _status(ruling: Ruling) -> int:
 
 
 def check_name(within: PurePath) -> str:
-    """The name of a project's checks: a repository may have several projects, each with a comment of its own."""
+    """The name of a project's checks: a repository may have several projects, each with a separate comment."""
     return " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")

@@ -45,13 +45,13 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     def prepare(
         self, place: Workplace, request: MeasurementRequest, *, fresh: bool
     ) -> Prepared[Measurement, MeasurementConclusion]:
-        """The campaign that was broken off, or a new one."""
+        """The interrupted campaign, or a new one."""
         from hati.wiring.measuring import prepare_measurement
 
         return prepare_measurement(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> Measurement:
-        """The measurement as its record has it."""
+        """The measurement from its record."""
         from hati.core import Budget, Configuration
         from hati.studies.measurement import Measurement
 

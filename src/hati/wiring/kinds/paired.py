@@ -36,7 +36,7 @@ _USAGE = "write `hati compare BEFORE AFTER`, or `hati compare --before FILE... -
 _OF_FILES = ("benchmarks", "history", "interval", "within_process", "tests")
 _OF_BENCHMARKS = ("settings", "set_before", "set_after", "stopping", "pairing", "budget", "fresh", "dry_run")
 Names = tuple[str, ...] | str
-"""Several, or one."""
+"""Several names, or one."""
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):
@@ -103,10 +103,10 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What each side is named: by two names, or by what the options of both sides name.
+        """The names of each side: the two names, or those of --before and --after.
 
         Raises:
-            InputError: where a side has nothing, or names are on no side.
+            InputError: where a side is empty, or names are on neither side.
         """
         before, after = _several(self.before), _several(self.after)
         if before or after:
@@ -126,7 +126,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
         raise InputError(what, fix=_USAGE)
 
     def settings_of(self, own: str) -> str:
-        """The settings of a side that has ``own`` ones."""
+        """The settings of a side: those of both sides, then its ``own``."""
         return ",".join(filter(None, (self.settings, own)))
 
     @property
@@ -155,7 +155,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
     metrics_apart = True
 
     def refuse(self, path: Path, request: CompareRequest, given: GivenFlags) -> None:
-        """See that nothing of benchmarks is given with files, or the other way round."""
+        """Refuse flags for benchmarks if files are compared, and flags for files if benchmarks are."""
         from hati.studies.comparison import parse_failing
 
         _ = request.question, parse_failing(request.fail_on)
@@ -169,7 +169,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
             )
 
     def root(self, path: Path, request: CompareRequest) -> Path | None:
-        """The project where benchmarks are meant: nothing is called so, or only folders, and benchmarks are."""
+        """The project if the names are benchmarks: no path has these names, or only folders have and benchmarks too."""
         from hati.wiring.comparing_files import is_pattern
 
         (before, *_), (after, *_) = request.sides
@@ -208,12 +208,12 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         return prepare_pairs(place, request, fresh=fresh)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """Also the statistic, where none was chosen."""
+        """Also the statistic, if none was chosen."""
         missing = super().missing(stored)
         return missing if not missing or stored.choices().rows else (*missing, "statistic (here the mean)")
 
     def restore(self, stored: StoredStudy) -> PairedComparison:
-        """The comparison as its record has it."""
+        """The comparison from its record."""
         from hati.core import Budget, Configuration
         from hati.harness import RULES
         from hati.studies.comparison import Question
@@ -257,10 +257,10 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
 
 
 def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
-    """The comparison of files; what they are, and what would be better, is announced.
+    """The comparison of files; notes, warnings and hints about them are announced.
 
     Raises:
-        InputError: where a file cannot be read, or nothing of the one side is on the other.
+        InputError: where a file cannot be read, or no sample has a counterpart on the other side.
     """
     from hati.report import ComparisonsJson, comparisons_document, publish
     from hati.studies.comparison import parse_failing

@@ -91,13 +91,13 @@ class HistoryRequest(Struct, frozen=True, kw_only=True):
 
 
 class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
-    """The past, measured now, or a series that a file has."""
+    """The history of revisions that are measured now, or of a series in a file."""
 
     name, kind, section, request = "history", "replay", "Follow", HistoryRequest
     unrecorded = ("level",)
 
     def refuse(self, path: Path, request: HistoryRequest, given: GivenFlags) -> None:
-        """See that nothing of revisions is given with a file, or the other way round."""
+        """Refuse flags for revisions if a file is read, and flags for tables if revisions are measured."""
         del path
         if request.series is not None:
             if flag := given.first(*_OF_REVISIONS):
@@ -114,7 +114,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
             )
 
     def root(self, path: Path, request: HistoryRequest) -> Path | None:
-        """The project; None of a file."""
+        """The project; None for a file."""
         return path if request.series is None else None
 
     def inputs(self, path: Path, request: HistoryRequest) -> tuple[Path, ...]:
@@ -147,12 +147,12 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         return prepare_replay(place, request, fresh=fresh)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """Also the statistic, where none was chosen."""
+        """Also the statistic, if none was chosen."""
         missing = super().missing(stored)
         return missing if not missing or stored.choices().rows else (*missing, "statistic (here the mean)")
 
     def restore(self, stored: StoredStudy) -> Replay:
-        """The history as its record has it."""
+        """The history from its record."""
         from hati.studies.comparison import parse_statistic
         from hati.studies.replay import Replay, ReplayOrder
 
@@ -176,7 +176,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
     def measured_report(
         self, prepared: Prepared[Replay, Replayed], request: HistoryRequest, found: Replayed
     ) -> StudyReport:
-        """The changes, and what the store knows of findings.
+        """The changes, and the findings in the store.
 
         Raises:
             InputError: for an unknown metric.

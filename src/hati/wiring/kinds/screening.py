@@ -80,12 +80,12 @@ class ScreeningRequest(TableFields, frozen=True, kw_only=True):
 
     @property
     def of_fraction(self) -> bool:
-        """Whether it says which fraction is run."""
+        """Whether the request names the fraction to run."""
         return (self.resolution, self.runs, self.design) != (None, None, None)
 
     @property
     def limit(self) -> str:
-        """What may be spent, pilot runs included."""
+        """The budget, pilot runs included."""
         return self.budget or USUAL_BUDGET
 
     @property
@@ -109,14 +109,14 @@ class ScreeningAnswer(Struct, frozen=True):
 
 
 class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommendation", ScreeningAnswer]):
-    """The screening of options; with what is recommended from it, which may be from one that is known."""
+    """The screening of options, and the recommendations from it or from an earlier screening."""
 
     name, kind, request = "screen", "screening", ScreeningRequest
     place_help = PROJECT_OR_TABLE
     metrics_apart = True
 
     def open(self, path: Path, store: str | None, request: ScreeningRequest, announce: Announce) -> Workplace:
-        """The project or table, of which also the metrics of rules are read."""
+        """The project or table; of a table, the metrics of rules are read too."""
         from hati.wiring.table import open_subject
         from hati.wiring.templates import narrowed_workplace
 
@@ -125,7 +125,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         return narrowed_workplace(place, request.template, announce)
 
     def prepare(self, place: Workplace, request: ScreeningRequest, *, fresh: bool) -> Prepared[Any, Any]:
-        """The campaign of a screening; or of a recommendation, where the screening that it continues is known."""
+        """The campaign of a screening, or of a recommendation if the screening that it continues is known."""
         from hati.wiring.recalibrating import prepare_recalibration
         from hati.wiring.recommending import prepare_recommended
         from hati.wiring.screening import prepare_screening
@@ -157,7 +157,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         return ScreeningAnswer(prepared.known.conclusion, prepared.make(announce, observe), changes)
 
     def restore(self, stored: StoredStudy) -> AnyScreening:
-        """The screening as its record has it."""
+        """The screening from its record."""
         from hati.wiring.stored import stored_screening
 
         return stored_screening(stored.place, stored.id.key, stored.wanted)
@@ -175,7 +175,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         found: ScreeningAnswer,
         request: ScreeningRequest | None,
     ) -> StudyReport:
-        """The effects, of which a page is kept."""
+        """The effects; the page is kept."""
         del study, request
         from hati.wiring.reporting import screening_report
 
@@ -187,5 +187,5 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         return study.benchmark.name
 
     def nothing_left(self, prepared: Prepared[Any, Any]) -> str:
-        """Nothing of a recommendation, which says of which screening it is."""
+        """Empty for a recommendation, whose report names its screening."""
         return "" if prepared.study.id.kind == "recommendation" else super().nothing_left(prepared)

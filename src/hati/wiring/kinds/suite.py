@@ -82,7 +82,7 @@ class SuiteRequest(TableFields, frozen=True, kw_only=True):
 
 
 def _population(asked: SuiteRequest, metric: Metric, file: Path) -> FloatArray | None:
-    """The table's values that were compared with; None where it cannot be read any more."""
+    """The values of the table to compare with; None if it cannot be read any more."""
     from hati.wiring.suite import population
 
     try:
@@ -92,7 +92,7 @@ def _population(asked: SuiteRequest, metric: Metric, file: Path) -> FloatArray |
 
 
 class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
-    """The suite that stands for a space."""
+    """The suite that represents a space."""
 
     name, kind, request = "suite", "suite", SuiteRequest
     place_help = PROJECT_OR_TABLE
@@ -100,7 +100,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
     metrics_apart = True
 
     def open(self, path: Path, store: str | None, request: SuiteRequest, announce: Announce) -> Workplace:
-        """The project or table; of one to compare with, conditions on rows are for that one."""
+        """The project or table; conditions on rows apply to the table to compare with, if there is one."""
         from hati.core import replace
         from hati.subject.table import is_table
 
@@ -114,7 +114,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
         return prepare_suite(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> SuiteStudy:
-        """The suite as its record has it.
+        """The suite from its record.
 
         Raises:
             InputError: where the project has other options now.
@@ -151,7 +151,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
         )
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """Also the table to compare with, where it cannot be read any more."""
+        """Also the table to compare with, if it cannot be read any more."""
         asked = stored.asked(SuiteRequest)
         if asked is None or asked.against in {None, RANDOM}:
             return super().missing(stored)
@@ -162,7 +162,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
     def report(
         self, place: Workplace, study: SuiteStudy, found: SuiteConclusion, request: SuiteRequest | None
     ) -> StudyReport:
-        """The estimates, of which a page is kept."""
+        """The estimates; the page is kept."""
         del place, study, request
         from hati.report import SuiteJson, publish, suite_document
 

@@ -60,7 +60,7 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
         return prepare_validation(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> AnyValidation:
-        """The validation as its record has it, of the screening as it is known now."""
+        """The validation from its record, with the current state of its screening."""
         from hati.wiring.validating import restored_validation
 
         return restored_validation(stored.place, stored.id)
@@ -68,7 +68,7 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
     def report(
         self, place: Workplace, study: AnyValidation, found: ValidationConclusion, request: ValidationRequest | None
     ) -> StudyReport:
-        """What became of the assumptions."""
+        """The verdicts on the assumptions."""
         del place, study, request
         from hati.report import ValidationJson, publish, validation_document
 
@@ -80,10 +80,10 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
         request: ValidationRequest,
         found: ValidationConclusion,
     ) -> StudyReport:
-        """The same.
+        """The verdicts on the assumptions.
 
         Raises:
-            MeasurementError: where runs were made and none of them worked.
+            MeasurementError: where all runs failed.
         """
         if found.failed and not found.done:
             from hati.studies.failures import nothing_measured
