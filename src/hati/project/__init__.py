@@ -1,8 +1,8 @@
-"""Projects: ``hati.toml`` read and checked, with errors that point at the place.
+"""Read and check projects (``hati.toml``), with errors that point at the place.
 
-A project file holds the subject's name, its options and constraints (a :class:`hati.space.Space`) and
-its benchmarks. Everything is checked when it is read: names, types, formulas, placeholders, patterns
-and templates, each error with file, line, column and the fix.
+A project file has the subject's name, its options and constraints (a :class:`hati.space.Space`) and its benchmarks.
+Everything is checked when it is read: names, types, formulas, placeholders, patterns and templates. Each error has
+file, line, column and the fix.
 """
 
 import lazy_loader

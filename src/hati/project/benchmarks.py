@@ -38,7 +38,7 @@ _COMMAND = 'command = ["./program", "--flag"]'
 
 
 class Surroundings(Struct, frozen=True):
-    """What a benchmark may refer to: the project's folder, its options, how they reach the commands, their tables."""
+    """What a benchmark may refer to: the project's folder, its options with their tables, and their bindings."""
 
     root: Path
     space: Space
@@ -112,7 +112,7 @@ def _counters(table: TomlTable, reader: Reader) -> CounterSource | None:
 
 
 def _reset(table: TomlTable, workload: Workload) -> Reset | None:
-    """Commands before each run, or in a table with what they come before; they cannot name options."""
+    """Commands before each run, or a table with them and the event that they precede; they cannot name options."""
     value, of_run = table.get("reset"), ["repetition", "revision", *workload]
     if value is None:
         return None
@@ -130,7 +130,7 @@ def _reset(table: TomlTable, workload: Workload) -> Reset | None:
 
 
 def _env(table: TomlTable, known: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """Variables of the environment; their values may name the run's placeholders, and ``{env:NAME}`` of Hati's own."""
+    """Environment variables; values may use the run's placeholders, and ``{env:NAME}`` for a variable of Hati's own."""
     found: list[tuple[str, str]] = []
     variables = table.table("env")
     for name in variables:
@@ -146,7 +146,7 @@ def _env(table: TomlTable, known: Collection[str]) -> tuple[tuple[str, str], ...
 
 
 def _output(table: TomlTable, reader: Reader, known: Collection[str]) -> str | None:
-    """The file that is read; in the run's own folder, so that no earlier run's is read."""
+    """The file to read; it is in the run's own folder, so that an earlier run's file is never read."""
     value = table.get("output")
     if value is None:
         return None
@@ -159,7 +159,7 @@ def _output(table: TomlTable, reader: Reader, known: Collection[str]) -> str | N
 
 
 def _build(table: TomlTable, around: Surroundings, workload: Workload) -> Commands:
-    """The commands of the build; they know the options that need a build and the workload, and no run."""
+    """The commands of the build; they may use the workload and the options that need a build, but not the run."""
     value = table.get("build")
     built = [binding.option for binding in around.bindings if binding.build]
     if value is None and built:
@@ -176,7 +176,7 @@ def _build(table: TomlTable, around: Surroundings, workload: Workload) -> Comman
 
 
 def _texts(value: Value | None) -> Iterator[Value]:
-    """All texts of a value, however deep they are in arrays."""
+    """All texts of a value, in nested arrays too."""
     if value is not None and isinstance(value.data, list):
         for part in value.items():
             yield from _texts(part)
@@ -185,7 +185,7 @@ def _texts(value: Value | None) -> Iterator[Value]:
 
 
 def _check_arguments(table: TomlTable, around: Surroundings, known: Collection[str], workload: Workload) -> None:
-    """Arguments and commands of options may name what this benchmark's commands may, and ``{}`` for the setting."""
+    """Check that options' arguments and commands use only this benchmark's placeholders, and ``{}`` for the setting."""
     built = [binding.option for binding in around.bindings if binding.build]
     for binding in around.bindings:
         if binding.argument is not None:
@@ -241,7 +241,7 @@ def _server(table: TomlTable, known: Collection[str], *, may_name_port: bool) ->
 
 
 def _check_reload(table: TomlTable, around: Surroundings, server: Server | None) -> None:
-    """An option without commands of its own is reloaded by those of the server."""
+    """Check that the server has reload commands if an option has none of its own."""
     alone = next((binding.option for binding in around.bindings if binding.reload == ()), None)
     if server is not None and alone is not None and not server.reload:
         name = table.need("name", "").text()
@@ -297,14 +297,14 @@ _LARGEST_SEED = 2**32 - 1
 
 
 class Past(StrEnum):
-    """Where past revisions run: in an environment of their own, if they say which, or as the working tree does."""
+    """Where past revisions run: in their own environment, if they define one, or in that of the working tree."""
 
     OWN = "own"
     TODAY = "today"
 
 
 class RecordingTable(Struct, frozen=True):
-    """What a run records, and ``timeout``, in seconds, after which it is killed; None where nothing is said."""
+    """What a run records, and the ``timeout`` in seconds after which it is killed; None for the default."""
 
     observations: int | None = None
     seconds: float | None = None
@@ -316,7 +316,7 @@ class RecordingTable(Struct, frozen=True):
 
 
 class EnvironmentTable(Struct, frozen=True):
-    """What past revisions run in; without ``network`` nothing is downloaded for it."""
+    """The environment of past revisions; without ``network`` nothing is downloaded for it."""
 
     past: Past = Past.OWN
     network: bool = False
@@ -326,7 +326,7 @@ class EnvironmentTable(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PythonTable:
-    """How Python functions are measured; empty, or None, where nothing is said."""
+    """How Python functions are measured; empty or None for the default."""
 
     interpreter: str = ""
     roots: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ def string_end(text: str, start: int) -> int:
     while position < len(text) and not text.startswith(quotes, position):
         position += 2 if text[position] == "\\" and quotes[0] == '"' else 1
     position += len(quotes)
-    if len(quotes) == 3:  # a string may end in one or two quotes of its own before the three
+    if len(quotes) == 3:  # the value may end in one or two quotes before the closing three
         for _ in range(2):
             position += text.startswith(quotes[0], position)
     return min(position, len(text))
@@ -112,7 +112,7 @@ def _decoded(escape: str) -> str:
 
 
 Path = tuple[str | int, ...]
-"""Keys, and indexes of arrays, from the document's root."""
+"""The keys, and indexes in arrays, from the document's root to a value."""
 
 _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -130,8 +130,8 @@ class TomlSpot(Struct, frozen=True):
 def locate(text: str) -> dict[Path, TomlSpot]:
     r"""The spots of all keys, tables and elements of a document that ``tomllib`` has accepted.
 
-    Lines are ended by ``\n``. Where several places make one table, the first counts. What follows
-    something unknown, of a TOML to come, is left out.
+    Lines end in ``\n``. If several places define one table, the first counts. Whatever follows unknown syntax, as of a
+    future TOML, is left out.
     """
     scanner = _Scanner(text)
     with suppress(_LostError):
@@ -140,7 +140,7 @@ def locate(text: str) -> dict[Path, TomlSpot]:
 
 
 class _LostError(Exception):
-    """The scanner does not know what it sees."""
+    """The scanner met unknown syntax."""
 
 
 class _Scanner:
@@ -204,7 +204,7 @@ class _Scanner:
         self._value(path)
 
     def _keys(self) -> list[tuple[str, int]]:
-        """The parts of a dotted key with their offsets; stops at what follows."""
+        """The parts of a dotted key with their offsets; stops after the key."""
         keys = []
         while True:
             self._skip(_SPACE)
@@ -276,7 +276,7 @@ _Default = TypeVar("_Default")
 
 
 class Value(Struct, frozen=True):
-    """A value of a document: what ``tomllib`` made of it, and its path."""
+    """A value of a document as ``tomllib`` parsed it, and its path."""
 
     document: TomlDocument
     path: Path
@@ -284,7 +284,7 @@ class Value(Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """The place of the value."""
         return self.document.value_place(self.path, None)
 
     def error(self, message: str, *, fix: str | None = None, within: int | None = None) -> InputError:
@@ -293,7 +293,7 @@ class Value(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The key, as messages name it."""
+        """The key of the value, for messages."""
         return next(str(part) for part in reversed(self.path) if isinstance(part, str))
 
     def text(self) -> str:
@@ -364,7 +364,7 @@ class TomlTable(Struct, frozen=True):
         return Value(self.document, (*self.path, key), self.data[key]) if key in self.data else None
 
     def read(self, key: str, read: Callable[[Value], _Read], default: _Default) -> _Read | _Default:
-        """What ``read`` makes of the value of a key, or the default where there is none."""
+        """The value of a key, converted by ``read``; the default without the key."""
         value = self.get(key)
         return default if value is None else read(value)
 
@@ -374,13 +374,13 @@ class TomlTable(Struct, frozen=True):
         return TomlTable(self.document, (*self.path, key), {}) if value is None else value.table()
 
     def part(self, key: str, known: Sequence[str]) -> TomlTable:
-        """The table of a key, which has no keys other than these; an empty one where there is none."""
+        """The table of a key, checked to have only ``known`` keys; an empty one where there is none."""
         table = self.table(key)
         table.only(*known)
         return table
 
     def need(self, key: str, example: str) -> Value:
-        """The value of a key that must be there."""
+        """The value of a required key."""
         value = self.get(key)
         if value is None:
             raise self.error(f"{key} is missing", fix=f"add it, as in {example}")
@@ -392,7 +392,7 @@ class TomlTable(Struct, frozen=True):
         return InputError(message, place=self.document.key_place(path), fix=fix)
 
     def only(self, *known: str) -> None:
-        """Refuse keys other than these, naming the nearest."""
+        """Refuse keys other than these, and suggest the nearest."""
         for key in self:
             if key not in known:
                 raise self.error(f"unknown key {key!r}", key=key, fix=suggestion(key, known))
@@ -405,18 +405,18 @@ class TomlDocument(Struct, frozen=True):
     spots: Mapping[Path, TomlSpot]
 
     def key_place(self, path: Path) -> Place:
-        """Where a key or a table's header stands."""
+        """The place of a key or of a table's header."""
         return self.source.place(self._spot(path).key)
 
     def value_place(self, path: Path, within: int | None) -> Place:
-        """Where a value stands, or character ``within`` of its text."""
+        """The place of a value, or of character ``within`` of its text."""
         start = self._spot(path).value
         if within is None or path not in self.spots:
             return self.source.place(start)
         return self.source.place(character_offset(self.source.text, start, within))
 
     def _spot(self, path: Path) -> TomlSpot:
-        """The spot of a path, or of the nearest above it that was located."""
+        """The spot of a path, or of its nearest located ancestor."""
         while path not in self.spots:
             path = path[:-1]
         return self.spots[path]

@@ -1,4 +1,4 @@
-"""Files that people write: read with errors for all that can be wrong with them, and project files as text."""
+"""Read files that people write, with located errors, and write project files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hati.core import InputError, Place, Setting
 from hati.space import FeatureModel, Option, Space, parse_feature_model
 
 LARGEST = 1_000_000
-"""The default for the greatest size of a file, in bytes."""
+"""The default for the largest size of a file, in bytes."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -38,7 +38,7 @@ def decode(data: bytes, file: str) -> str:
     """The text of UTF-8 data without a byte order mark.
 
     Raises:
-        InputError: with the place of the first byte that is none.
+        InputError: with the place of the first byte that is not UTF-8.
     """
     if data.startswith(_BYTE_ORDER_MARK):
         raise InputError(
@@ -64,7 +64,7 @@ def read_feature_model(path: Path) -> FeatureModel:
     """Read a ``FeatureModel.xml`` of SPL Conqueror.
 
     Raises:
-        InputError: for all that is wrong with it, with its place.
+        InputError: for any error in it, with its place.
     """
     return parse_feature_model(read_text(path, largest=_LARGEST), str(path))
 
@@ -74,9 +74,9 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def write_project(space: Space, name: str) -> str:
-    """The TOML text of a project with that space and no benchmark; reading it gives the same space.
+    """The TOML text of a project with a space and no benchmark; reading it gives the same space.
 
-    Without a name, the project is called after its folder.
+    Without a name, the project is named after its folder.
     """
     blocks = [f"[subject]\nname = {_text(name)}\n"] if name.strip() else []
     blocks += [_option(option) for option in space.options]

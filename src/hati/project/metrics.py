@@ -1,4 +1,4 @@
-"""A benchmark's metrics, how its reader finds them, and numbers with their bounds."""
+"""Read a benchmark's metrics, how its reader finds them, and numbers within bounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def number(value: Value) -> float:
     """A value as a number.
 
     Raises:
-        InputError: where it is none.
+        InputError: where it is not a number.
     """
     if isinstance(value.data, bool) or not isinstance(value.data, int | float):
         raise value.error(f"{value.name}: expected a number", fix="write a number above 0")
@@ -78,7 +78,7 @@ def duration(value: Value) -> float:
 
 
 def share(value: Value) -> float:
-    """A share such as ``"1%"`` or 0.01.
+    """A fraction such as ``"1%"`` or 0.01.
 
     Raises:
         InputError: for a malformed number, or one that is not between 0 and 1.
@@ -105,7 +105,7 @@ _FOR: dict[str, tuple[str, Callable[[str], bool]]] = {
     ),
     "field": ("readers of tools, such as 'jmh'", is_tool),
 }
-"""The readers that a key is for."""
+"""The readers that a key of a metric applies to."""
 _EXAMPLES = {"path": 'path = "results[*].latency"', "pattern": "pattern = 'latency: ([0-9.]+) s'"}
 
 
@@ -139,7 +139,7 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
 
 
 def metric_places(benchmark: TomlTable, reader: Reader) -> tuple[tuple[str, Place], ...]:
-    """Where it is written what the reader finds each metric by."""
+    """The place of the key by which the reader finds each metric."""
     key = _WHERE.get(reader.kind, "name")
     return tuple(
         (table.need("name", "").text(), (table.get("field") or table.need(key, "")).place)
@@ -148,7 +148,7 @@ def metric_places(benchmark: TomlTable, reader: Reader) -> tuple[tuple[str, Plac
 
 
 def reader_names() -> tuple[str, ...]:
-    """The readers that there are: Hati's own, and those that packages add by entry points of ``hati.readers``."""
+    """The names of all readers: Hati's own, and those that packages add by entry points of ``hati.readers``."""
     own = [each.value for kinds in (ReaderKind, SampleFormat) for each in kinds]
     return tuple(dict.fromkeys([*own, *(entry.name for entry in added("hati.readers"))]))
 
@@ -216,7 +216,11 @@ def _filter(value: Value) -> str:
 
 
 def _expression(value: Value) -> int:
-    """See that a text is a regular expression; how many groups it has."""
+    """The number of groups of a regular expression.
+
+    Raises:
+        InputError: where the text is not a regular expression.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Pipelines of continuous integration that check every change, and the requirement that installs this Hati again."""
+"""Pipelines of continuous integration that check every change, and the requirement that installs this Hati."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REACHABLE = ("https://", "http://", "ssh://", "git://")
 
 
 class InstalledHati(Struct, frozen=True):
-    """The requirement of an installation, pinned; empty if no other machine can install it, for the ``reason``."""
+    """The pinned requirement of an installation; empty if other machines cannot install it, with the ``reason``."""
 
     requirement: str
     reason: str = ""
@@ -125,7 +125,7 @@ def _single(path: str, template: str, quoted: Callable[[str], str], project: Che
 
 
 def _filled(template: str, project: CheckedProject, quoted: Callable[[str], str]) -> str:
-    """A template's text: ``@project@`` and ``@own@`` are parts of scripts, all other places are texts in quotes."""
+    """A template's text with its placeholders filled: ``@project@`` and ``@own@`` in scripts, all others in quotes."""
     own = project.within / _OWN
     texts: Mapping[str, str] = {
         "@name@": quoted(project.name),
@@ -148,17 +148,17 @@ def _filled(template: str, project: CheckedProject, quoted: Callable[[str], str]
 
 
 def _yaml(text: str) -> str:
-    """In single quotes: https://yaml.org/spec/1.2.2/#732-single-quoted-style."""
+    """A text in single quotes: https://yaml.org/spec/1.2.2/#732-single-quoted-style."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _groovy(text: str) -> str:
-    """In single quotes: https://groovy-lang.org/syntax.html#_single_quoted_string."""
+    """A text in single quotes: https://groovy-lang.org/syntax.html#_single_quoted_string."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _in_script(text: str, quoted: Callable[[str], str]) -> str:
-    """Part of a script: as it is in a block of YAML, escaped in a string of Groovy."""
+    """A part of a script: unchanged in a block of YAML, escaped in a string of Groovy."""
     return quoted(text)[1:-1] if quoted is _groovy else text
 
 

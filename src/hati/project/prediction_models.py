@@ -149,7 +149,7 @@ def read_model(path: Path) -> ServiceModel:
     """The model in a TOML file.
 
     Raises:
-        InputError: for what cannot be read or is wrong, with its place.
+        InputError: where it cannot be read, or for an error in it, with its place.
     """
     return parse_model(read_text(path), str(path))
 
@@ -158,7 +158,7 @@ def parse_model(text: str, file: str) -> ServiceModel:
     """The model that a TOML text describes.
 
     Raises:
-        InputError: for what is wrong, with its place.
+        InputError: for an error in it, with its place.
     """
     root = parse_document(text, file)
     root.only(*model_keys("model"))
@@ -175,7 +175,7 @@ def parse_model(text: str, file: str) -> ServiceModel:
 
 
 def parse_rate(text: str) -> float:
-    """Requests per second, of a text such as ``8``, ``8/s`` or ``500/min``.
+    """The requests per second in a text such as ``8``, ``8/s`` or ``500/min``.
 
     Raises:
         InputError: for anything else.
@@ -188,7 +188,7 @@ def parse_rate(text: str) -> float:
 
 
 def parse_time(text: str) -> float:
-    """Seconds, of a text such as ``20ms``.
+    """The seconds in a text such as ``20ms``.
 
     Raises:
         InputError: for anything else.
@@ -313,10 +313,10 @@ _UNIT = re.compile(r"[0-9]\s*(?:1?/)?\s*([a-zµ]+)\s*$")
 
 
 def parse_load_range(text: str, model: ServiceModel) -> LoadRange:
-    """The range of a workload of the model.
+    """The range of the load of a workload of the model.
 
     Raises:
-        InputError: for what is wrong, with its place in the argument.
+        InputError: for an error in it, with its place in the argument.
     """
     head, equals, ends = text.rpartition("=")
     name, dot, word = head.rpartition(".")

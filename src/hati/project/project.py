@@ -1,4 +1,4 @@
-"""A project: the subject's name, its space, its benchmarks and what a check measures, read from ``hati.toml``."""
+"""Read a project from ``hati.toml``: the subject's name, its space, its benchmarks and what a check measures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _read_policy(check: TomlTable) -> Policy | None:
     """
     if "recalibrate" not in check:
         return None
-    from hati.studies.recalibration import TOLERANCE, Policy  # loads what screenings need
+    from hati.studies.recalibration import TOLERANCE, Policy  # loads all that screenings need
 
     table = check.part("recalibrate", keys_of("recalibrate"))
     if "tolerance" in table and "residuals" not in table:
@@ -54,11 +54,12 @@ def _read_policy(check: TomlTable) -> Policy | None:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """``reference`` is a revision's name, ``previous`` or ``merge-base``; None where none is pinned.
+    """What a check measures.
 
-    ``configurations`` are measured in addition to the default one where no screening suite exists; ``budget`` is the
-    default budget of a check. ``reference_place`` is where the reference is named. ``recalibrate`` is
-    when important options are to be determined again.
+    ``reference`` is a revision's name, ``previous`` or ``merge-base``; None if none is pinned. ``configurations`` are
+    measured in addition to the default one if there is no screening suite; ``budget`` is the default budget of a check.
+    ``recalibrate`` is when important options are due to be screened again. ``reference_place`` is the place of the
+    reference in the file.
     """
 
     reference: str | None = None
@@ -113,12 +114,12 @@ FILE = "hati.toml"
 
 
 class Project(Struct, frozen=True):
-    """What a project file says; ``root`` is its folder, ``name`` the subject's.
+    """The content of a project file; ``root`` is its folder, ``name`` the subject's name.
 
-    ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names
-    variables of the environment whose values are kept nowhere; ``sources`` are patterns of the files that are the
-    subject, with ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks;
-    ``machines`` are the names of those that share each study, none where a study is of the machine that measures.
+    ``recommendable`` maps options with restricted recommendations to the settings that may be recommended; ``secrets``
+    are environment variables whose values are never stored; ``sources`` are patterns of the subject's files, with
+    ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks; ``machines`` are the names
+    of the machines that share each study, empty if only the current machine measures.
     """
 
     root: Path
@@ -135,10 +136,10 @@ class Project(Struct, frozen=True):
     machines: tuple[str, ...] = ()
 
     def benchmark(self, name: str | None = None) -> Benchmark:
-        """The benchmark of that name, or the only one.
+        """The benchmark with a name, or the only one.
 
         Raises:
-            InputError: where there is none, or several and no name.
+            InputError: for an unknown name, or without a name if there are several benchmarks.
         """
         names = [benchmark.name for benchmark in self.benchmarks]
         place = Place(str(self.file))
@@ -159,7 +160,7 @@ def read_project(path: Path) -> Project:
     """Read a project: ``path`` is the file, or a folder with ``hati.toml``.
 
     Raises:
-        InputError: for all that is wrong with it, with file, line, column and the fix.
+        InputError: for any error in it, with file, line, column and the fix.
     """
     file = path / FILE if path.is_dir() else path
     if path.is_dir() and not file.exists():
@@ -173,7 +174,7 @@ def parse_project(text: str, file: Path) -> Project:
     """Parse a project's text; templates are read from the folder of ``file``.
 
     Raises:
-        InputError: for all that is wrong with it, with file, line, column and the fix.
+        InputError: for any error in it, with file, line, column and the fix.
     """
     root = file.parent
     document = parse_document(text, str(file))
@@ -204,10 +205,10 @@ _POOL = 2
 
 
 def known_engine(name: str) -> str:
-    """The name of an engine.
+    """The name of an engine, checked.
 
     Raises:
-        InputError: where there is none of that name.
+        InputError: for an unknown engine.
     """
     known = [LOCAL, WORKERS, *(entry.name for entry in added("hati.engines"))]
     if name not in known:

@@ -1,6 +1,6 @@
-"""The keys of ``hati.toml``: what each table may hold, for the reader, and as a JSON Schema for editors.
+"""The keys of each table of ``hati.toml``, for the reader, and as a JSON Schema for editors.
 
-``KEYS`` is the one list of them. The reader refuses all others, by :func:`keys_of`; the schema has a fragment for each.
+``KEYS`` is the only list. The reader refuses all other keys, by :func:`keys_of`; the schema has a fragment for each.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COUNTERS: Fragment = _one_of(*(each.value for each in CounterSource))
 
 
 _READER: Fragment = {"anyOf": [_one_of(*dict.fromkeys(map(str, [*ReaderKind, *SampleFormat]))), _LINE]}
-"""Packages add others."""
+"""The readers; packages may add others."""
 
 
 def _table(name: str) -> Fragment:

@@ -1,6 +1,6 @@
-"""The tables ``[options.NAME]`` and ``[space]``, commands and configuration files.
+"""Read the tables ``[options.NAME]`` and ``[space]``, commands and configuration files.
 
-Commands are argument lists, and templates, whose placeholders are known.
+Commands are argument lists; they and templates may use only known placeholders.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMMAND_EXAMPLE = 'command = ["./program", "--flag", "{option}"]'
 
 
 def read_command(table: TomlTable, key: str, known: Collection[str]) -> Command | None:
-    """The argument list of a key, or None where there is none; ``known`` are the placeholders that may be there.
+    """The argument list of a key, or None where there is none; ``known`` are the allowed placeholders.
 
     Raises:
         InputError: for invalid entries, with their place.
@@ -61,10 +61,10 @@ def _command(value: Value, key: str, known: Collection[str] | None) -> Command:
 
 
 def check_template(value: Value, known: Collection[str] | None) -> tuple[Placeholder, ...]:
-    """The placeholders of a text, all of which are known; with None any may be.
+    """The placeholders of a text, checked to be ``known``; with None any are allowed.
 
     Raises:
-        InputError: for one that is not, with its place and the nearest that is known.
+        InputError: for an unknown placeholder, with its place and the nearest known one.
     """
     text = value.text()
     if "\0" in text:
@@ -133,7 +133,7 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
 
 
 def _repository(root: Path) -> Path:
-    """The folder with a repository that the project is in; where there is none, its own."""
+    """The top folder of the repository that the project is in; without a repository, the project's own folder."""
     own = root.resolve()
     return next((place for place in (own, *own.parents) if (place / ".git").exists() or (place / ".svn").exists()), own)
 
@@ -157,10 +157,10 @@ def _check_syntax(source: TomlSource, options: Collection[str]) -> None:
 
 
 RESERVED = frozenset({"work", "port", "revision", "repetition", "workload"})
-"""Names in placeholders and templates, in addition to options."""
+"""The names in placeholders and templates that options cannot have."""
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""The names that variables of the environment may have."""
+"""The valid names of environment variables."""
 _SETTINGS_EXAMPLE = "settings = [false, true]"
 
 
@@ -184,7 +184,7 @@ def read_space(root: TomlTable) -> Space:
 
 
 def read_bindings(root: TomlTable) -> tuple[Binding, ...]:
-    """How settings reach the commands, for each option that says so.
+    """How settings reach the commands, for each option that specifies it.
 
     Raises:
         InputError: for invalid entries, with their place.
@@ -201,7 +201,7 @@ def read_bindings(root: TomlTable) -> tuple[Binding, ...]:
 
 
 def read_recommendable(root: TomlTable, space: Space) -> dict[str, tuple[Setting, ...]]:
-    """The settings that may be recommended, for the options that restrict them: none where ``recommend = false``.
+    """The settings that may be recommended, for options that restrict them: none if ``recommend = false``.
 
     Raises:
         InputError: for invalid entries, with their place.
@@ -308,7 +308,7 @@ def _binding(name: str, table: TomlTable) -> Binding:
 
 
 def _reload(table: TomlTable) -> Commands | None:
-    """How a running server takes a new setting over: by these commands, by its own (none here), or not at all."""
+    """The commands by which a running server accepts a new setting: empty for the server's own, None if it cannot."""
     value = table.get("reload")
     if value is None or value.data is False:
         return None
@@ -322,7 +322,7 @@ def _reload(table: TomlTable) -> Commands | None:
 
 
 def _argument(value: Value, option: Option) -> str:
-    """An argument's template; without ``{}`` it is a flag, which only a boolean option can be."""
+    """An argument's template; without ``{}`` it is a flag, which only a boolean option can have."""
     argument = value.line()
     try:
         placeholders = names(argument)
