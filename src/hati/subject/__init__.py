@@ -1,8 +1,8 @@
-"""The software under test: its revision, its builds, its configuration files, one run of it, and its readers.
+"""The software under test: its revisions, builds, configuration files, runs and readers.
 
-A ``LocalExecutor`` makes the run of a job with programs that a ``Supervisor``, a small process of its own, starts
-and watches over: every process that a run starts ends with it, and with hati. One of the readers reads
-its output and its resource usage. A failed run is a run too; only a problem of every run is an error.
+A ``LocalExecutor`` runs a job with programs that a ``Supervisor``, a small separate process, starts and supervises:
+every process that a run starts ends with the run, and with hati. A reader reads the output and the resource usage.
+A failed run is a run too; only a problem that affects every run is an error.
 """
 
 import lazy_loader

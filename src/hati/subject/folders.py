@@ -1,8 +1,8 @@
 """Folders next to ``hati.toml``: Hati's own, with work folders, builds and redirected output, and the subject's files.
 
-In a work tree of git or svn the subject's files are what it tracks, and untracked files that the project names;
-elsewhere all but hidden folders, ``__pycache__`` and ``*.pyc``. Hati's own never are: its folder, what it wrote on
-request, stores, and ``hati.toml``, of which all that matters is among a study's parameters.
+In a work tree of git or svn the subject's files are the tracked files, and untracked files that the project names;
+elsewhere all files except hidden folders, ``__pycache__`` and ``*.pyc``. Hati's own files are never included: its
+folder, outputs written on request, stores, and ``hati.toml``, whose relevant content is in a study's parameters.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from hati.core import InputError, MeasurementError, digest
 
 _TAG = "CACHEDIR.TAG"
 _TAGGED = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by hati, which empties this folder.\n"
-"""By the Cache Directory Tagging Standard, so that backups pass over it too."""
+"""The tag of the Cache Directory Tagging Standard, so that backups skip the folder too."""
 _IGNORED = "# Made by hati: nothing in this folder is to be under version control.\n*\n"
 
 
 def make_own(root: Path) -> None:
-    """Make the folder, so that git passes over it, whole or not at all; one that is there stays as it is.
+    """Create Hati's folder, ignored by git, completely or not at all; an existing one is not changed.
 
-    Only a list of ignored files that is empty, of a disk that was full, is written again.
+    Only an empty list of ignored files, left by a full disk, is written again.
 
     Raises:
-        OSError: where it cannot be made.
+        OSError: where it cannot be created.
     """
     own = root / ".hati"
     ignored = own / ".gitignore"
@@ -56,10 +56,10 @@ def make_own(root: Path) -> None:
 
 
 def lock_file(root: Path) -> Path:
-    """The file of the folder's lock, in the folder, which is made.
+    """The lock file in Hati's folder, which is created.
 
     Raises:
-        MeasurementError: where it cannot be made.
+        MeasurementError: where the folder cannot be created.
     """
     own = root / ".hati"
     try:
@@ -76,7 +76,7 @@ def _unwritable(folder: Path, error: OSError) -> MeasurementError:
 
 
 def remedy(error: OSError) -> str:
-    """What to do where hati cannot write into its folder.
+    """The fix if hati cannot write into its folder.
 
     >>> remedy(OSError(errno.ENOSPC, "No space left on device"))
     'free some space'
@@ -89,25 +89,25 @@ def remedy(error: OSError) -> str:
 
 
 def work_root(root: Path) -> Path:
-    """Where the runs' work folders are: on the file system of the project, not in memory."""
+    """The folder of the runs' work folders: on the file system of the project, not in memory."""
     return root / ".hati" / "work"
 
 
 def shared_work_root(root: Path) -> Path:
-    """Where they are for a user who may not enter the project's folder: one of the same name in every run of Hati."""
+    """The folder of work folders for a user who may not enter the project's folder; its name is always the same."""
     return Path("/var/tmp") / f"hati-work-{digest(str(root), 12)}"  # noqa: S108 - only root makes it, for itself
 
 
 def log_root(root: Path) -> Path:
-    """Where the logs of servers are."""
+    """The folder of the servers' logs."""
     return root / ".hati" / "logs"
 
 
 def make_shared(folder: Path) -> None:
-    """Make the folder for another user's work, which nobody else may have made.
+    """Create the folder for another user's work; an existing one must belong to this user.
 
     Raises:
-        OSError: where it is another's.
+        OSError: where it belongs to another user, or others may write to it.
     """
     folder.mkdir(mode=0o711, exist_ok=True)
     status = folder.lstat()
@@ -116,20 +116,20 @@ def make_shared(folder: Path) -> None:
 
 
 def build_root(root: Path) -> Path:
-    """Where the builds are."""
+    """The folder of the builds."""
     return root / ".hati" / "builds"
 
 
 def tree_root(root: Path) -> Path:
-    """Where the files of revisions are while a campaign needs them."""
+    """The folder of the files of revisions while a campaign needs them."""
     return root / ".hati" / "trees"
 
 
 def tidy(root: Path) -> None:
-    """Make the folders, and remove the work folders and the trees of campaigns that were killed.
+    """Create Hati's folders, and remove the work folders and trees of campaigns that were killed.
 
     Raises:
-        MeasurementError: where nothing can be written, or a folder holds files that Hati did not make.
+        MeasurementError: where nothing can be written, or a folder has files that Hati did not create.
     """
     for folder in (work_root(root), build_root(root), tree_root(root)):
         try:
@@ -147,13 +147,13 @@ def tidy(root: Path) -> None:
 
 
 def make_disposable(folder: Path) -> None:
-    """Make a folder whose content Hati may delete, and tag it as such.
+    """Create a folder whose content Hati may delete, and tag it as such.
 
-    One that is there is tagged where it is empty, or an earlier Hati made it: a link may lead to anybody's files.
+    An existing one is tagged only if it is empty, or an earlier Hati created it: a link may lead to anybody's files.
 
     Raises:
-        MeasurementError: where it holds files that Hati did not make.
-        OSError: where it cannot be made.
+        MeasurementError: where it has files that Hati did not create.
+        OSError: where it cannot be created.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if _is_disposable(folder):
@@ -168,7 +168,7 @@ def make_disposable(folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove what a folder holds, where its tag says that Hati may."""
+    """Remove the content of a folder if its tag permits it."""
     if _is_disposable(folder):
         for entry in folder.iterdir():
             if entry.name != _TAG:
@@ -176,7 +176,7 @@ def clear(folder: Path) -> None:
 
 
 def discard(folder: Path) -> None:
-    """`clear` a folder, and remove it too; a link stays."""
+    """`clear` a folder, and remove the folder too; a link is kept."""
     clear(folder)
     if _is_disposable(folder) and not folder.is_symlink():
         remove(folder)
@@ -190,7 +190,7 @@ def _is_disposable(folder: Path) -> bool:
 
 
 def _is_of_earlier_hati(folder: Path) -> bool:
-    """Whether an earlier Hati, which tagged nothing, made a folder: no link, and in one that Hati made."""
+    """Whether an earlier Hati, which did not tag, created a folder: not a link, and in a folder that Hati created."""
     try:
         listed = (folder.parent / ".gitignore").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -203,9 +203,9 @@ def _is_linked(folder: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with all that is in it, write-protected folders too.
+    """Remove a file, or a folder with its content, including write-protected folders.
 
-    What cannot be removed stays: the next start of hati tries again.
+    Files that cannot be removed are kept: the next start of hati tries again.
     """
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
@@ -218,7 +218,7 @@ def remove(path: Path) -> None:
 
 
 def _open_up(top: Path) -> None:
-    """Let the user write in a folder and in all below it."""
+    """Make a folder and all folders below it writable by the user."""
     ahead = [top]
     while ahead:
         folder = ahead.pop()
@@ -234,7 +234,7 @@ _LINE = re.compile(r"(?:(?:[0-9a-f]{64}|store)  )?(.+)")
 
 
 def remember_output(file: Path) -> None:
-    """Remember a file as Hati's own, for the project whose folder it lies in, if there is one."""
+    """Record a file as Hati's own, for the project whose folder contains it, if any."""
     file = file.resolve()
     root = next((folder for folder in file.parents if (folder / ".hati").is_dir()), None)
     if root is None or not file.is_file() or file.is_relative_to(root / ".hati"):
@@ -246,14 +246,14 @@ def remember_output(file: Path) -> None:
 
 
 def remember_redirected() -> None:
-    """The same for the files into which a shell redirects output."""
+    """Record the files into which a shell redirects output as Hati's own."""
     for descriptor in (1, 2):
         with suppress(OSError):
             remember_output(Path(f"/proc/self/fd/{descriptor}"))
 
 
 def outputs(root: Path) -> frozenset[Path]:
-    """The files that were remembered, relative to the project's folder."""
+    """The recorded files, relative to the project's folder."""
     try:
         lines = (root / _LIST).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -266,15 +266,15 @@ _PROJECT_FILE = "hati.toml"
 _HERE = PurePath()
 _UNTRACKED = "?"
 _APART = re.compile(r"""[\s"'=,@:;()\[\]{}<>|&#]+""")
-"""What stands between the words of a project file, and between the parts of an argument."""
+"""The separators between words of a project file, and between parts of an argument."""
 
 
 class Sources(Struct, frozen=True):
-    """What a project says of its files.
+    """A project's rules for its source files.
 
     ``patterns`` are paths and globs below its folder; a pattern that begins with ``!`` excludes files. ``named`` are
-    paths that its file mentions: untracked files of these names, and in these folders, count. ``own`` are the resolved
-    paths of files that Hati keeps.
+    paths in its project file: untracked files with these paths, and in these folders, are included. ``own`` are the
+    resolved paths of files that Hati keeps.
     """
 
     patterns: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ class Sources(Struct, frozen=True):
 
     @classmethod
     def of(cls, patterns: Sequence[str], text: str, own: Iterable[Path] = ()) -> Sources:
-        """Those of a project whose file has this text; words of it that name files are found however they are written.
+        """The rules of a project whose file has this text; paths among its words are normalised.
 
         >>> sorted(Sources.of((), 'command = ["./run.sh", "--config=a.json,b/"]').named & {"run.sh", "a.json", "b"})
         ['a.json', 'b', 'run.sh']
@@ -294,23 +294,23 @@ class Sources(Struct, frozen=True):
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The patterns of files that count."""
+        """The patterns of included files."""
         return tuple(pattern for pattern in self.patterns if not pattern.startswith("!"))
 
     @property
     def unwanted(self) -> tuple[str, ...]:
-        """The patterns of files that do not."""
+        """The patterns of excluded files."""
         return tuple(pattern[1:] for pattern in self.patterns if pattern.startswith("!"))
 
 
 ANY = Sources()
-"""Of a folder that has no project file."""
+"""The rules of a folder without a project file."""
 
 
 class Listed(NamedTuple):
     """The files that make up a revision, and untracked files that do not; sorted, relative to the folder.
 
-    ``open`` is True where neither version control nor the project lists them: a new file may be a source or a result.
+    ``open`` is True if neither version control nor the project lists the files: a new one may be a source or a result.
     """
 
     files: list[Path]
@@ -324,10 +324,10 @@ class _Tracked(NamedTuple):
 
 
 def list_sources(top: Path, within: PurePath = _HERE, sources: Sources = ANY) -> Listed:
-    """List the files of the folder ``top`` that the revision of the project ``within`` it has; links count as files.
+    """List the files below ``top`` that belong to the revision of the project ``within`` it; links count as files.
 
     Raises:
-        InputError: for a pattern that cannot be read.
+        InputError: for a malformed pattern.
     """
     project = top / within
     wanted = {Path(within / path) for path in _matching(project, sources.wanted)}
@@ -344,12 +344,12 @@ def list_sources(top: Path, within: PurePath = _HERE, sources: Sources = ANY) ->
 
 
 def _sorted(files: Iterable[Path]) -> list[Path]:
-    """The files in order, without those that Hati, version control and Python keep for themselves."""
+    """The files in order, without internal files of Hati, version control and Python."""
     return sorted(path for path in files if _PASSED_OVER.isdisjoint(path.parts))
 
 
 def _is_named(path: Path, within: PurePath, named: Collection[str]) -> bool:
-    """Whether the project's file mentions a path, or a folder that it lies in."""
+    """Whether the project's file mentions a path, or a folder that contains it."""
     inner = PurePath(posixpath.relpath(path.as_posix(), within.as_posix()))
     return any(place.as_posix() in named for place in (inner, *inner.parents) if place != _HERE)
 
@@ -364,7 +364,7 @@ def _below(top: Path, files: Iterable[Path]) -> set[Path]:
 
 
 def _matching(root: Path, patterns: Iterable[str]) -> Iterator[Path]:
-    """The files below a folder that match a pattern, or lie in a folder that does."""
+    """The files below a folder that match a pattern, or are in a matching folder."""
     for pattern in patterns:
         try:
             matched = list(root.glob(pattern))
@@ -379,7 +379,7 @@ def _matching(root: Path, patterns: Iterable[str]) -> Iterator[Path]:
 
 
 def _git_files(root: Path) -> _Tracked:
-    """What git lists below the folder; nothing where git or its repository is not there."""
+    """The files that git lists below a folder; empty without git or a repository."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"]
     try:
@@ -399,12 +399,12 @@ def _git_files(root: Path) -> _Tracked:
 
 
 def _submodule_files(folder: Path) -> list[Path]:
-    """A submodule's files; where it is not initialised git would list those of the repository around it."""
+    """A submodule's files; in one that is not initialised, git would list those of the surrounding repository."""
     return list_sources(folder).files if (folder / ".git").exists() else _all_files(folder)
 
 
 def _svn_files(root: Path) -> _Tracked:
-    """What svn lists below the folder; nothing where svn or its working copy is not there."""
+    """The files that svn lists below a folder; empty without svn or a working copy."""
     if not any((place / ".svn").is_dir() for place in (root.resolve(), *root.resolve().parents)):
         return _Tracked([], [])
     from hati.subject.revisions.svn import statuses
@@ -435,7 +435,7 @@ def _all_files(root: Path) -> list[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    """A file or a link; no socket, pipe or device, and nothing that was deleted."""
+    """Whether a path is an existing file or link, and not a socket, pipe or device."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

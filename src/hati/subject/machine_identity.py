@@ -1,4 +1,4 @@
-"""The identity of a machine for good, a kept file of its states or a given name, and the cores that benchmarks use."""
+"""The permanent identity of a machine, by a file of its states or a given name, and the cores for benchmarks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from hati.core.wording import listed
 def machine(name: str = "") -> Machine:
     """This machine as it is now: name, processor, number of CPUs, memory, system, kernel and architecture.
 
-    The name, by default the host's, is among them, so that two machines of one make are two: their runs are not
-    pooled. What changes from hour to hour (load, frequency) is not.
+    The name, by default the host's, is included, so that two machines of one model are distinct: their runs are not
+    pooled. Properties that change from hour to hour (load, frequency) are not included.
     """
     properties = {
         "architecture": platform.machine(),
@@ -38,7 +38,7 @@ def machine(name: str = "") -> Machine:
 
 
 def _memory() -> str:
-    """To a tenth of a GiB: kernels of one version keep slightly different parts for themselves."""
+    """The memory to a tenth of a GiB: kernels of one version reserve slightly different amounts."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return f"{total / 2**30:.1f} GiB"
 
@@ -64,11 +64,11 @@ _INTERLEAVED = "leave out --duet: the runs of a pair then follow each other"
 
 
 def duet_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> tuple[int, int]:
-    """Two CPUs that this process may use, of different cores, for two runs at once; ``folder`` lists their cores.
+    """Two CPUs of different cores that this process may use, for two runs at once; ``folder`` lists their cores.
 
     Raises:
-        InputError: where fewer than two are available, or a benchmark has CPUs of its own, or does more than its
-        command, which would disturb the other run.
+        InputError: where fewer than two cores are available, a benchmark is pinned to CPUs, or it runs more than its
+            command, which would disturb the other run.
     """
     for benchmark in benchmarks:
         _check(benchmark)
@@ -77,7 +77,7 @@ def duet_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> tuple[i
 
 
 def pinned_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> frozenset[int]:
-    """The CPUs of the cores that all that benchmarks run is pinned to; none where something of it may run anywhere."""
+    """The CPUs of the cores to which all programs of benchmarks are pinned; empty if a program may run anywhere."""
     found = set[int]()
     for benchmark in benchmarks:
         programs = [benchmark.cpus, *([benchmark.server.cpus] if benchmark.server else [])]
@@ -88,7 +88,7 @@ def pinned_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> froze
 
 
 def _unpinned(benchmark: Benchmark) -> dict[str, object]:
-    """The steps of a benchmark that run on any CPU, and whether it has them."""
+    """The steps of a benchmark that may run on any CPU, and whether it has them."""
     setup = benchmark.setup or any(binding.setup for binding in benchmark.bindings)
     reload = (benchmark.server and benchmark.server.reload) or any(binding.reload for binding in benchmark.bindings)
     steps = {"build": benchmark.build, "prepare": benchmark.prepare, "setup": setup, "cleanup": benchmark.cleanup}
@@ -117,7 +117,7 @@ def _siblings(cpu: int, folder: Path) -> set[int]:
 
 
 def _check(benchmark: Benchmark) -> None:
-    steps = _unpinned(benchmark) | {"build": None, "reload": None, "server": benchmark.server}  # builds come first
+    steps = _unpinned(benchmark) | {"build": None, "reload": None, "server": benchmark.server}  # builds precede runs
     for name, value in steps.items():
         if value:
             raise InputError(
@@ -135,15 +135,15 @@ GIVEN_NAME = "HATI_MACHINE"
 """The environment variable that names this machine, as for containers, whose host names are random."""
 _SHOWN = 3
 _HARDWARE_APART = "+"
-"""Between a name and a hash of hardware in a file's name; a plus in a name is quoted."""
+"""Separates a name and a hash of hardware in a file's name; a plus in a name is quoted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def given_name() -> str:
-    """The name that this machine was given; empty where it was given none.
+    """The given name of this machine; empty without one.
 
     Raises:
-        InputError: where it is not a name.
+        InputError: where it is not a valid name.
     """
     name = os.environ.get(GIVEN_NAME, "").strip()
     if name and not _NAME.fullmatch(name):
@@ -154,15 +154,15 @@ def given_name() -> str:
 
 
 def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | None = None) -> Machine:
-    """This machine with all states in which it was observed, the present one last; a new state is kept.
+    """This machine with all its observed states, the current one last; a new state is stored.
 
-    A file for each name and hardware (a home folder may be that of several hosts) keeps the states. A machine that was
-    given a name is the same wherever it has that name, so its first state is the name alone.
+    A file for each name and hardware stores the states, since hosts may share a home folder. A machine with a given
+    name is the same wherever it has that name, so its first state is the name alone.
 
     Args:
         now: the time, in UTC.
-        announce: called where the identity cannot be kept, and where the folder came from another machine.
-        folder: that of the files [default: a folder of the user's].
+        announce: called if the identity cannot be stored, or if the folder has records of other machines.
+        folder: the folder of the files [default: a folder of the user's].
     """
     name = given_name()
     present = replace(machine(name).states[0], since=now)
@@ -191,7 +191,7 @@ def this_machine(now: datetime, announce: Callable[[str], None], folder: Path | 
 
 
 def _other_hardware(known: Machine, present: MachineState) -> tuple[str, ...]:
-    """What changed since a machine's last state, where its hardware is none that the machine has had; else nothing."""
+    """The changes since a machine's last state if it never had the current hardware; else empty."""
     states = [state for state in known.states if state.hardware]
     same = not states or present.hardware in {state.hardware for state in states}
     return () if same else states[-1].changes(present)
@@ -200,7 +200,7 @@ def _other_hardware(known: Machine, present: MachineState) -> tuple[str, ...]:
 def _report_others(
     folder: Path, present: MachineState, differs: tuple[str, ...], announce: Callable[[str], None]
 ) -> None:
-    """Which machine this may be too, where there are records in the folder."""
+    """Announce which recorded machine this one may be, if the folder has records."""
     others = sorted({unquote(file.stem.partition(_HARDWARE_APART)[0]) for file in folder.glob("*.json")})
     if differs:
         announce(
@@ -215,7 +215,7 @@ def _report_others(
 
 
 def _read(file: Path) -> Machine | None:
-    """The machine that a file keeps; None where there is none.
+    """The machine in a file; None without the file.
 
     Raises:
         InputError: where the file is damaged.
@@ -232,7 +232,7 @@ def _read(file: Path) -> Machine | None:
 
 
 def _keep(file: Path, machine: Machine, *, new: bool) -> Machine:
-    """Write the file whole or not at all; the machine, or that of another process that made the file first."""
+    """Write the file atomically; return the machine, or the one that another process wrote first."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=file.parent, prefix=".", delete=False) as written:
         written.write(msgspec.json.format(msgspec.json.encode(machine)))

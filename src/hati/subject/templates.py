@@ -1,6 +1,4 @@
-"""Configuration files, made from Jinja2 templates for every run; templates reach nothing but their variables, and
-end.
-"""
+"""Render configuration files from Jinja2 templates for every run, in a sandbox with bounded time and memory."""
 
 from __future__ import annotations
 
@@ -31,24 +29,24 @@ from jinja2.visitor import NodeTransformer
 from hati.core import ConfigurationFile, InputError, Place, replace
 
 MOST_STEPS = 250_000
-"""Passes through loops, and calls, of one file."""
+"""The largest number of loop iterations and calls in one file."""
 MOST_CHARACTERS = 16 * 2**20
-"""Of one file, and of each value on the way to it."""
+"""The largest number of characters of one file, and of each intermediate value."""
 MOST_HANDLED = 4 * MOST_CHARACTERS
-"""Characters that all expressions of one file take and make."""
+"""The largest total number of characters that all expressions of one file take and return."""
 _MOST_BITS = 100_000
 _MULTIPLYING = {
     *("center", "ljust", "rjust", "zfill", "expandtabs", "indent", "wordwrap"),
     *("replace", "join", "batch", "slice", "tojson"),
 }
-"""Filters and methods whose result can be as long as the product of two of their arguments."""
+"""The filters and methods whose result can be as long as the product of two of their arguments."""
 _OUT_OF_REACH = {"translate", "to_bytes"}
 _FORMATS = {"format", "format_map"}
 _SPECIFICATION = re.compile(r"[%:]([^%:{}a-zA-Z]*)")
 _COLLECTIONS = (list, tuple, set, dict)
 _DEEPEST = 5
 _ITEM = 16
-"""Characters that an item of a list costs as much as."""
+"""The cost of an item of a collection, in characters."""
 _COUNTED, _CONCATENATED, _KEPT = "counted", "concatenated", "kept"
 
 _steps: ContextVar[Iterator[int]] = ContextVar("steps")
@@ -56,12 +54,12 @@ _handled: ContextVar[list[int]] = ContextVar("handled")
 
 
 class BoundedEnvironment(SandboxedEnvironment):
-    """A sandbox that also bounds passes through loops, calls, and the size of all that is made."""
+    """A sandbox that also bounds loop iterations, calls, and the size of all values."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
     def __init__(self, finalize: Callable[[Any], Any], **options: Any) -> None:
-        @pass_context  # so that constants are not written when the template is compiled
+        @pass_context  # so that constants are not evaluated when the template is compiled
         def written(_: Context, value: Any) -> Any:
             return finalize(_kept(value))
 
@@ -71,20 +69,20 @@ class BoundedEnvironment(SandboxedEnvironment):
         del self.globals["lipsum"]
 
     def compiled(self, text: str) -> Template:
-        """A template, whose loops count their passes, and whose concatenations and blocks count what they make.
+        """A template whose loops count their iterations, and whose concatenations and blocks count their results.
 
         Raises:
-            TemplateSyntaxError: where it is not valid, or a loop is recursive, whose passes cannot be counted.
+            TemplateSyntaxError: where it is not valid, or a loop is recursive, whose iterations cannot be counted.
         """
         counting: nodes.Template = _Counting(self).visit(self.parse(text))
         return Template.from_code(self, self.compile(counting), self.make_globals(None))
 
     def bounded(self, template: Template, variables: Mapping[str, object]) -> str:
-        """The text that a template makes.
+        """The text of a template.
 
         Raises:
-            SecurityError: where it does too much, or is too long.
-            TemplateError: where it fails otherwise; Python's own errors of its expressions are raised as they are.
+            SecurityError: where it takes too many steps, or is too long.
+            TemplateError: where it fails otherwise; Python's own errors in its expressions are raised as they are.
         """
         steps, handled = _steps.set(iter(range(MOST_STEPS))), _handled.set([0])
         try:
@@ -100,11 +98,11 @@ class BoundedEnvironment(SandboxedEnvironment):
             _handled.reset(handled)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Whether a template may use an attribute: as in every sandbox, and no method that cannot be bounded."""
+        """Whether a template may use an attribute: as in every sandbox, without methods that cannot be bounded."""
         return attr not in _OUT_OF_REACH and super().is_safe_attribute(obj, attr, value)
 
     def call(self, context: Context, called: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call something in a template."""
+        """Call a function or method in a template."""
         _count()
         method = getattr(called, "__wrapped__", called)
         _check(getattr(method, "__name__", ""), [getattr(method, "__self__", None), *arguments, *named.values()])
@@ -121,7 +119,7 @@ class BoundedEnvironment(SandboxedEnvironment):
 
 
 class _Counting(NodeTransformer):
-    """Puts filters that count around what a sandbox does not intercept."""
+    """Wraps nodes that a sandbox does not intercept in counting filters."""
 
     def __init__(self, environment: BoundedEnvironment) -> None:
         self.environment = environment
@@ -157,7 +155,7 @@ def _bounded_filter(name: str, filtering: Callable[..., Any]) -> Callable[..., A
 
 
 def _check(name: str, given: Iterable[Any]) -> None:
-    """See that an operation with these values makes nothing that is too long, and count what it takes."""
+    """Check that the result of an operation with these values is not too long, and count its arguments."""
     values = list(given)
     weights = [_weight(value) for value in values]
     _handle(sum(weights))
@@ -171,7 +169,7 @@ def _check(name: str, given: Iterable[Any]) -> None:
 
 
 def _check_format(text: Any) -> None:
-    """See that the widths and precisions of a format are not too large, all together."""
+    """Check that the sum of the widths and precisions of a format is not too large."""
     specified = _SPECIFICATION.findall(text) if isinstance(text, str) else []
     wide = sum(int(digits[:9]) for part in specified for digits in re.findall(r"\d+", part))
     if wide > MOST_CHARACTERS or any("*" in part for part in specified):
@@ -193,10 +191,10 @@ def _bits(value: Any) -> int:
 
 
 def _weight(value: Any, depth: int = 0) -> int:
-    """How many characters a value has, with what it holds.
+    """The number of characters of a value, nested values included.
 
     Raises:
-        SecurityError: where these are too many, or it is nested too deeply.
+        SecurityError: where it has too many, or is nested too deeply.
     """
     if isinstance(value, (str, bytes, range)):
         return len(value)
@@ -226,7 +224,7 @@ def _concatenated(values: Iterable[Any]) -> Any:
 
 
 def _kept(value: Any) -> Any:
-    """The value, once it is counted."""
+    """Count a value, and return it."""
     weight = _weight(value)
     if weight > MOST_CHARACTERS:
         raise SecurityError(f"a value has more than {MOST_CHARACTERS >> 20} MiB")
@@ -247,7 +245,7 @@ def _count() -> None:
 
 
 def _plain(value: object) -> object:
-    """Booleans as in a command: ``true`` and ``false``."""
+    """A value with booleans as in commands: ``true`` and ``false``."""
     return str(value).lower() if isinstance(value, bool) else value
 
 
@@ -294,7 +292,7 @@ def render(file: ConfigurationFile, variables: Mapping[str, object]) -> str:
 
 
 def of_revision(file: ConfigurationFile, tree: Path) -> ConfigurationFile:
-    """The file by the template that a revision has in its tree; today's where it has none."""
+    """The file with the template in a revision's tree; with today's if the revision has none."""
     source = tree / file.inside
     if not file.inside or not source.is_file():
         return file
@@ -302,7 +300,7 @@ def of_revision(file: ConfigurationFile, tree: Path) -> ConfigurationFile:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a configuration file, with the folders above it; a regular file that is there is replaced."""
+    """Write a configuration file, and create its folders; an existing file or link is replaced."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or path.is_file():
         path.unlink()
@@ -318,7 +316,7 @@ def _compile(file: ConfigurationFile) -> Template:
 
 
 def _line(traceback: TracebackType | None) -> int | None:
-    """The template's line where it failed: Jinja2 puts it into the traceback."""
+    """The line at which the template failed: Jinja2 puts it into the traceback."""
     line = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == "<template>":

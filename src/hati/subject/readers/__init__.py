@@ -1,7 +1,7 @@
 """Readers of a benchmark's output: bytes in, observations out.
 
-A reader finds readings (a metric's values, where they stood, how they were marked); ``read`` turns them
-into the observations of the benchmark's metrics, in their units, with their warm-up marked.
+A reader finds readings (a metric's values, their places and marks); ``read`` converts them to the observations of the
+benchmark's metrics, in their units, with their warm-up marked.
 """
 
 from hati.subject.readers.assemble import check_reader, read, unsettled

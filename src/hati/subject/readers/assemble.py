@@ -1,4 +1,4 @@
-"""From readings to the observations of a benchmark's metrics; a tool's format of files is a reader too."""
+"""Convert readings to the observations of a benchmark's metrics; the file formats of tools are readers too."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ _ONE_PROCESS: dict[str, str] = {
 def _read_tool(
     reader: Reader, metrics: Sequence[str], output: bytes, name: str, folder: Path | None = None
 ) -> list[Reading]:
-    """One reading for each of these metrics, of the benchmark that its pattern finds; ``name`` is the output's own.
+    """One reading for each metric, of the benchmark that its pattern finds; ``name`` is the name of the output.
 
-    ``folder`` is the one of the file that was written, None where the output was printed.
+    ``folder`` is the folder of the written file, None if the output was printed.
 
     Raises:
-        InputError: where the output is not as the tool writes it, or has no benchmark with that metric that the
-            pattern finds, or several, or several processes' observations of it.
+        InputError: where the output is not in the tool's format, or the pattern finds no benchmark with that metric,
+            or several, or observations of several processes.
     """
     samples, warnings = _samples(reader.kind, output, name, folder)
     patterns, fields = dict(reader.patterns), dict(reader.fields)
@@ -81,10 +81,10 @@ def _read_tool(
 
 
 def _parse_filter(pattern: str) -> re.Pattern[str]:
-    """Compile a regular expression that picks a benchmark by its name.
+    """Compile a regular expression that selects a benchmark by its name.
 
     Raises:
-        InputError: where it is none.
+        InputError: where it is not a regular expression.
     """
     try:
         return re.compile(pattern)
@@ -116,7 +116,7 @@ def _samples(kind: str, output: bytes, name: str, folder: Path | None) -> tuple[
 def _only(
     samples: Sequence[Sample], warnings: list[str], metric: str, field: str, pattern: str | None, place: Place
 ) -> Sample:
-    """The one sample of what the tool calls ``field``, for a metric, whose benchmark the pattern finds."""
+    """The only sample for a metric: of the tool's ``field``, and of the benchmark that the pattern finds."""
     if not samples:
         raise InputError("; ".join(["there is nothing measured in it", *warnings]), place=place)
     expression = _parse_filter(pattern or "")
@@ -148,7 +148,7 @@ def _reading(metric: str, sample: Sample, kind: str, place: Place) -> Reading:
 
 
 def _title(sample: Sample) -> str:
-    """A benchmark's name, and its parameters where it has any, as in ``sort (n=10)``."""
+    """A benchmark's name with its parameters, if any, as in ``sort (n=10)``."""
     parameters = {**sample.workload, **sample.configuration}
     return sample.benchmark + (f" ({', '.join(f'{n}={s}' for n, s in parameters.items())})" if parameters else "")
 
@@ -165,14 +165,14 @@ def read(
     folder: Path | None = None,
     counts: Mapping[str, float] = _NOTHING,
 ) -> tuple[Observations, ...]:
-    """The observations of every metric of the benchmark, in its unit, from what a run printed or wrote, and used.
+    """The observations of each metric of the benchmark, in its unit, from a run's output, resource usage and counts.
 
-    ``source`` is the name of what the output is from, ``folder`` that of the file where it is one; ``counts`` are the
-    numbers of the command's events.
+    ``source`` names the origin of the output, ``folder`` is the folder of an output file; ``counts`` are the numbers
+    of the command's events.
 
-    Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as
-    warm-up, or more where the benchmark marked more; one figure for the whole run has none. Where it is found in each
-    run, those before it is steady are, or only those that are marked where it never is.
+    Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as warm-up, or more
+    if the benchmark marked more; one figure for the whole run has none. With the warm-up ``auto``, the observations
+    before the steady state are marked, or only those that the benchmark marked if the run is never steady.
 
     Raises:
         InputError: where a metric is missing, is not a finite number, is a negative time, has another
@@ -189,7 +189,7 @@ def read(
 
 
 def check_reader(benchmark: Benchmark) -> None:
-    """See that the benchmark's reader can find every metric, before anything is run.
+    """Check that the benchmark's reader can find every metric, before anything is run.
 
     Raises:
         InputError: naming the metric and the fix.
@@ -226,11 +226,11 @@ def _readings(benchmark: Benchmark, output: bytes, source: str, folder: Path | N
 
 
 _KEYS: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
-"""What says where a metric is; with the other readers its name, or the tool's."""
+"""The key that locates a metric; with the other readers it is the metric's name, or the tool's field."""
 
 
 def _correction(benchmark: Benchmark, error: MissingMetricError) -> str:
-    """What to correct where the output lacks a metric, and where that is written."""
+    """What to correct if the output lacks a metric, and its place."""
     own = "field" if error.metric in dict(benchmark.reader.fields) else "name"
     key, place = _KEYS.get(benchmark.reader.kind, own), dict(benchmark.metric_places).get(error.metric)
     where = f"`{key}` at {place}" if place else f"`{key}` of the metric"
@@ -270,7 +270,7 @@ def _count(values: FloatArray, wanted: Warmup) -> int:
 
 
 def unsettled(benchmark: Benchmark, observed: Sequence[Observations]) -> tuple[str, ...]:
-    """Remarks on the metrics whose warm-up was to be found and was not; one figure for the whole run needs none."""
+    """Remarks on metrics whose warm-up ``auto`` found no steady state; one figure for the whole run needs none."""
     if benchmark.warmup != AUTO:
         return ()
     found_steady = [(one.metric, steadiness(one.values)) for one in observed if one.values.size > 1]

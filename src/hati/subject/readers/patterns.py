@@ -1,4 +1,4 @@
-"""What readers find: JSON lines among other output, a path or an expression for each metric, or the process."""
+"""The readings of readers: JSON lines among other output, a path or an expression per metric, or resource usage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTPUT = "standard output"
 
 
 class MissingMetricError(InputError):
-    """An output without the metric of that name."""
+    """An output that lacks a metric."""
 
     def __init__(self, metric: str, message: str, *, place: Place, fix: str | None = None) -> None:
         super().__init__(message, place=place, fix=fix)
@@ -28,11 +28,11 @@ class MissingMetricError(InputError):
 
 
 class Reading(Struct, frozen=True):
-    """Values of one metric, in order, as they stood in one place of the output.
+    """Values of one metric, in order, from one place of the output.
 
-    ``values`` has shape (n,) and is finite, in ``unit`` (None: the metric's own); ``warmup`` says that the
-    benchmark marked them; ``per_run`` that they are one figure for the whole run, such as a throughput. ``lines`` are
-    those of single values, where each stood in a line of its own.
+    ``values`` has shape (n,) and is finite, in ``unit`` (None: the metric's own). ``warmup``: the benchmark marked
+    them as warm-up. ``per_run``: they are one figure for the whole run, such as a throughput. ``lines`` are the lines
+    of the single values, if each has its own.
     """
 
     metric: str
@@ -44,12 +44,12 @@ class Reading(Struct, frozen=True):
     lines: Sequence[int] = ()
 
     def place_of(self, index: int) -> Place:
-        """Where a value stood."""
+        """The place of a value."""
         return replace(self.place, line=self.lines[index]) if self.lines else self.place
 
 
 def numbers(values: Sequence[object], metric: str, place: Place, lines: Sequence[int] = ()) -> FloatArray:
-    """The values as an array of shape (n,); ``lines`` are where each stood, if each had a line of its own.
+    """The values as an array of shape (n,); ``lines`` are their lines, if each has its own.
 
     Raises:
         InputError: where one is not a finite number; a boolean is not a number.
@@ -82,7 +82,7 @@ def shown(value: object) -> str:
 
 @dataclass
 class _Gathered:
-    """Single values of one metric whose lines say the same of them."""
+    """Single values of one metric whose lines have the same unit and mark."""
 
     unit: str | None
     warmup: bool
@@ -93,10 +93,10 @@ class _Gathered:
 def read_lines(output: bytes, source: str = OUTPUT) -> list[Reading]:
     """The readings of all lines that are a JSON object with a ``metric``; other lines are ignored.
 
-    Those of one metric are in order; single values that follow each other are one reading.
+    Readings of one metric are in order; consecutive single values are one reading.
 
     Raises:
-        InputError: with the line, for one that names a metric and cannot be read.
+        InputError: for a line that names a metric and cannot be read, with the line.
     """
     readings: dict[str, list[Reading | _Gathered]] = defaultdict(list)
     for number, document in _documents(output, source):
@@ -151,7 +151,7 @@ def _no_constant(constant: str) -> NoReturn:
 
 
 def _about(document: dict[str, object], place: Place) -> tuple[str, str | None, bool]:
-    """Which metric a line is of, its unit, and whether it is marked as warm-up."""
+    """The metric of a line, its unit, and whether it is marked as warm-up."""
     metric, unit, mark = document["metric"], document.get("unit"), document.get("warmup", False)
     if not isinstance(metric, str):
         raise InputError(f"`metric` is {shown(metric)}, not a name", place=place)
@@ -204,11 +204,10 @@ def parse_path(path: str) -> tuple[Step, ...]:
 def read_document(output: bytes, paths: Iterable[tuple[str, str]], source: str = OUTPUT) -> list[Reading]:
     """One reading for each pair of a metric's name and its path.
 
-    A path that leads to a list of numbers takes them all; one number found without ``[*]`` is one figure
-    for the whole run.
+    A path to a list of numbers takes them all; one number found without ``[*]`` is one figure for the whole run.
 
     Raises:
-        InputError: where the output is not a JSON document, or a path leads nowhere or to something else.
+        InputError: where the output is not a JSON document, or a path leads nowhere or not to numbers.
     """
     try:
         document = json.loads(output.decode("utf-8", "replace"))
@@ -253,11 +252,11 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
 def parse_expression(expression: str) -> re.Pattern[str]:
     """Compile a regular expression with exactly one group; ``^`` and ``$`` match at lines.
 
-    Python's engine tries alternatives one by one, without a bound: nested repetitions such as ``(a+)+b``
-    can take for ever. Atomic groups ``(?>...)`` and possessive ``a++`` avoid that.
+    Python's engine backtracks without a bound: nested repetitions such as ``(a+)+b`` can take exponential time. Atomic
+    groups ``(?>...)`` and possessive ``a++`` avoid that.
 
     Raises:
-        InputError: where it is none.
+        InputError: where it is not a regular expression with one group.
     """
     try:
         pattern = re.compile(expression, re.MULTILINE)
@@ -271,10 +270,10 @@ def parse_expression(expression: str) -> re.Pattern[str]:
 
 
 def read_matches(output: bytes, expressions: Iterable[tuple[str, str]], source: str = OUTPUT) -> list[Reading]:
-    """All matches, in order, of each pair of a metric's name and its expression; one match is one figure per run.
+    """The matches, in order, for each pair of a metric's name and its expression; a single match is one figure per run.
 
     Raises:
-        InputError: where what the group matched is not a number.
+        InputError: where a group matched something else than a number.
     """
     text = output.decode("utf-8", "replace")
     readings = []
@@ -297,11 +296,11 @@ def _number(text: str | None, metric: str, place: Place) -> float:
 
 _USED = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
 UNITS = {**_USED, **dict.fromkeys(sorted(COUNTERS), COUNT)}
-"""The metrics that there are, and the units in which they are known."""
+"""The metrics of the reader ``process``, and the units of their readings."""
 
 
 def read_process(resources: Resources, counts: Mapping[str, float]) -> list[Reading]:
-    """One reading, one figure for the whole run, of each metric that the system reports, and of what was counted."""
+    """One reading for each metric that the system reports or counts, as one figure for the whole run."""
     place = Place("the process")
     found = {**{metric: float(getattr(resources, metric)) for metric in _USED}, **counts}
     return [

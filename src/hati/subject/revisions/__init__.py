@@ -1,8 +1,7 @@
-"""Versions of the subject: how they are called, what lies between them, and their files in a folder of their own.
+"""Revisions of the subject: their names, the revisions between two, and their files in separate folders.
 
-A ``History`` is a repository that knows its revisions; git and svn are there. ``Trees`` puts a revision's files into a
-folder below ``.hati`` that lasts as long as a campaign. Nothing is ever written into the user's own files, index or
-repository.
+A ``History`` is a repository with its revisions, of git or svn. ``Trees`` writes a revision's files into a folder below
+``.hati`` for the duration of a campaign. The user's own files, index and repository are never written to.
 """
 
 from hati.subject.revisions.git import GitHistory, History

@@ -1,4 +1,4 @@
-"""A git repository, with the submodules of its commits; queries change nothing and prompt nobody."""
+"""A git repository, with the submodules of its commits; queries change nothing and never prompt."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hati.core import InputError, Revision, RevisionKind, replace
 from hati.core.wording import suggestion
 
 _QUIET = {
-    "GIT_OPTIONAL_LOCKS": "0",  # no index of the user's is refreshed
+    "GIT_OPTIONAL_LOCKS": "0",  # the user's index is not refreshed
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # nothing is fetched that the user did not fetch
+    "GIT_NO_LAZY_FETCH": "1",  # nothing is fetched
     "LC_ALL": "C.UTF-8",
 }
 
 
 class CommandError(InputError):
-    """A program that ended with another status than 0; its message is what it ``said``, where it said anything."""
+    """A program that ended with another status than 0; ``said``: the message is from the program's stderr."""
 
     said: bool = True
 
@@ -29,11 +29,11 @@ class CommandError(InputError):
 def asked(
     command: Sequence[str], cwd: Path, more: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> bytes:
-    """What a program prints; ``timeout`` in seconds is for those that ask a server.
+    """The output of a program; ``timeout`` in seconds is for programs that ask a server.
 
     Raises:
         CommandError: where it fails.
-        InputError: where it is not installed, or has not ended in time.
+        InputError: where it is not installed, or does not end in time.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
@@ -65,20 +65,20 @@ def _plain(line: str) -> str:
 
 
 def texts(output: bytes, ends: bytes = b"\0") -> list[str]:
-    """The non-empty parts of the output, decoded as names of files are."""
+    """The non-empty parts of the output, decoded as file names."""
     return [os.fsdecode(part) for part in output.split(ends) if part]
 
 
 class History(Protocol):
-    """A repository that the project is in: its revisions, and the files of each."""
+    """The repository of a project: its revisions, and the files of each."""
 
     @property
     def top(self) -> Path:
-        """The folder that a revision's files are those of."""
+        """The folder to which the paths of a revision's files are relative."""
         ...
 
     def find(self, text: str) -> Revision | None:
-        """The revision that is called so, or None.
+        """The revision with a name, or None.
 
         Raises:
             InputError: where the repository cannot be read.
@@ -86,15 +86,15 @@ class History(Protocol):
         ...
 
     def nearest(self, text: str) -> str:
-        """What to write in place of a name that is none."""
+        """What to write instead of an unknown name."""
         ...
 
     def base(self) -> Revision | None:
-        """The revision that the folder's files stem from; None where there is none yet."""
+        """The revision on which the folder's files are based; None if there is none yet."""
         ...
 
     def main(self) -> Revision | None:
-        """The newest revision of the main branch, as far as there is one by a usual name."""
+        """The newest revision of the main branch, if there is one with a usual name."""
         ...
 
     def main_branch(self) -> str:
@@ -102,7 +102,7 @@ class History(Protocol):
         ...
 
     def merge_base(self, first: Revision, second: Revision) -> Revision:
-        """The newest revision of which all is in both.
+        """The newest revision that both contain.
 
         Raises:
             InputError: where there is none.
@@ -110,7 +110,7 @@ class History(Protocol):
         ...
 
     def before(self, revision: Revision) -> Revision:
-        """The one before it on its line.
+        """The previous revision on the same line of history.
 
         Raises:
             InputError: where there is none.
@@ -118,7 +118,7 @@ class History(Protocol):
         ...
 
     def between(self, first: Revision, last: Revision) -> Sequence[Revision]:
-        """Those after ``first`` up to ``last``, oldest first, on one line.
+        """The revisions after ``first`` up to ``last``, oldest first, on one line of history.
 
         Raises:
             InputError: where ``last`` does not come after ``first``.
@@ -126,25 +126,25 @@ class History(Protocol):
         ...
 
     def inside(self, first: Revision, last: Revision) -> Sequence[str]:
-        """The ids of all revisions that ``last`` comes from and ``first`` does not, itself among them."""
+        """The ids of all revisions that ``last`` contains and ``first`` does not, ``last`` included."""
         ...
 
     def contains(self, whole: Revision, part: str) -> bool:
-        """Whether a revision is the one of the id ``part``, or comes from it."""
+        """Whether a revision has the id ``part``, or is a descendant of that revision."""
         ...
 
     def put(self, revision: str, folder: Path) -> None:
-        """Write the files of the revision of that id into an empty folder.
+        """Write the files of the revision with an id into an empty folder.
 
         Raises:
-            InputError: where they are not all there.
+            InputError: where some of them are missing.
             OSError: where they cannot be written.
         """
         ...
 
 
 class Submodule(NamedTuple):
-    """A path in a commit, and the commit of another repository that belongs there."""
+    """A submodule's path in a commit, and its commit in another repository."""
 
     path: str
     commit: str
@@ -153,12 +153,12 @@ class Submodule(NamedTuple):
 def repositories(
     submodules: Sequence[Submodule], top: Path, folder: Path, common: Path
 ) -> Iterator[tuple[Submodule, Path]]:
-    """The submodules that the user's work tree ``top`` has initialised, each with its repository.
+    """The submodules that are initialised in the user's work tree ``top``, each with its repository.
 
     ``folder`` has the files of the commit, ``common`` is the repository of the work tree.
 
     Raises:
-        InputError: where one of them has not the commit.
+        InputError: where a submodule's repository lacks the commit.
     """
     names = _names(folder) if submodules else {}
     for submodule in submodules:
@@ -180,7 +180,7 @@ def repositories(
 
 
 def _names(folder: Path) -> dict[str, str]:
-    """The names of submodules by their paths, as the commit's own ``.gitmodules`` says."""
+    """The names of submodules by their paths, from the commit's own ``.gitmodules``."""
     if not (folder / ".gitmodules").is_file():
         return {}
     command = ("git", "config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
@@ -195,7 +195,7 @@ def _split(entry: str) -> tuple[str, str, str]:
     return entry.partition("\n")
 
 
-_PLAIN = (  # whatever the user has configured, all files of a commit are written, and no program of theirs is started
+_PLAIN = (  # whatever the user's configuration, all files of a commit are written, and no program of theirs is started
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.sparseCheckout=false"),
@@ -211,8 +211,8 @@ _FORMAT = "%H %ct %s"
 class GitHistory:
     """The repository around a folder.
 
-    Its revisions are commits, by their whole hash. Files are written by way of an index of their own, so that the
-    user's work tree, index and list of work trees stay as they are; shallow clones will do.
+    Its revisions are commits, by their full hash. Files are written through a separate index, so that the user's work
+    tree, index and list of work trees do not change; shallow clones work too.
     """
 
     def __init__(self, folder: Path, repository: Path) -> None:
@@ -221,7 +221,7 @@ class GitHistory:
 
     @classmethod
     def around(cls, folder: Path) -> GitHistory | None:
-        """That of the work tree that a folder is in; None where it is in none.
+        """The repository of the work tree that a folder is in; None if it is in none.
 
         Raises:
             InputError: where git refuses to read it.
@@ -244,10 +244,10 @@ class GitHistory:
         return cls(Path(top), Path(repository))
 
     def find(self, text: str) -> Revision | None:
-        """The commit that git takes the text for, or None.
+        """The commit that git finds for a text, or None.
 
         Raises:
-            InputError: where git has something to say of it, as of an ambiguous one, or of a broken repository.
+            InputError: where git reports an error, such as an ambiguous name or a broken repository.
         """
         try:
             printed = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
@@ -260,7 +260,7 @@ class GitHistory:
         return _commit(line, "" if commit.startswith(text) else text)
 
     def nearest(self, text: str) -> str:
-        """What to write in place of a name that is none."""
+        """What to write instead of an unknown name."""
         names = texts(self._git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"), b"\n")
         nearest = suggestion(text, names) if names else "make a commit first"
         return "; ".join(filter(None, (nearest, self._deepen())))
@@ -270,7 +270,7 @@ class GitHistory:
         return self.find("HEAD")
 
     def main(self) -> Revision | None:
-        """The newest commit of the main branch, as far as one of the usual names is there."""
+        """The newest commit of the main branch, if one of the usual names exists."""
         return next((found for name in _MAIN if (found := self.find(name)) is not None), None)
 
     def main_branch(self) -> str:
@@ -280,7 +280,7 @@ class GitHistory:
         return remote or usual or self._symbolic("HEAD").removeprefix("refs/heads/") or MAIN_BRANCHES[0]
 
     def _symbolic(self, name: str) -> str:
-        """The reference that another stands for; empty where it stands for none."""
+        """The target of a symbolic reference; empty if it is not one."""
         try:
             [found] = texts(self._git("symbolic-ref", "--quiet", name), b"\n")
         except CommandError:
@@ -321,7 +321,7 @@ class GitHistory:
         """Commits after ``first`` up to ``last``, by first parents, oldest first.
 
         Raises:
-            InputError: where ``first`` is not among those that ``last`` comes from by first parents.
+            InputError: where ``first`` is not an ancestor of ``last`` by first parents.
         """
         line = ["--first-parent", "--reverse", f"--format={_FORMAT}"]
         printed = texts(self._git("log", *line, f"{first.id}..{last.id}"), b"\n")
@@ -338,11 +338,11 @@ class GitHistory:
         return found
 
     def inside(self, first: Revision, last: Revision) -> Sequence[str]:
-        """The ids of all commits that ``last`` comes from and ``first`` does not, itself among them."""
+        """The ids of all commits that are reachable from ``last`` and not from ``first``."""
         return texts(self._git("rev-list", f"{first.id}..{last.id}"), b"\n")
 
     def contains(self, whole: Revision, part: str) -> bool:
-        """Whether a commit is the one of the id ``part``, or comes from it."""
+        """Whether the commit with the id ``part`` is a commit itself or an ancestor of it."""
         try:
             self._git("merge-base", "--is-ancestor", part, whole.id)
         except CommandError:
@@ -353,8 +353,8 @@ class GitHistory:
         """Write the files of a commit, and of its submodules that are initialised, into an empty folder.
 
         Raises:
-            InputError: where a commit is not there.
-            OSError: where they cannot be written.
+            InputError: where a commit is missing.
+            OSError: where the files cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
         index = folder.with_name(f"{folder.name}.index")
@@ -382,7 +382,7 @@ class GitHistory:
 
 
 def _is_marked(folder: Path) -> bool:
-    """Whether there is a repository, be it one that cannot be read."""
+    """Whether there is a repository around a folder, readable or not."""
     return any((place / ".git").exists() for place in (folder, *folder.parents))
 
 
@@ -392,6 +392,6 @@ def _commit(text: str, name: str = "") -> Revision:
 
 
 def _link(entry: str) -> Submodule:
-    """From ``mode commit stage<tab>path``."""
+    """The submodule in a line ``mode commit stage<tab>path``."""
     about, _, path = entry.partition("\t")
     return Submodule(path, about.split(" ")[1])

@@ -1,4 +1,4 @@
-"""A working copy of a Subversion repository, and what the program ``svn`` answers, read from its XML."""
+"""A working copy of a Subversion repository, and the answers of the program ``svn``, read from its XML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hati.core.wording import suggestion
 from hati.subject.revisions.git import CommandError, asked
 
 _ASKING = 120.0
-"""Seconds that a question to a server may take."""
+"""The longest time of a query to a server, in seconds."""
 
 _EXPORTING = 3600.0
 _ABSENT = re.compile(
@@ -36,9 +36,9 @@ class Logged(NamedTuple):
 
 
 class Info(Struct, frozen=True):
-    """The output of ``svn info`` for a folder: ``path`` is its own in the repository at ``root``, decoded.
+    """The output of ``svn info`` for a folder: ``path`` is its decoded path in the repository at ``root``.
 
-    ``working_copy`` is the top of the working copy that it is in, None for a URL.
+    ``working_copy`` is the top of its working copy, None for a URL.
     """
 
     path: str
@@ -48,7 +48,7 @@ class Info(Struct, frozen=True):
 
 
 class Status(NamedTuple):
-    """A file of a working copy, relative to the folder that was asked of, and what svn says of it."""
+    """A file of a working copy, relative to the queried folder, and its status in svn."""
 
     path: Path
     item: str
@@ -60,11 +60,11 @@ def _is_absent(error: CommandError) -> bool:
 
 
 def info(target: str, cwd: Path, number: int | None = None) -> Info:
-    """Information on a target; on a URL as it was in the revision of that number.
+    """Information on a target; for a URL, in the revision ``number``.
 
     Raises:
-        CommandError: where there is none.
-        InputError: where svn is not there, or does not answer.
+        CommandError: where the target does not exist.
+        InputError: where svn is not installed, or does not answer.
     """
     at = () if number is None else ("-r", str(number))
     [entry] = _xml(cwd, "info", *at, target).iter("entry")
@@ -78,54 +78,54 @@ def info(target: str, cwd: Path, number: int | None = None) -> Info:
 
 
 def newest(folder: Path) -> int:
-    """The largest number of a revision that anything below a folder of a working copy is of; no server is asked.
+    """The largest revision number of any file below a folder of a working copy; no server is queried.
 
     Raises:
-        CommandError: where it is in no working copy.
-        InputError: where svn is not there.
+        CommandError: where the folder is not in a working copy.
+        InputError: where svn is not installed.
     """
     entries = _xml(folder, "info", "--depth", "infinity", ".").iter("entry")
     return max(int(entry.get("revision", "0")) for entry in entries)
 
 
 def log(target: str, cwd: Path, first: int, last: int, *more: str) -> list[Logged]:
-    """The revisions in which a target or what it was copied from changed, in the order from ``first`` to ``last``.
+    """The revisions in which a target or its copy source changed, in the order from ``first`` to ``last``.
 
     Raises:
         CommandError: where these revisions do not exist.
-        InputError: where svn is not there, or does not answer.
+        InputError: where svn is not installed, or does not answer.
     """
     return [_logged(entry) for entry in _xml(cwd, "log", "-r", f"{first}:{last}", *more, target).iter("logentry")]
 
 
 def eligible(source: str, target: str, cwd: Path) -> list[int]:
-    """The numbers of a source's revisions that were not merged into a target, ascending.
+    """The numbers of a source's revisions that are not merged into a target, ascending.
 
     Raises:
         CommandError: where the two are not related.
-        InputError: where svn is not there, or does not answer.
+        InputError: where svn is not installed, or does not answer.
     """
     printed = _svn(cwd, "mergeinfo", "--show-revs", "eligible", source, target)
     return [int(word.strip("r*")) for word in printed.decode().split()]
 
 
 def export(target: str, number: int, folder: Path) -> None:
-    """Write the files that a target had in a revision; externals are left out.
+    """Write the files of a target in a revision, without externals.
 
     Raises:
-        CommandError: where there are none.
-        InputError: where svn is not there, or does not answer.
+        CommandError: where the target does not exist in it.
+        InputError: where svn is not installed, or does not answer.
     """
     words = ("--quiet", "--force", "--ignore-externals", "-r", str(number), target, f"{folder}@")
     _svn(folder.parent, "export", *words, timeout=_EXPORTING)
 
 
 def statuses(folder: Path) -> Iterator[Status]:
-    """All that is below a folder of a working copy, as far as it is not ignored; no server is asked.
+    """The status of everything below a folder of a working copy, except ignored files; no server is queried.
 
     Raises:
-        CommandError: where it is in no working copy.
-        InputError: where svn is not there.
+        CommandError: where the folder is not in a working copy.
+        InputError: where svn is not installed.
     """
     for entry in _xml(folder, "status", "--verbose", "--ignore-externals", ".").iter("entry"):
         status = entry.find("wc-status")
@@ -144,7 +144,7 @@ def _logged(entry: ET.Element) -> Logged:
 
 def _xml(cwd: Path, *words: str) -> ET.Element:
     printed = _svn(cwd, words[0], "--xml", *words[1:])
-    return ET.fromstring(printed)  # noqa: S314  # svn writes no document types, and escapes what others wrote
+    return ET.fromstring(printed)  # noqa: S314  # svn writes no document types, and escapes users' texts
 
 
 def _svn(cwd: Path, *words: str, timeout: float = _ASKING) -> bytes:
@@ -159,7 +159,7 @@ _BRANCHES = {"branches", "tags"}
 
 
 class _Line(NamedTuple):
-    """A path in the repository as it is in the revision ``peg``, with all that it was copied from."""
+    """A line of history: a path in the repository in the revision ``peg``, with its copy sources."""
 
     path: str
     peg: int
@@ -168,8 +168,8 @@ class _Line(NamedTuple):
 class SvnHistory:
     """The working copy around a folder.
 
-    Its revisions are those in which its trunk, branch or tag changed, or what that was copied from: ``r`` and the
-    number. Files are exported, so that the working copy stays as it is.
+    Its revisions, ``r`` and a number, are those in which its trunk, branch or tag changed, or the source of that copy.
+    Files are exported, so that the working copy does not change.
     """
 
     def __init__(self, top: Path, root: str, path: str) -> None:
@@ -180,12 +180,12 @@ class SvnHistory:
 
     @classmethod
     def around(cls, folder: Path) -> SvnHistory | None:
-        """That of the working copy that a folder is in; None where it is in none.
+        """The history of the working copy that a folder is in; None if it is in none.
 
-        Folders in ``trunk``, or in a folder of ``branches`` or ``tags``, have the files and revisions of that.
+        Folders in ``trunk``, or in a folder of ``branches`` or ``tags``, have the files and revisions of that folder.
 
         Raises:
-            InputError: where svn is not there, or cannot read it.
+            InputError: where svn is not installed, or cannot read it.
         """
         if not any((place / ".svn").is_dir() for place in (folder, *folder.parents)):
             return None
@@ -203,7 +203,7 @@ class SvnHistory:
         return cls((folder, *folder.parents)[above], known.root, "/".join(parts[: len(parts) - above]))
 
     def find(self, text: str) -> Revision | None:
-        """The newest revision up to ``r123`` or ``123``, HEAD, BASE, PREV, or of ``^/branches/name`` or that ``@123``.
+        """The newest revision up to ``r123``, ``123``, HEAD, BASE or PREV, or of ``^/branches/name`` (also ``@123``).
 
         Raises:
             InputError: for a date, or where svn does not answer.
@@ -224,7 +224,7 @@ class SvnHistory:
         return suggestion(text, ["HEAD", "BASE", "PREV", "r1", f"^/{_TRUNK}", "^/branches/NAME"])
 
     def base(self) -> Revision | None:
-        """What the working copy stems from: the newest revision that any of its files is of."""
+        """The newest revision of any file of the working copy."""
         return self.find("BASE")
 
     def main_branch(self) -> str:
@@ -232,7 +232,7 @@ class SvnHistory:
         return _TRUNK
 
     def main(self) -> Revision | None:
-        """The newest revision of the trunk, where there is one."""
+        """The newest revision of the trunk, if there is one."""
         parts = PurePosixPath(self._path).parts
         branch = _branch(parts)
         if not branch:
@@ -241,7 +241,7 @@ class SvnHistory:
         return self.find("^/" + "/".join((*before, _TRUNK, *parts[len(branch) :])))
 
     def merge_base(self, first: Revision, second: Revision) -> Revision:
-        """The newest revision of the second's line of which all is in the first's: was copied, or merged.
+        """The newest revision of the second's line that the first's line contains entirely, by copies or merges.
 
         Raises:
             InputError: where the two are not related, or svn does not answer.
@@ -260,7 +260,7 @@ class SvnHistory:
         return found
 
     def before(self, revision: Revision) -> Revision:
-        """The one before on its line.
+        """The previous revision on its line.
 
         Raises:
             InputError: where it has none, or svn does not answer.
@@ -274,7 +274,7 @@ class SvnHistory:
         """Revisions after ``first`` up to ``last`` on the working copy's own line, oldest first.
 
         Raises:
-            InputError: where one of them is not on it, ``last`` does not come after ``first``, or svn does not answer.
+            InputError: where one is not on this line, ``last`` does not come after ``first``, or svn does not answer.
         """
         for revision in (first, last):
             if revision.id in self._lines:
@@ -299,7 +299,7 @@ class SvnHistory:
         return [last.id, *(f"r{entry.number}" for entry in entries[1:])]
 
     def contains(self, whole: Revision, part: str) -> bool:
-        """Whether a revision is the one of the id ``part``, or that comes before it on its line.
+        """Whether a revision has the id ``part``, or ``part`` comes before it on its line.
 
         Raises:
             InputError: where svn does not answer.
@@ -315,7 +315,7 @@ class SvnHistory:
         """Export the files of a revision into an empty folder, without externals.
 
         Raises:
-            InputError: where they are not there, or svn does not answer.
+            InputError: where they do not exist, or svn does not answer.
             OSError: where they cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
@@ -323,7 +323,7 @@ class SvnHistory:
 
     @cached_property
     def _own(self) -> _Line:
-        """The working copy's own line as it is now, or as it was when it was last updated, where it is gone."""
+        """The working copy's own line as it is now; if its path was deleted, as of the last update."""
         try:
             return _Line(self._path, info(self._url(_Line(self._path, 0)), self.top).number)
         except CommandError as error:
@@ -348,19 +348,19 @@ class SvnHistory:
         return None if number is None else self._newest(self._own, int(number[1]), text)
 
     def _newest(self, line: _Line, number: int, name: str = "") -> Revision | None:
-        """The newest revision of a line up to a number, None where there is none."""
+        """The newest revision of a line up to a number; None where there is none."""
         entries = log(self._url(line), self.top, number, 1, "--limit", "1") if number > 0 else []
         if not entries:
             return None
         found = _revision(entries[0])
         if line.path != self._path and not self._is_own(line, entries[0].number):
-            if self._changed(self._own, entries[0].number):  # in one commit with it: the number alone is not enough
+            if self._changed(self._own, entries[0].number):  # one commit changed both: the number alone is ambiguous
                 found = _revision(entries[0], f"^/{line.path}@{entries[0].number}")
             self._lines[found.id] = line
         return _named(found, name)
 
     def _is_own(self, line: _Line, number: int) -> bool:
-        """Whether a line's path in a revision is where the working copy's own was then."""
+        """Whether a line's path in a revision is that of the working copy's own line in that revision."""
         try:
             there, own = (info(self._url(each), self.top, number).path for each in (line, self._own))
         except CommandError as error:
@@ -380,13 +380,13 @@ class SvnHistory:
 
 
 def number_of(revision: str) -> int:
-    """The number in a revision's id; 0 where it is none of svn's."""
+    """The number in a revision's id; 0 if the id is not one of svn's."""
     digits = revision.rpartition("@")[2] if revision.startswith("^/") else revision.removeprefix("r")
     return int(digits) if digits.isdecimal() else 0
 
 
 def _branch(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The path of the trunk, branch or tag that a path is in, by the usual names; empty where it is in none."""
+    """The path of the trunk, branch or tag that a path is in, by the usual names; empty if it is in none."""
     for place, part in enumerate(parts):
         if part == _TRUNK:
             return parts[: place + 1]

@@ -1,6 +1,6 @@
-"""How people call revisions, and the files of these, each in a folder of its own.
+"""Find revisions by name, and write the files of each to a separate folder.
 
-A folder as it is now, what it holds, and a release of a Python package in one are revisions too.
+The current content of a folder, and a release of a Python package, are revisions too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Contents = Mapping[Path, Content]
 
 
 def contents(root: Path, files: Iterable[Path]) -> Contents:
-    """What each of the files below a folder is and holds.
+    """The kind and content hash of each of the files below a folder.
 
     Raises:
         InputError: where a file cannot be read.
@@ -67,17 +67,17 @@ def _revision_of(found: Contents) -> str:
 
 
 class Baseline(Struct, frozen=True):
-    """The files that a project without version control had when its present revision was first seen.
+    """The files of a project without version control when its current revision was first seen.
 
-    They are kept in its ``.hati``. As long as none of them changes, files that are new may be results: they are none of
-    the subject. Once one has changed, all that is there is another revision.
+    Their list is kept in ``.hati``. While none of them changes, new files may be results and do not belong to the
+    subject. Once one changes, all existing files form another revision.
     """
 
     root: Path
     name: str
 
     def settled(self, found: Contents) -> Contents:
-        """Those of the files that count."""
+        """The files that belong to the revision."""
         known = self._known(found)
         if known is None:
             self._keep(found)
@@ -85,7 +85,7 @@ class Baseline(Struct, frozen=True):
         return known
 
     def _known(self, found: Contents) -> Contents | None:
-        """The files that are kept; None where there are none, or one of them has changed or gone."""
+        """The files in the kept list; None without a list, or if one of them was changed or removed."""
         try:
             revision, *listed = os.fsdecode((self.root / ".hati" / self.name).read_bytes()).split("\0")
         except OSError:
@@ -98,7 +98,7 @@ class Baseline(Struct, frozen=True):
         text = "\0".join((_revision_of(found), *map(os.fspath, found)))
         with suppress(
             OSError
-        ):  # of a folder in which nothing was measured yet, or that is read-only, every file counts
+        ):  # without .hati, before the first measurement, or in a read-only folder, every file counts
             (self.root / ".hati" / self.name).write_bytes(os.fsencode(text))
 
 
@@ -115,10 +115,10 @@ _NAMED = 3
 
 
 class Folder:
-    """The files of a folder, dirty or not, as a revision: its content is its identity.
+    """The files of a folder, dirty or not, as a revision that is identified by its content.
 
-    The project is ``within`` it. Where nothing lists its sources, and a ``baseline`` is given, new files do not count
-    until another file changes. They, and untracked files, are ``left_out``, which is known once the revision is.
+    The project is ``within`` it. If nothing lists its sources, and a ``baseline`` is given, new files do not count
+    until another file changes. They and untracked files are ``left_out``, which ``revision`` sets.
     """
 
     def __init__(
@@ -133,13 +133,13 @@ class Folder:
 
     @classmethod
     def of_project(cls, root: Path, top: Path, sources: Sources) -> Folder:
-        """That of the project in ``root``, which is ``top`` or below it."""
+        """The folder of the project in ``root``, which is ``top`` or below it."""
         within = root.relative_to(top)
         name = "-".join(("sources", *within.parts))
         return cls(top, within, sources, Baseline(root, name))
 
     def revision(self, name: str) -> Revision:
-        """What it holds now.
+        """The revision of the current content.
 
         Raises:
             InputError: where a file cannot be read.
@@ -151,7 +151,7 @@ class Folder:
         return Revision(_revision_of(self._found), RevisionKind.DIRECTORY, name)
 
     def modified_since(self, moment: datetime) -> tuple[str, ...]:
-        """The files of the revision that were written to after a moment, as paths relative to the folder."""
+        """The files of the revision that were modified after a moment, as paths relative to the folder."""
         found = []
         for path in self._found:
             with suppress(OSError):
@@ -163,20 +163,19 @@ class Folder:
         """Copy the files of the revision as they are now.
 
         Raises:
-            InputError: where one cannot be read.
-            OSError: where they cannot be written.
+            InputError: where a file cannot be read.
+            OSError: where the files cannot be written.
         """
         self.revision("")
         _copy(self.top, folder, self._found)
 
     def put(self, revision: str, folder: Path) -> None:
-        """Copy the files into a folder, as they were found.
+        """Copy the files into a folder, as they were when the revision was determined.
 
-        Files added since are omitted, and text appended to a file is cut off: such as a log that grows
-        meanwhile.
+        Files added since are omitted, and text appended to a file, such as a growing log, is cut off.
 
         Raises:
-            MeasurementError: where they are no longer those of the revision: nothing may be measured in its name.
+            MeasurementError: where they are no longer those of the revision, which can then not be measured.
             OSError: where they cannot be written.
         """
         try:
@@ -204,7 +203,7 @@ def _copy(source: Path, target: Path, files: Iterable[Path]) -> None:
 
 
 def _cut(folder: Path, found: Contents) -> None:
-    """Leave of files that have grown as much as was found; a link has no size of its own."""
+    """Cut files that have grown to their recorded size; a link has no size of its own."""
     for path, content in found.items():
         file = folder / path
         if not file.is_symlink() and file.stat().st_size > content.size:
@@ -214,7 +213,7 @@ def _cut(folder: Path, found: Contents) -> None:
 
 _RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 PACKAGES = ".packages"
-"""The folder in a tree that a package is installed into; benchmarks find it by ``PYTHONPATH``."""
+"""The folder in a tree into which a package is installed; benchmarks find it by ``PYTHONPATH``."""
 
 _USUAL = "python3"
 _QUIET = ("install", "--quiet", "--disable-pip-version-check", "--no-input")
@@ -222,14 +221,14 @@ _WANTED = ("--only-binary", ":all:", "--no-compile", "--target")
 
 
 def package_revision(text: str) -> Revision | None:
-    """The revision that ``name==version`` stands for; None for other texts."""
+    """The revision for ``name==version``; None for other texts."""
     return Revision(text, RevisionKind.PACKAGE) if _RELEASE.fullmatch(text) else None
 
 
 class Package:
-    """Releases of packages, installed next to a copy of the project's own files: those of its benchmarks.
+    """Releases of packages, installed next to a copy of the project's own files, such as its benchmarks.
 
-    They are installed by and for the interpreter ``python``, a path; without one for the ``python3`` of commands.
+    They are installed by and for the interpreter at the path ``python``; by default for the ``python3`` of commands.
     """
 
     def __init__(self, project: Folder, python: str = "") -> None:
@@ -237,10 +236,10 @@ class Package:
         self.python = python or _USUAL
 
     def put(self, revision: str, folder: Path) -> None:
-        """Copy the project's files, and install the wheel and what it depends on.
+        """Copy the project's files, and install the wheel and its dependencies.
 
         Raises:
-            InputError: where pip fails, with what it said.
+            InputError: where pip fails, with its message.
             OSError: where they cannot be written.
         """
         self._project.copy(folder)
@@ -253,7 +252,7 @@ class Package:
             raise InputError(f"{revision} cannot be installed: {why}", fix=f"see `{self.python} -m pip install` of it")
 
     def _pip(self, revision: str) -> Sequence[str]:
-        """What installs for the interpreter: its own pip, that of ``python3``, or uv.
+        """The command that installs for the interpreter: its own pip, that of ``python3``, or uv.
 
         Raises:
             InputError: where the interpreter does not exist, or has none of these.
@@ -276,14 +275,14 @@ def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.Compl
 
 
 HERE = PurePath()
-"""Where the project is in its files, where it is all of them."""
+"""The place of the project in its files, if it is all of them."""
 
 
 class FileSource(Protocol):
-    """Whatever has the files of revisions."""
+    """A source of the files of revisions."""
 
     def put(self, revision: str, folder: Path) -> None:
-        """Write those of the revision of that id into an empty folder."""
+        """Write the files of the revision with an id into an empty folder."""
         ...
 
 
@@ -295,29 +294,28 @@ class Tree(Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """Where the programs run."""
+        """The folder in which the programs run."""
         return self.top / self.within
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Additional variables of their environment."""
+        """Additional environment variables of the programs."""
         packages = self.top / PACKAGES
         return {"PYTHONPATH": str(packages)} if packages.is_dir() else {}
 
 
 class TreeOrigin(NamedTuple):
-    """Where the files of a revision come from, and where the project is among them."""
+    """The source of a revision's files, and the project's folder among them."""
 
     source: FileSource
     within: PurePath = HERE
 
 
 class Trees:
-    """Puts the files of each revision below ``.hati/trees`` when they are first needed; ``close`` removes them.
+    """Writes the files of each revision below ``.hati/trees`` when they are first needed; ``close`` removes them.
 
-    ``origins`` has that of each revision's id. Without any, the project's own folder serves every revision: there is
-    but the one that is there. All trees have paths of one length, since a path's length can decide how fast a program
-    is.
+    ``origins`` has the origin for each revision's id. Without any, the project's own folder is used, as there is only
+    one revision. All trees have paths of equal length, since a path's length can affect a program's speed.
     """
 
     def __init__(self, root: Path, origins: Mapping[str, TreeOrigin] | None = None) -> None:
@@ -332,11 +330,11 @@ class Trees:
         return digest([revision, str(within)], 64)
 
     def tree(self, revision: str) -> Tree:
-        """That of a revision.
+        """The tree of a revision.
 
         Raises:
-            RunFailure: where its files cannot be had, or the project is not in it.
-            OSError: where they cannot be written.
+            RunFailure: where its files are not available, or the project is not in it.
+            OSError: where the files cannot be written.
         """
         if not self._origins:
             return Tree(self._root)
@@ -351,11 +349,11 @@ class Trees:
         return self._made[revision]
 
     def copy(self, revision: str, top: Path) -> Tree:
-        """Copy the tree of a revision to a folder that is not there, to be built there.
+        """Copy the tree of a revision to a new folder, to be built there.
 
         Raises:
-            RunFailure: where its files cannot be had, or the project is not in it.
-            OSError: where they cannot be written.
+            RunFailure: where its files are not available, or the project is not in it.
+            OSError: where the files cannot be written.
         """
         tree = self.tree(revision)
         if self._origins:
@@ -365,12 +363,12 @@ class Trees:
         return Tree(top, tree.within)
 
     def left_out(self, revision: str) -> tuple[Path, ...]:
-        """New and untracked files of the folder that the revision's files come from; its tree does not have them."""
+        """The new and untracked files of the folder of a revision, which its tree does not have."""
         source = self._origins[revision].source if revision in self._origins else None
         return source.left_out if isinstance(source, Folder) else ()
 
     def close(self) -> None:
-        """Remove them."""
+        """Remove the trees."""
         self._made.clear()
         if self._origins:
             discard(tree_root(self._root))
@@ -395,10 +393,10 @@ NAME = "what is here"
 
 
 class InPlace(Trees):
-    """Programs run in the folder ``root`` itself; builds are made of a copy that is taken of it before the first.
+    """The folder ``root`` itself, in which programs run; builds use a copy that is taken before the first build.
 
-    So that an edit during a campaign is in none of its builds. ``revision`` is the folder's content, by which runs are
-    known.
+    So an edit during a campaign is in none of its builds. ``revision`` is the id of the folder's content, which runs
+    carry.
 
     Raises:
         InputError: where a file cannot be read.
@@ -411,7 +409,7 @@ class InPlace(Trees):
         super().__init__(root, {self.revision: TreeOrigin(self._folder)})
 
     def modified_since(self, moment: datetime) -> tuple[str, ...]:
-        """The files that were written to after a moment, as paths relative to the folder."""
+        """The files that were modified after a moment, as paths relative to the folder."""
         return self._folder.modified_since(moment)
 
     def tree(self, revision: str) -> Tree:
@@ -420,7 +418,7 @@ class InPlace(Trees):
         return Tree(self._root)
 
     def copy(self, revision: str, top: Path) -> Tree:
-        """Copy the folder as it was to one that is not there, to be built there.
+        """Copy the folder as it was at the first copy to a new folder, to be built there.
 
         Raises:
             MeasurementError: where it was edited before the first copy.
@@ -439,12 +437,12 @@ def _ignore(_: tuple[Path, ...]) -> None:
 
 
 class Revisions:
-    """The revisions of the project in a folder, and where the files of each come from.
+    """The revisions of the project in a folder, and the origins of their files.
 
-    ``.`` is what the folder holds now, a path with ``/`` in front or ``./`` another folder's, ``name==version`` a
-    release of a package, installed for the interpreter ``python`` (without one for ``python3``); all else is asked of
-    the repository that the project is in. ``sources`` says which files of its folder are the subject, and
-    ``on_left_out`` is called with the new and untracked files of ``.`` that its revision does not have.
+    ``.`` is the current content of the folder, a path with a leading ``/`` or ``./`` that of another folder, and
+    ``name==version`` a release of a package, installed for the interpreter ``python`` (by default ``python3``). All
+    other names are looked up in the project's repository. ``sources`` are the rules for the subject's files in its
+    folder; ``on_left_out`` is called with the new and untracked files of ``.`` that its revision does not have.
 
     Raises:
         InputError: where there is a repository that cannot be read.
@@ -460,16 +458,16 @@ class Revisions:
 
     @cached_property
     def top(self) -> Path:
-        """The folder that a revision's files are those of: the repository's, or the project's own."""
+        """The folder to which the paths of a revision's files are relative: the repository's, or the project's own."""
         return self._root if self.history is None else self.history.top.resolve()
 
     @cached_property
     def within(self) -> PurePath:
-        """Where the project is in it."""
+        """The path of the project in ``top``."""
         return self._root.relative_to(self.top)
 
     def find(self, text: str, start: Path | None = None) -> Revision:
-        """The revision that is called so; paths of folders count from ``start``, else from the current folder.
+        """The revision with a name; paths of folders are relative to ``start``, else to the current folder.
 
         Raises:
             InputError: where there is none, with what to write instead.
@@ -495,10 +493,10 @@ class Revisions:
         return self.known(found)
 
     def between(self, first: Revision, last: Revision) -> list[Revision]:
-        """Both and the repository's revisions between them, oldest first.
+        """Both revisions and those between them in the repository, oldest first.
 
         Raises:
-            InputError: where one is none of the repository's, both are the same, or ``last`` does not come after
+            InputError: where one is not in the repository, both are the same, or ``last`` does not come after
                 ``first``.
         """
         for one in (first, last):
@@ -510,12 +508,12 @@ class Revisions:
         return [first, *map(self.known, self.history.between(first, last))]
 
     def known(self, revision: Revision) -> Revision:
-        """The same; where its files come from is remembered."""
+        """Record the origin of a revision's files, and return the revision."""
         assert self.history is not None or revision.kind not in {RevisionKind.GIT, RevisionKind.SVN}
         return revision if self.history is None else self._known(revision, self.history)
 
     def trees(self, root: Path) -> Trees:
-        """The files of all that were found, below ``root``."""
+        """The trees of all revisions found so far, below ``root``."""
         return Trees(root, self._origins)
 
     def _here(self) -> Folder:
@@ -534,10 +532,10 @@ class Revisions:
 
 
 def history_around(folder: Path) -> History | None:
-    """The repository that a folder is in: the nearest one of git or svn; None where it is in none.
+    """The repository that a folder is in: the nearest one of git or svn; None if it is in none.
 
     Raises:
-        InputError: where there is one that cannot be read.
+        InputError: where there is a repository that cannot be read.
     """
     for place in (folder, *folder.parents):
         if (place / ".git").exists():

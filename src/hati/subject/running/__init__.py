@@ -1,1 +1,1 @@
-"""Running a task's commands on this machine, and reading what came of it."""
+"""Run a task's commands on this machine, and read the results."""

@@ -1,4 +1,4 @@
-"""What counts the events of a benchmark's command: chosen, checked, started with it, and read."""
+"""Choose, check, start and read the counter of the events of a benchmark's command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hati.subject.running.programs import ProcessResult, Program, RunFailure, lo
 from hati.subject.running.supervisor.counters import refused
 
 HASH_SEED: Final = ("PYTHONHASHSEED", "0")
-"""The variable that lets Python order its sets alike in all counted runs."""
+"""The variable that gives Python's sets the same order in all counted runs."""
 UNFIXED = (
     "the layout of memory is random, which this container does not let Hati change; counts repeat less well: "
     "start it with --security-opt seccomp=unconfined"
@@ -22,7 +22,7 @@ UNFIXED = (
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _FILE = "counts"
 _MODEL = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
-"""The caches of all simulated runs: size, associativity and line in bytes, so that no machine has its own."""
+"""The caches of all simulated runs: size, associativity and line size in bytes, the same on every machine."""
 _PARTS = {
     INSTRUCTIONS: ("Ir",),
     "simulated_cache_misses": ("ILmr", "DLmr", "DLmw"),
@@ -32,16 +32,16 @@ _PARTS = {
 
 
 def with_counter_source(benchmark: Benchmark) -> Benchmark:
-    """The benchmark with what counts its events on this machine as part of its definition.
+    """The benchmark with the source of its counts on this machine as part of its definition.
 
-    The same benchmark where none is counted, or where it names what counts them.
+    It is unchanged if no events are counted, or if it names the source itself.
     """
     source = counter_source(benchmark)
     return benchmark if source is benchmark.counters else replace(benchmark, counters=source)
 
 
 def counter_source(benchmark: Benchmark) -> CounterSource | None:
-    """What counts the events of the benchmark's command on this machine; None where no metric needs it."""
+    """The source of the counts of a benchmark's command on this machine; None if no metric needs one."""
     names = _counted(benchmark)
     if not names or benchmark.counters is not None:
         return benchmark.counters if names else None
@@ -53,7 +53,7 @@ def counter_source(benchmark: Benchmark) -> CounterSource | None:
 
 
 def describe_counting(benchmark: Benchmark) -> str:
-    """A sentence on what counts the events of the benchmark, and what is fixed for it; empty where none is counted."""
+    """A sentence on how a benchmark's events are counted, and what is fixed for it; empty if none are counted."""
     source, names = counter_source(benchmark), _counted(benchmark)
     if source is None:
         return ""
@@ -72,10 +72,10 @@ def describe_counting(benchmark: Benchmark) -> str:
 
 
 def check_counters(benchmark: Benchmark) -> None:
-    """See that what the benchmark counts can be counted on this machine.
+    """Check that the events of a benchmark can be counted on this machine.
 
     Raises:
-        InputError: with the place of the metric, what hinders it, and the command that helps.
+        InputError: where they cannot, with the place of the metric, the reason, and the command that helps.
     """
     source, names = counter_source(benchmark), _counted(benchmark)
     if source is None:
@@ -143,10 +143,10 @@ def _remedy(error: int, names: Iterable[str]) -> str:
 
 
 def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Program:
-    """The program as it is started so that its events are counted; Valgrind writes into the folder.
+    """The program with its events counted; Valgrind writes into the folder.
 
     Raises:
-        InputError: where there is no such program.
+        InputError: where the program does not exist.
     """
     source, names = counter_source(benchmark), _counted(benchmark)
     if source is None:
@@ -159,7 +159,7 @@ def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Pro
     ]
     argv = (
         *("valgrind", "--quiet", "--vgdb=no", "--tool=callgrind", "--trace-children=yes"),
-        "--dump-before=fork",  # else what is counted before would also be counted as the child's
+        "--dump-before=fork",  # else the counts before the fork would be counted for the child again
         f"--callgrind-out-file={str(folder / _FILE).replace('%', '%%')}.%p",
         *simulated,
         *(located(program), *program.argv[1:]),
@@ -168,10 +168,10 @@ def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Pro
 
 
 def counts_of(ending: ProcessResult, benchmark: Benchmark, folder: Path) -> Mapping[str, float]:
-    """What was counted of the program, by the names of the metrics; of the benchmark's that are counted.
+    """The counts of a program, by the names of the benchmark's counted metrics.
 
     Raises:
-        RunFailure: where something is not known.
+        RunFailure: where a count is missing.
     """
     source, names = counter_source(benchmark), _counted(benchmark)
     if source is CounterSource.USAGE:
@@ -191,7 +191,7 @@ def counts_of(ending: ProcessResult, benchmark: Benchmark, folder: Path) -> Mapp
 
 
 def _totals(path: Path) -> dict[str, int]:
-    """The counts of one process, by Callgrind's names; none where the process was killed before it wrote them."""
+    """The counts of one process, by Callgrind's names; empty if the process was killed before it wrote them."""
     events: list[str] = []
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

@@ -1,6 +1,6 @@
-"""One run of a subject on this machine, from the task and resetting the system to what came of it.
+"""Run a subject once on this machine: from the task, and resetting the system, to the result.
 
-Its steps are prepare, server, setup, command and cleanup; runs may share a server.
+The steps of a run are prepare, server, setup, command and cleanup; runs may share a server.
 """
 
 from __future__ import annotations
@@ -66,12 +66,11 @@ class AttemptResult(Struct, frozen=True):
 
 @dataclass
 class Deployment:
-    """What one run, or several that share a server, are made in.
+    """The deployment of one run, or of several runs that share a server.
 
-    ``work`` is their empty folder, None where they need none; ``port`` a free port. ``environment`` is that in which
-    Hati runs, ``logs`` the folder of the servers' logs, ``counts`` the one of what is counted of the command; ``user``
-    is who the programs run as, None: who runs Hati. ``served`` are the configurations that the running server was
-    measured in.
+    ``work`` is their initially empty folder, None if they need none; ``port`` is a free port. ``environment`` is
+    Hati's own, ``logs`` the folder of the servers' logs, ``counts`` the folder of the command's counts. ``user`` runs
+    the programs, None: the user of Hati. ``served`` are the configurations that were measured on the running server.
     """
 
     supervisor: Supervisor
@@ -89,12 +88,12 @@ class Deployment:
     _busy: bool = False
 
     def measured(self, recipe: Recipe) -> AttemptResult:
-        """Go through the steps of a run; those before `setup` for the first run only.
+        """Perform the steps of a run; those before `setup` for the first run only.
 
         Raises:
-            RunFailure: at the first that fails; then it can be used for nothing but `end`.
-            InputError: at the first that cannot be tried.
-            OSError: where its files cannot be written.
+            RunFailure: at the first step that fails; only `end` may be called then.
+            InputError: at the first step that cannot be tried.
+            OSError: where the run's files cannot be written.
         """
         command = self._measured_program(recipe)
         first = self._recipe is None
@@ -126,7 +125,7 @@ class Deployment:
         """End the server, clean up, and end remaining processes; return the problem, if any.
 
         Raises:
-            RunFailure: with this ``ending``, where the server had ended before.
+            RunFailure: with this ``ending``, where the server ended too early.
         """
         try:
             early = self.supervisor.clear() if self._server is not None else None
@@ -141,7 +140,7 @@ class Deployment:
             self.discard()
 
     def discard(self) -> None:
-        """Remove the folder; what the server logged is kept, without secrets."""
+        """Remove the folders; the server's log is kept, without secrets."""
         if self._log is not None:
             self._log.keep()
         remove(self.counts)
@@ -155,7 +154,7 @@ class Deployment:
             if self.user is not None:
                 give(self.user, self.work, self.work)
         for file in recipe.benchmark.files:
-            # Jinja2 is slow to load, and most benchmarks can do without.
+            # Jinja2 is slow to load, and most benchmarks do not need it.
             from hati.subject.templates import of_revision, render, write
 
             path = Path(recipe.values[f"file:{file.path}"])
@@ -186,7 +185,7 @@ class Deployment:
             start_server(self._server, server.ready, recipe.port, self.supervisor, self._log)
 
     def _reload(self, recipe: Recipe, *, first: bool) -> None:
-        """Let the server take over the settings: a new one has read its files, and knows of no command yet."""
+        """Let the server accept the settings: a new server has read its files, but has received no commands yet."""
         commands = list(recipe.reload())
         self._aside("`reload`", recipe, commands)
         server = recipe.benchmark.server
@@ -195,7 +194,7 @@ class Deployment:
 
     def _command(self, recipe: Recipe, command: Program) -> AttemptResult:
         written = recipe.output
-        if written is not None:  # that of an earlier run is not a result of this one
+        if written is not None:  # the output of an earlier run is not a result of this one
             written.unlink(missing_ok=True)
         if counter_source(recipe.benchmark):
             self._empty_counts()
@@ -214,7 +213,7 @@ class Deployment:
             give(self.user, self.counts, self.counts)
 
     def _read(self, benchmark: Benchmark, ending: ProcessResult, written: Path | None) -> tuple[Observations, ...]:
-        """What the output says; where it cannot be read, the message quotes no part of a secret."""
+        """The observations in the output; if it cannot be read, the message quotes no part of a secret."""
         counts = counts_of(ending, benchmark, self.counts)
         used, source = resources(ending, 0.0), OUTPUT if written is None else written.name
         folder = None if written is None else written.parent
@@ -253,7 +252,7 @@ class Deployment:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Add a server's log, and its place, to the error of a failure during its life."""
+        """Add a server's log, and its path, to the error of a failure during its life."""
         try:
             yield
         except RunFailure as failed:
@@ -270,7 +269,7 @@ class Deployment:
 
 
 def resources(ending: ProcessResult, load: float) -> Resources:
-    """What a program's tree used, with the load when its run started."""
+    """The resources that a program's process tree used, with the load when its run started."""
     return Resources(
         ending.wall,
         ending.user,
@@ -288,23 +287,23 @@ _LONGEST_SECONDS = 3600.0
 
 
 class _Resets:
-    """Runs the commands of `reset` where they are due."""
+    """Runs the commands of `reset` when they are due."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._last: tuple[str, str, str, int] | None = None
 
     def due(self, benchmark: Benchmark, task: Task) -> bool:
-        """Whether the system is to be reset before this run."""
+        """Whether the system has to be reset before this run."""
         if benchmark.reset is None:
             return False
         return benchmark.reset.before is ResetBefore.RUN or self._last != _repetition(task)
 
     def reset(self, benchmark: Benchmark, task: Task, tree: Tree, supervisor: Supervisor) -> float:
-        """Run the commands one after the other; the time that they took, in seconds.
+        """Run the commands one after the other; return the time that they took, in seconds.
 
         Raises:
-            RunFailure: where one fails; the next run tries again.
+            RunFailure: where a command fails; the next run tries again.
         """
         assert benchmark.reset is not None
         values = {name: setting_text(setting) for name, setting in task.workload.items()}
@@ -360,15 +359,15 @@ class LocalSubject:
         self._resets = _Resets(self._environment)
 
     def lock_file(self) -> Path:
-        """The file whose lock lets one campaign at a time work in the project's folder.
+        """The file whose lock lets only one campaign at a time work in the project's folder.
 
         Raises:
-            MeasurementError: where it cannot be made.
+            MeasurementError: where it cannot be created.
         """
         return lock_file(self._root)
 
     def tidy(self) -> None:
-        """Make hati's own folder, and remove what killed campaigns left in it.
+        """Create hati's own folder, and remove what killed campaigns left in it.
 
         Raises:
             MeasurementError: where nothing can be written there.
@@ -376,17 +375,17 @@ class LocalSubject:
         tidy(self._root)
 
     def close(self) -> None:
-        """Remove the files of revisions and of runs that were interrupted, and the folder outside of the project."""
+        """Remove the files of revisions and of interrupted runs, and the work folder outside of the project."""
         self._trees.close()
         clear(work_root(self._root))
         with suppress(OSError):
             shared_work_root(self._root).rmdir()
 
     def check(self, benchmark: Benchmark) -> None:
-        """See that a benchmark can be run, so that no time is lost.
+        """Check that a benchmark can be run, before any time is spent on it.
 
         Raises:
-            InputError: where its CPUs are not there, its reader cannot find a metric, a file's template is wrong.
+            InputError: where its CPUs do not exist, its reader cannot find a metric, or a template is malformed.
         """
         known = self._checked.get(benchmark.name)
         if known is None or known.benchmark != benchmark:
@@ -403,10 +402,10 @@ class LocalSubject:
             self._builds.tree(job.benchmark, job.task, supervisor)
 
     def measure(self, job: Job, supervisor: Supervisor, cpus: tuple[int, ...] = ()) -> Run:
-        """Make one run, its command on ``cpus`` where these are given; whatever goes wrong with it is in the run.
+        """Perform one run, its command on ``cpus`` if given; the run records its failure, if any.
 
         Raises:
-            MeasurementError: where no further run can be made.
+            MeasurementError: where no further run is possible.
         """
         started, began, load = self._clock(), time.perf_counter(), os.getloadavg()[0]
         task, benchmark = job.task, job.benchmark
@@ -447,7 +446,7 @@ class LocalSubject:
         )
 
     def retire(self) -> str:
-        """End the server that was kept for further runs, if there is one; what went wrong with its `cleanup`."""
+        """End the server kept for further runs, if any; return the problem of its end or `cleanup`, else empty."""
         kept, self._kept = self._kept, None
         try:
             return kept.deployment.end() if kept else ""
@@ -491,7 +490,7 @@ class LocalSubject:
         return Deployment(supervisor, self._environment, work, port, logs, counts, user, self.masking)
 
     def _work_folder(self, user: struct_passwd | None) -> Path:
-        """Where work folders are; elsewhere for a user who may not enter the project's."""
+        """The folder of work folders; another one for a user who may not enter the project's."""
         own = work_root(self._root)
         if user is None or reaches(user, own):
             return own
@@ -501,17 +500,17 @@ class LocalSubject:
 
 
 class LocalExecutor(Struct, frozen=True):
-    """Makes the runs of jobs with programs that a supervisor starts, on ``cpus`` where these are given."""
+    """Runs jobs with programs that a supervisor starts, on ``cpus`` if given."""
 
     subject: LocalSubject
     supervisor: Supervisor
     cpus: tuple[int, ...] = ()
 
     def execute(self, job: Job) -> Run:
-        """Make one run; a failure is a run too.
+        """Perform one run; a failure is a run too.
 
         Raises:
-            MeasurementError: where no further run can be made.
+            MeasurementError: where no further run is possible.
         """
         return self.subject.measure(job, self.supervisor, self.cpus)
 
@@ -525,18 +524,18 @@ class _Checked(Struct, frozen=True):
 
 
 class _Kept(Struct, frozen=True):
-    """A server that still runs, and what the runs that may use it have in common."""
+    """A server that still runs, and the key of the runs that may use it."""
 
     key: str
     deployment: Deployment
 
     def serves(self, key: str, configuration: Configuration) -> bool:
-        """Whether a run can use it: a configuration's repetitions are replicates, so each has a server of its own."""
+        """Whether a run can use the server; a configuration's repetitions are replicates: each needs its own server."""
         return key == self.key and configuration not in self.deployment.served and self.deployment.alive()
 
 
 def _server_key(benchmark: Benchmark, task: Task, tree: Tree) -> str:
-    """What runs that share a server have in common; empty where none do."""
+    """The key of runs that may share a server; empty if none may."""
     reloaded = {binding.option for binding in benchmark.bindings if binding.reload is not None}
     if benchmark.server is None or not reloaded:
         return ""

@@ -1,4 +1,4 @@
-"""Starts programs through a supervisor, a process of its own that ends them all; why a run has no observations."""
+"""Start programs through a supervisor, a separate process that ends them all, and explain failed runs."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from hati.subject.running.supervisor.process_tree import kill, session
 
 _MASK = "***"
 _SHORTEST = 4
-"""Fewer characters are not a secret, and masking them would garble all that is printed."""
+"""The shortest secret: masking shorter values would garble the output."""
 
 
 class Masking(Struct, frozen=True):
-    """The values that are masked, longest first."""
+    """The secret values to mask, longest first."""
 
     values: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, names: Collection[str], environment: Mapping[str, str]) -> Masking:
-        """That of the values of variables of the environment."""
+        """The masking of the values of environment variables."""
         values = {environment[name] for name in names if len(environment.get(name, "")) >= _SHORTEST}
         return cls(tuple(sorted(values, key=lambda value: (-len(value), value))))
 
     def mask(self, text: str) -> str:
-        """The text with `***` for each value, and for the part of one where the text is cut in the middle of it."""
+        """The text with `***` for each value, and for the part of a value that is cut off at an end of the text."""
         for value in self.values:
             text = text.replace(value, _MASK)
         for value in self.values:
@@ -62,8 +62,8 @@ _ENOUGH = 200
 _HINT = re.compile(r"^usage:|--help\b|for more information", re.IGNORECASE)
 
 
-class RunFailure(Exception):  # noqa: N818 - it ends a run, not the program: the run is recorded with it
-    """A run that came to nothing: how it ended, why, and what is known of the program that did it."""
+class RunFailure(Exception):  # noqa: N818 - it ends a run, which is recorded, not the program
+    """A failed run: its outcome, the reason, and the result of the failed program, if known."""
 
     def __init__(self, outcome: Outcome, detail: str, ending: ProcessResult | None = None) -> None:
         super().__init__(detail)
@@ -73,13 +73,13 @@ class RunFailure(Exception):  # noqa: N818 - it ends a run, not the program: the
 
 
 class SupervisorLost(RunFailure):
-    """One whose supervisor was lost: the same may go well when it is tried again."""
+    """A run whose supervisor was lost; it may succeed if it is tried again."""
 
 
 def failure(what: str, program: Program, ending: ProcessResult, why: str = "") -> str:
-    """Why a program that has ended did not end well, in a line; empty where it did.
+    """A line on why a program failed; empty if it succeeded.
 
-    ``why`` is the line that says it, the last one of its output where none is known.
+    ``why`` is the reason, by default the last line of its output.
     """
     if ending.problem == "timeout":
         return f"{what} did not end within {program.timeout:g} s and was killed; raise `timeout` or give it less to do"
@@ -91,7 +91,7 @@ def failure(what: str, program: Program, ending: ProcessResult, why: str = "") -
 
 
 def last_line(ending: ProcessResult) -> str:
-    """The last line that a program printed, other than hints at its usage, to be put behind a message."""
+    """The last line that a program printed, except usage hints, to be appended to a message."""
     lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
     said = [line for line in lines if not _HINT.search(line)] or lines
     return f": {said[-1][:_ENOUGH]}" if said else ""
@@ -107,10 +107,10 @@ def _status(status: int | None) -> str:
 
 
 def switched_user(name: str | None) -> pwd.struct_passwd | None:
-    """Who the programs run as; None where that is who runs Hati: without root nobody can become another.
+    """The user who runs the programs; None for Hati's own user, since only root can switch users.
 
     Raises:
-        InputError: where there is no such user.
+        InputError: where the user does not exist.
     """
     if name is None or os.geteuid() != 0:
         return None
@@ -124,12 +124,12 @@ def switched_user(name: str | None) -> pwd.struct_passwd | None:
 
 
 def home(user: pwd.struct_passwd) -> dict[str, str]:
-    """What the environment says of a user."""
+    """The environment variables that describe a user."""
     return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 
 def reaches(user: pwd.struct_passwd, folder: Path) -> bool:
-    """Whether the user may enter a folder and all that are above it."""
+    """Whether the user may enter a folder and all folders above it."""
     groups = os.getgrouplist(user.pw_name, user.pw_gid)
     for place in (folder, *folder.parents):
         status = place.stat()
@@ -147,14 +147,14 @@ def give(user: pwd.struct_passwd, path: Path, top: Path) -> None:
 
 
 LARGEST_OUTPUT = 16 * 2**20
-"""Bytes of standard output that a command may print."""
+"""The largest standard output of a command, in bytes."""
 
 _NOTHING = Masking()
 _SHOWN = 4096
 _POLITE_SECONDS = 5.0
 _SLACK = 60.0
-"""Seconds in which the supervisor answers, beyond those that the programs take; it gives up on what cannot be
-killed after twice ten, and is patient with a server for five."""
+"""The longest time of an answer of the supervisor in seconds, in addition to the programs' time: it gives up on
+processes that cannot be killed after twice ten seconds, and waits for a server to end for five."""
 _GONE = "gone"
 _LOST = (
     "the supervisor of the command was killed or stopped, by the command or for lack of memory; "
@@ -164,10 +164,10 @@ _START = "import sys; sys.path.append({folder!r}); from supervisor.service impor
 
 
 class Program(Struct, frozen=True):
-    """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs.
+    """A program to start: an argument list, its folder and environment, its time limit in seconds and its CPUs.
 
-    ``user`` is who it runs as; empty: who runs Hati. The kernel counts the events ``count``; with ``layout`` its memory
-    has the same layout each time, where that is permitted.
+    ``user`` is the user who runs it; empty: Hati's own. The kernel counts the events ``count``. With ``layout`` its
+    memory has the same layout each time, if that is permitted.
     """
 
     argv: tuple[str, ...]
@@ -181,12 +181,11 @@ class Program(Struct, frozen=True):
 
 
 class ProcessResult(Struct, frozen=True):
-    """How a program ended, or how it stands: times in seconds, memory in bytes, all of its whole tree.
+    """The result or current state of a program: times in seconds and memory in bytes, of its whole process tree.
 
-    ``exit`` is negative for a signal and None while it runs; ``problem`` says why it was killed
-    (``timeout`` or ``output``); ``output`` is the end of what it printed. ``faults`` are page faults; ``counts`` are of
-    the program's events, None where the processor's counters did not suffice; ``laid`` says whether its memory had the
-    same layout as each time.
+    ``exit`` is negative for a signal and None while it runs; ``problem`` is why it was killed (``timeout`` or
+    ``output``); ``output`` is the end of its output. ``faults`` are page faults; ``counts`` are the counts of its
+    events, None where the processor's counters did not suffice; ``laid``: its memory had the fixed layout.
     """
 
     exit: int | None
@@ -210,11 +209,11 @@ class ProcessResult(Struct, frozen=True):
 class Supervisor:
     """Starts programs, one at a time and a server at the same time; when it is closed, or hati dies, they all end.
 
-    ``kept`` are descriptors that stay open until the last process has gone; ``masking`` is of what is kept of outputs.
-    Not for use by several threads.
+    ``kept`` are descriptors that stay open until the last process has ended; ``masking`` applies to kept output. Not
+    thread-safe.
 
     Raises:
-        MeasurementError: where there is no Linux.
+        MeasurementError: where the system is not Linux.
     """
 
     def __init__(self, *kept: int, masking: Masking = _NOTHING) -> None:
@@ -234,13 +233,13 @@ class Supervisor:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-E", "-c", code, *map(str, fds)],
                 pass_fds=fds,
-                start_new_session=True,  # no terminal: neither its Ctrl-C nor a question reaches the programs
+                start_new_session=True,  # no terminal: the programs get no Ctrl-C and cannot prompt
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
 
     def run(self, program: Program) -> ProcessResult:
-        """Run a command to its end; whatever it left behind is ended too.
+        """Run a command to its end, and end the processes that it left behind.
 
         Raises:
             InputError: where it cannot be started.
@@ -249,7 +248,7 @@ class Supervisor:
         return self._run(program, {"limit": LARGEST_OUTPUT, "leave": False})
 
     def run_aside(self, program: Program) -> ProcessResult:
-        """Run a program that is not measured; what it leaves in the background lives on until ``clear``.
+        """Run a program that is not measured; its background processes run until ``clear``.
 
         Raises:
             InputError: where it cannot be started.
@@ -265,12 +264,12 @@ class Supervisor:
         self._start("start", server, {"limit": None, "line": line, "log": None if log is None else str(log)})
 
     def look(self, seconds: float) -> ProcessResult:
-        """How the server stands, after at most that many seconds."""
+        """The state of the server, after at most ``seconds``."""
         reply = self._ask({"do": "look", "seconds": seconds}, seconds)
         return self._ending(reply, b"") if reply else ProcessResult(None, "", problem=_GONE)
 
     def clear(self) -> ProcessResult | None:
-        """End the server and everything that is left; how the server had ended on its own, or None.
+        """End the server and all remaining processes; return the server's result if it had ended before, else None.
 
         Raises:
             MeasurementError: where a process cannot be killed.
@@ -280,7 +279,7 @@ class Supervisor:
         return self._ending(reply, b"") if reply.get("already") else None
 
     def abandon(self) -> None:
-        """End everything; a thread that waits for an answer gets a `MeasurementError` in its place."""
+        """End everything; a thread that waits for an answer gets a `MeasurementError` instead."""
         self._abandoned = True
         self._process.terminate()
 
@@ -292,22 +291,22 @@ class Supervisor:
             self._spool = -1
 
     def _end(self, patience: float = _SLACK) -> None:
-        """End the processes that watch, and with them all others."""
+        """End the supervisor's processes, and with them all others."""
         self._hang_up(patience)
-        for number in (signal.SIGCONT, signal.SIGKILL):  # what was stopped goes on, and ends
+        for number in (signal.SIGCONT, signal.SIGKILL):  # a stopped process continues, and ends
             self._process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_SLACK / 4.0)
                 break
         self._socket.close()
         deadline = time.monotonic() + _SLACK / 4.0
-        while (left := session(self._process.pid)) and time.monotonic() < deadline:  # where both were killed
+        while (left := session(self._process.pid)) and time.monotonic() < deadline:  # if both were killed
             for pid in left:
                 kill(pid)
-            time.sleep(0.001)  # nothing reports the end of processes of others
+            time.sleep(0.001)  # no event reports the end of other processes' children
 
     def _hang_up(self, patience: float) -> None:
-        """Say that nothing more will be asked, and wait for a while until the one that was asked has gone."""
+        """Close the channel for further requests, and wait for a while until the supervisor has ended."""
         deadline = time.monotonic() + patience
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
@@ -335,7 +334,7 @@ class Supervisor:
 
     def _start(self, do: str, program: Program, request: dict[str, Any]) -> dict[str, Any]:
         path, argv = located(program), program.argv
-        if program.user:  # the kernel's own way for a program to be another's is setpriv
+        if program.user:  # setpriv switches the user within the same process
             path, argv = _switched(program, path)
         about: dict[str, Any] = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
         about |= {"cpus": program.cpus, "count": program.count, "layout": program.layout}
@@ -347,7 +346,7 @@ class Supervisor:
         return reply
 
     def _ask(self, request: dict[str, Any], seconds: float = 0.0) -> dict[str, Any]:
-        """The answer to a request whose program may take that many seconds."""
+        """The answer to a request whose program may take ``seconds``."""
         try:
             return self._exchanged(request, seconds)
         except OSError as error:
@@ -356,7 +355,7 @@ class Supervisor:
                 raise MeasurementError("the supervisor of the benchmark has ended") from error
             self._begin_again(0.0 if isinstance(error, TimeoutError) else _SLACK)
             raise SupervisorLost(Outcome.FAILED, _LOST) from error
-        except BaseException:  # Ctrl-C between question and answer: the next answer would be to the wrong question
+        except BaseException:  # Ctrl-C between request and answer: the next answer would be for the wrong request
             self.close()
             raise
 
@@ -397,7 +396,7 @@ _FIXES = {
 
 
 def _switched(program: Program, path: str) -> tuple[str, tuple[str, ...]]:
-    """The program that starts another as its user, and its arguments; the process stays the same."""
+    """The program that starts another as its user, with its arguments; both run in the same process."""
     switch = shutil.which("setpriv")
     if switch is None:
         raise InputError("there is no program 'setpriv' on PATH, which `user` needs", fix="install util-linux")
@@ -409,7 +408,7 @@ def located(program: Program) -> str:
     """The path of a program, as a shell would find it.
 
     Raises:
-        InputError: where there is none, or it may not be executed.
+        InputError: where it does not exist, or may not be executed.
     """
     return _located(program.argv[0], program.cwd, program.env.get("PATH", os.defpath))
 
@@ -447,6 +446,6 @@ def _see_all_gone(reply: Mapping[str, Any]) -> None:
 
 
 def _tail(stdout: str, stderr: str) -> str:
-    """The ends of both outputs one after the other; each gets half of the room, and what the other leaves."""
+    """The ends of both outputs one after the other; each gets half of the characters, and those the other leaves."""
     kept = stdout[-max(_SHOWN - len(stderr), _SHOWN // 2) :]
     return kept + stderr[-(_SHOWN - len(kept)) :] if stderr else kept

@@ -1,7 +1,7 @@
-"""A task's commands, with every placeholder filled, and the subject's builds that they run in.
+"""A task's commands, with every placeholder filled, and the builds of the subject in which they run.
 
-There is a build for each revision and each set of build-time options, kept within a bound. What makes every run of a
-benchmark impossible is found here.
+There is a build for each revision and each set of build-time options; their total size is bounded. Errors that affect
+every run of a benchmark are found here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from hati.subject.running.programs import (
 
 
 def check_benchmark(benchmark: Benchmark) -> None:
-    """See that the benchmark's reader, files and CPUs are possible.
+    """Check that the benchmark's reader, files, CPUs and user are possible.
 
     Raises:
         InputError: naming the impossible part, and the fix.
@@ -77,16 +77,16 @@ def template_names(file: ConfigurationFile) -> frozenset[str]:
     Raises:
         InputError: with the place, where its syntax is wrong.
     """
-    from hati.subject.templates import check_template  # with Jinja2, which most benchmarks can do without
+    from hati.subject.templates import check_template  # loads Jinja2, which most benchmarks do not need
 
     return check_template(file)
 
 
 def check_cpus(name: str, cpus: tuple[int, ...]) -> None:
-    """See that CPUs may be used.
+    """Check that CPUs may be used.
 
     Raises:
-        InputError: naming those that may.
+        InputError: where one may not, with the available ones.
     """
     available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(cpus)
     missing = [cpu for cpu in cpus if cpu not in available]
@@ -98,12 +98,12 @@ def check_cpus(name: str, cpus: tuple[int, ...]) -> None:
 
 
 def needs_port(benchmark: Benchmark) -> bool:
-    """Whether anything of the benchmark names the port."""
+    """Whether any part of the benchmark uses the port."""
     return bool(benchmark.server and benchmark.server.ready.port) or _mentions(benchmark, "port")
 
 
 def needs_work(benchmark: Benchmark) -> bool:
-    """Whether anything of the benchmark is in the work folder, or names it."""
+    """Whether any part of the benchmark is in the work folder, or uses its placeholder."""
     return bool(benchmark.files) or _mentions(benchmark, "work")
 
 
@@ -131,9 +131,9 @@ def _mentions(benchmark: Benchmark, placeholder: str) -> bool:
 
 
 class Recipe(Struct, frozen=True, dict=True):
-    """What a task means in one place: ``tree`` is where its programs run, ``work`` its own empty folder.
+    """A task's commands and files in concrete folders: its programs run in ``tree``, ``work`` is its own empty folder.
 
-    ``port`` is a free port, or None where the benchmark needs none. What cannot be filled is an InputError.
+    ``port`` is a free port, or None if the benchmark needs none. A placeholder that cannot be filled is an InputError.
     """
 
     benchmark: Benchmark
@@ -144,7 +144,7 @@ class Recipe(Struct, frozen=True, dict=True):
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """The placeholders' values: settings, the workload's parameters, and those of the run."""
+        """The placeholders' values: the settings, the workload's parameters, and the values of the run."""
         values = {**_texts(self.task.configuration), **_texts(self.task.workload), **self._own, **self.benchmark.paths}
         for file in self.benchmark.files:
             values[f"file:{file.path}"] = str(self.work / fill(file.path, values))
@@ -152,7 +152,7 @@ class Recipe(Struct, frozen=True, dict=True):
 
     @cached_property
     def variables(self) -> dict[str, object]:
-        """What a configuration file's template can name: settings with their types, and those of the run."""
+        """The variables of configuration files' templates: settings with their types, and the values of the run."""
         own: dict[str, object] = {**self._own, "repetition": self.task.repetition}
         if self.port is not None:
             own["port"] = self.port
@@ -165,7 +165,7 @@ class Recipe(Struct, frozen=True, dict=True):
 
     @property
     def output(self) -> Path | None:
-        """The file that the command writes and that is read; None: its standard output is."""
+        """The file that the command writes and the reader reads; None for standard output."""
         return None if self.benchmark.output is None else Path(fill(self.benchmark.output, self.values))
 
     def command(self) -> Command:
@@ -175,18 +175,18 @@ class Recipe(Struct, frozen=True, dict=True):
 
     @cached_property
     def reader(self) -> Reader:
-        """The reader, with placeholders in its patterns filled: in a regular expression by text that is only itself."""
+        """The reader, with placeholders in its patterns filled, escaped in regular expressions."""
         reader = self.benchmark.reader
         expression = reader.kind != ReaderKind.JSON
         values = {name: f"(?:{re.escape(text)})" if expression else text for name, text in self.values.items()}
         return replace(reader, patterns=tuple((name, fill_known(text, values)) for name, text in reader.patterns))
 
     def fill(self, argv: Iterable[str]) -> Command:
-        """An argument list without its placeholders."""
+        """An argument list with its placeholders filled."""
         return tuple(fill(argument, self.values) for argument in argv)
 
     def reload(self) -> Iterator[Command]:
-        """The commands by which active options reach a running server."""
+        """The commands that set active options in a running server."""
         return self._of_options(lambda binding: binding.reload or ())
 
     def setup(self) -> Iterator[Command]:
@@ -213,8 +213,8 @@ def arguments(
 ) -> tuple[str, ...]:
     """The arguments that active options add to a command.
 
-    A template is split as a shell would split it, and ``{}`` is the setting; one without ``{}`` is a flag,
-    added where the setting is true.
+    A template is split as by a shell, and ``{}`` is the setting; one without ``{}`` is a flag, added if the setting is
+    true.
 
     >>> arguments([Binding("level", argument="--level {}")], {"level": 3}, {"level": "3"})
     ('--level', '3')
@@ -253,10 +253,10 @@ def _text(setting: object) -> str:
 
 
 def read_written(path: Path) -> bytes:
-    """All of a file that a command wrote.
+    """The content of a file that a command wrote.
 
     Raises:
-        InputError: where it does not exist, is not a file, cannot be read, or has more than a command may print.
+        InputError: where it does not exist, is not a file, cannot be read, or is larger than ``LARGEST_OUTPUT``.
     """
     place = Place(path.name)
     if not path.is_file():
@@ -278,11 +278,11 @@ _LOCK = ".lock"
 
 
 class KeptBuilds:
-    """Finished builds below a folder, each with a marker file that holds its size and its last use.
+    """Finished builds below a folder, each with a marker file that records its size and its last use.
 
-    Where together they are larger than ``most`` bytes, the least recently used go first; never those that
-    this object has found or made. A build without a marker was left by a killed process, and goes as well, unless
-    another process makes a build at that moment: it may be the one.
+    If they are larger than ``most`` bytes in total, the least recently used are removed, except those that this object
+    has found or made. A build without a marker was left by a killed process, and is removed too, unless another process
+    is building at that moment: it may be that build.
     """
 
     def __init__(self, root: Path, most: int = MOST_BYTES) -> None:
@@ -291,7 +291,7 @@ class KeptBuilds:
         self._used: set[str] = set()
 
     def find(self, key: str) -> Tree | None:
-        """The build, where it was finished."""
+        """The build if it was finished, else None."""
         mark = self._mark(key)
         try:
             within = PurePath(json.loads(mark.read_text())["within"])
@@ -303,15 +303,15 @@ class KeptBuilds:
         return Tree(self._root / key, within)
 
     def make(self, key: str, build: Callable[[Path], Tree]) -> Tree:
-        """Have a build made in a folder that is not there yet, mark it as finished, and make room for it.
+        """Build in a new folder, mark the build as finished, and remove old builds if necessary.
 
-        Where ``build`` raises anything, nothing stays.
+        If ``build`` raises anything, nothing is kept.
 
         Raises:
-            OSError: where its mark cannot be written.
+            OSError: where its marker cannot be written.
         """
         place = self._root / key
-        self._remove_leftovers()  # they may be what fills the disk
+        self._remove_leftovers()  # they may fill the disk
         with _lock(self._root, fcntl.LOCK_SH):
             remove(place)
             try:
@@ -349,12 +349,12 @@ class KeptBuilds:
 
 @contextmanager
 def _lock(root: Path, kind: int) -> Iterator[bool]:
-    """Hold the lock of a folder of builds, which ends with this process; whether it could be had."""
+    """Hold the lock of a folder of builds, which ends with this process; yield whether it was acquired."""
     descriptor = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
             fcntl.flock(descriptor, kind)
-        except OSError:  # another has it, or the file system knows no locks
+        except OSError:  # another process has it, or the file system has no locks
             yield False
         else:
             yield True
@@ -383,9 +383,9 @@ _NAMED = 3
 
 
 class Builds:
-    """Makes each build once, in a copy of the revision's tree; one that failed is not tried again by this object.
+    """Makes each build once, in a copy of the revision's tree; a failed build is not tried again by this object.
 
-    Builds stay in ``.hati/builds`` and serve later campaigns, until newer ones need their space.
+    Builds are kept in ``.hati/builds`` for later campaigns, until newer ones need their space.
     """
 
     def __init__(self, root: Path, environment: Mapping[str, str], trees: Trees) -> None:
@@ -396,10 +396,10 @@ class Builds:
         self._lost: set[str] = set()
 
     def tree(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> Tree:
-        """Where the task's programs run: in the revision's own tree where nothing is built.
+        """The tree in which the task's programs run: the revision's own if nothing is built.
 
         Raises:
-            RunFailure: where the revision's files cannot be had, or the build fails.
+            RunFailure: where the revision's files are not available, or the build fails.
             OSError: where the tree cannot be copied.
         """
         if not benchmark.build:
@@ -428,7 +428,7 @@ class Builds:
             raise
 
     def _without(self, revision: str) -> str:
-        """Files that a build may have failed without."""
+        """A remark on the left-out files, whose absence may be why a build failed; empty without any."""
         left_out = [path.as_posix() for path in self._trees.left_out(revision)]
         return f" (built without untracked files: {listed(left_out, _NAMED)})" if left_out else ""
 
@@ -452,7 +452,7 @@ class Builds:
 
 
 def _parameters(benchmark: Benchmark, task: Task) -> dict[str, Setting]:
-    """The parameters of the workload that the build names: others make no other build."""
+    """The workload's parameters that the build uses; other parameters do not need another build."""
     texts = [*chain.from_iterable(benchmark.build), *(b.argument for b in benchmark.bindings if b.build and b.argument)]
     named = {placeholder.name for text in texts for placeholder in names(text)}
     return {name: setting for name, setting in task.workload.items() if name in named}

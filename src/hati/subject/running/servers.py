@@ -1,4 +1,4 @@
-"""Servers: waiting until one is up, and what it logs, searched for the lines that say why something failed."""
+"""Servers: wait until one is ready, and search its log for the lines that explain a failure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _COMMENT = re.compile(r"\b(?:HINT|DETAIL|STATEMENT|CONTEXT):")
 
 
 def lines_that_say_why(text: str) -> str:
-    r"""The first line that reports an error and the last two: the cause, and what came of it; empty where none does.
+    r"""The first line that reports an error and the last two: the cause and its consequences; empty without any.
 
-    Warnings count where nothing else does.
+    Warnings count only if there are no errors.
 
     >>> lines_that_say_why("started\nLOG:  unknown parameter 'x'\nFATAL:  the file has errors\nLOG:  shut down\n")
     "LOG:  unknown parameter 'x'; FATAL:  the file has errors"
@@ -44,9 +44,9 @@ def lines_that_say_why(text: str) -> str:
 
 @dataclass
 class ServerLog:
-    """The log of one server: ``kept`` has what it prints, ``own`` is the file that it writes itself, if any.
+    """The log of one server: ``kept`` has its output, ``own`` is the log file that it writes itself, if any.
 
-    ``shown`` is how messages name the file.
+    ``shown`` is the name of the file in messages.
     """
 
     kept: Path
@@ -58,10 +58,10 @@ class ServerLog:
 
     @classmethod
     def begin(cls, folder: Path, name: str, own: Path | None, masking: Masking) -> ServerLog:
-        """A new log in the folder, of which the oldest are removed: a hundred are kept.
+        """Create a log in the folder, and remove the oldest logs: a hundred are kept.
 
         Raises:
-            OSError: where it cannot be made.
+            OSError: where it cannot be created.
         """
         folder.mkdir(exist_ok=True)
         older = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
@@ -72,16 +72,16 @@ class ServerLog:
         return cls(kept, f".hati/logs/{kept.name}", own, masking)
 
     def mark(self) -> None:
-        """Exclude the log so far from the search."""
+        """Exclude the current content of the log from the search."""
         self._marks = [path.stat().st_size if path and path.exists() else 0 for path in (self.kept, self.own)]
 
     def why(self) -> str:
-        """The lines since the mark that report an error; empty where there is none."""
+        """The lines since the mark that report an error; empty if there are none."""
         texts = [_read(path, mark) for path, mark in zip((self.kept, self.own), self._marks, strict=True) if path]
         return lines_that_say_why("\n".join(map(self.masking.mask, texts)))
 
     def keep(self) -> None:
-        """Put what the server wrote itself behind what it printed, and mask secrets in both."""
+        """Append the server's own log to its output, and mask secrets in both."""
         if self._whole:
             return
         self._whole = True
@@ -96,7 +96,7 @@ class ServerLog:
 
 
 def _read(path: Path, start: int) -> str:
-    """The end of a file behind a position, at most a MiB of it."""
+    """The end of a file after a position, at most a MiB of it."""
     try:
         with path.open("rb") as stream:
             size = stream.seek(0, os.SEEK_END)
@@ -110,17 +110,17 @@ _LOOK_SECONDS = 0.005
 
 
 def free_port() -> int:
-    """A port on which nothing listens at this moment."""
+    """A port on which nothing listens now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
 
 
 def start_server(server: Program, ready: Ready, port: int | None, supervisor: Supervisor, log: ServerLog) -> None:
-    """Start a server and wait until its port accepts connections and its output has the line, as asked.
+    """Start a server and wait until its port accepts connections and its output has the line, as far as requested.
 
     Raises:
-        RunFailure: where it ends or does not get ready in time.
+        RunFailure: where it ends or is not ready in time.
         InputError: where it cannot be started.
     """
     deadline = time.monotonic() + ready.timeout

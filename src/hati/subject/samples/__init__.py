@@ -1,8 +1,8 @@
-"""Files of measurements, Hati's own and other tools', read into samples: raw data, units kept, in bounded memory.
+"""Read files of measurements, Hati's own and other tools', into samples: raw data, with units, in bounded memory.
 
-``read_samples`` takes a file, finds its format and reads it. Each format is one function: it is given an opened file,
-whose values or lines know their places, and puts runs into a ``SampleBuilder``. What one process repeated is one run,
-however often; a run is what a fresh process yielded.
+``read_samples`` detects the format of a file and reads it. Each format is one function: it gets an opened file, whose
+values or lines have places, and adds runs to a ``SampleBuilder``. A run is the result of one fresh process; repetitions
+within one process are one run.
 """
 
 from hati.subject.samples.reading import ImportedSamples, measured_files, read_all, read_samples

@@ -1,6 +1,6 @@
-"""What readers of formats share: samples gathered from runs, members that several formats have, labels and units.
+"""Shared code of the format readers: building samples from runs, members of several formats, labels and units.
 
-JSON documents of any size are read as a stream of values that know their places, for errors.
+JSON documents of any size are read as a stream of values with their places, for errors.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SURROGATE = "surrogate"
 def syntax_error(stream: BinaryIO, file: str) -> InputError:
     """The error of a document that is not JSON, with line and column.
 
-    It is parsed once more, and the part in which this fails byte by byte.
+    The document is parsed again, the failing part byte by byte.
     """
     start, _ = _failure(stream, None)
     offset, reason = _failure(stream, start)
@@ -49,7 +49,7 @@ def syntax_error(stream: BinaryIO, file: str) -> InputError:
 
 
 def _failure(stream: BinaryIO, bytewise_from: int | None) -> tuple[int, str]:
-    """Where the part begins at which parsing fails, and why; a document that ends too early fails at its end."""
+    """The offset at which parsing fails, and the reason; a document that ends too early fails at its end."""
     import ijson.backends.yajl2_c as parser
     from ijson.common import JSONError
     from ijson.utils import sendable_list
@@ -69,7 +69,7 @@ def _failure(stream: BinaryIO, bytewise_from: int | None) -> tuple[int, str]:
     except JSONError as error:
         reason = error.args[0]
         return offset, reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-    except UnicodeDecodeError:  # of surrogates, at the end of the text that holds them
+    except UnicodeDecodeError:  # surrogates, reported at the end of their text
         return offset, _SURROGATE
     return offset, ""
 
@@ -92,7 +92,7 @@ def _explained(stream: BinaryIO, offset: int, reason: str) -> tuple[str, str | N
 
 
 def _place(stream: BinaryIO, file: str, offset: int) -> Place:
-    """Line and column of a byte, and the line's text where it is not too long to be shown."""
+    """The line and column of a byte, and the line's text if it is not too long to be shown."""
     stream.seek(0)
     line, start, position = 1, 0, 0
     while position < offset:
@@ -121,14 +121,14 @@ _LONGEST = 60
 
 
 class JsonNode(Struct, frozen=True):
-    """A value of a JSON document: which, at which path, of which file."""
+    """A value of a JSON document, with its path and file."""
 
     value: Json
     path: Path
     file: str
 
     def error(self, message: str, fix: str | None = None) -> InputError:
-        """An error of this value."""
+        """An error that points at this value."""
         return InputError(message, place=self.place, fix=fix)
 
     @property
@@ -140,10 +140,10 @@ class JsonNode(Struct, frozen=True):
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
     def __getitem__(self, key: str) -> JsonNode:
-        """The member of that name.
+        """The member with a name.
 
         Raises:
-            InputError: where this is not an object, or lacks that member.
+            InputError: where this is not an object, or lacks the member.
         """
         found = self.get(key)
         if found is None:
@@ -151,7 +151,7 @@ class JsonNode(Struct, frozen=True):
         return found
 
     def get(self, key: str) -> JsonNode | None:
-        """The member of that name; None where there is none, or it is null."""
+        """The member with a name; None if it is missing or null."""
         if not isinstance(self.value, dict):
             raise self.error(f"{shown(self.value)} stands where an object is needed")
         value = self.value.get(key)
@@ -172,40 +172,40 @@ class JsonNode(Struct, frozen=True):
             yield JsonNode(value, (*self.path, number), self.file)
 
     def text(self) -> str:
-        """This, which has to be text that is not empty."""
+        """The value, which has to be non-empty text."""
         if not isinstance(self.value, str) or not self.value.strip():
             raise self.error(f"{shown(self.value)} stands where text is needed")
         return self.value
 
     def number(self) -> float:
-        """This, which has to be a number."""
+        """The value, which has to be a number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self.error(f"{shown(self.value)} stands where a number is needed")
         return float(self.value)
 
     def amount(self) -> float:
-        """This, which has to be a number that is not negative."""
+        """The value, which has to be a non-negative number."""
         number = self.number()
         if number < 0:
             raise self.error(f"{shown(self.value)} stands where a number that is not negative is needed")
         return number
 
     def integer(self) -> int:
-        """This, which has to be a whole number."""
+        """The value, which has to be a whole number."""
         number = self.number()
         if number != int(number):
             raise self.error(f"{shown(self.value)} stands where a whole number is needed")
         return int(number)
 
     def count(self) -> int:
-        """This, which has to be a whole number that is not negative."""
+        """The value, which has to be a non-negative whole number."""
         number = self.integer()
         if number < 0:
             raise self.error(f"{shown(self.value)} stands where a count is needed")
         return number
 
     def numbers(self) -> FloatArray:
-        """This, which has to be a list of numbers, shape (n,)."""
+        """The value, which has to be a list of numbers, shape (n,)."""
         if isinstance(self.value, array):
             return np.frombuffer(self.value, dtype=np.float64)
         for item in self.items():
@@ -214,7 +214,7 @@ class JsonNode(Struct, frozen=True):
 
 
 def path_text(path: Path) -> str:
-    """A path as people write it.
+    """A path as text.
 
     >>> path_text(("samples", 0, "runs", 3, "cpu time"))
     'samples[0].runs[3]["cpu time"]'
@@ -242,16 +242,16 @@ def _quoted(text: str) -> str:
 
 
 DEEPEST = 64
-"""How deeply objects and lists may be nested: no format of samples goes beyond a dozen."""
+"""The deepest nesting of objects and lists; formats of samples need a dozen levels at most."""
 
 _SCALARS = frozenset({"number", "string", "boolean", "null"})
 _LONGEST_PATH = 200
 
 
 def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None = None) -> Iterator[JsonNode]:
-    """The items of the list at the keys ``streamed``, one by one, and at last the document without them.
+    """Yield the items of the list at the keys ``streamed``, one by one, and finally the document without them.
 
-    ``()`` is a document that is itself a list. With None, the document comes whole.
+    ``()`` is a document that is itself a list. With None, the document is yielded whole.
 
     Raises:
         InputError: for malformed JSON, with line and column; or for nesting deeper than ``DEEPEST``.
@@ -270,13 +270,13 @@ def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None 
             if builder.finished is not None:
                 yield builder.finished
                 builder.finished = None
-    except (JSONError, UnicodeDecodeError):  # the parser takes surrogates for UTF-8
+    except (JSONError, UnicodeDecodeError):  # the parser accepts surrogates as UTF-8
         raise syntax_error(stream, file) from None
     yield JsonNode(builder.root, (), file)
 
 
 def read_whole(stream: BinaryIO, file: str) -> JsonNode:
-    """A document, whole.
+    """The whole document.
 
     Raises:
         InputError: as ``read_document``.
@@ -286,7 +286,7 @@ def read_whole(stream: BinaryIO, file: str) -> JsonNode:
 
 
 class _Builder:
-    """Puts values together from the events of a parser; ``finished`` is an item that is not to be kept."""
+    """Builds values from the events of a parser; ``finished`` is a streamed item, which is not kept."""
 
     def __init__(self, file: str, streamed: tuple[str, ...] | None) -> None:
         self.root: Json = None
@@ -297,7 +297,7 @@ class _Builder:
         self._steps: list[str | int] = []  # the key or the index of the next value, in each open container
 
     def take(self, event: str, value: Json) -> Callable[[float], None] | None:
-        """Take in an event; the answer takes in the numbers that follow at once, up to the next other event."""
+        """Process an event; return a function for the numbers that follow directly, up to the next other event."""
         inside = self._open[-1] if self._open else None
         if type(inside) is dict and event in _SCALARS:  # most events, where there are many short runs
             inside[str(self._steps[-1])] = value
@@ -356,7 +356,7 @@ class _Builder:
 
 
 MOST_RUNS = 500_000
-"""How many runs a file may hold: each takes some hundreds of bytes, however few its observations."""
+"""The largest number of runs in a file: each takes some hundreds of bytes, however few its observations."""
 
 Complain = Callable[[str], InputError]
 """Makes an error with its place."""
@@ -374,12 +374,12 @@ class Label(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The fields that distinguish samples; all runs of a sample share its unit and direction too."""
+        """The fields that distinguish samples; all runs of a sample also share its unit and direction."""
         return self.benchmark, self.metric.name, self.configuration, self.revision, self.workload, self.machine
 
 
 class SampleBuilder:
-    """Gathers runs by what they are of, in the order in which these come first."""
+    """Groups runs by their labels, in the order in which the labels first occur."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -389,11 +389,11 @@ class SampleBuilder:
         self.count = 0
 
     def add(self, label: Label, run: SampledRun, complain: Complain) -> None:
-        """Take in a run; values in another unit of the same dimension are converted to that of the first.
+        """Add a run; values in another unit of the same dimension are converted to that of the first run.
 
         Raises:
-            InputError: for negative times, for a unit of another dimension or another direction than the sample's
-                earlier runs have, and for more than ``MOST_RUNS``.
+            InputError: for negative times, for another dimension or direction than that of the sample's earlier runs,
+                and for more than ``MOST_RUNS``.
         """
         self.count += 1
         if self.count > MOST_RUNS:
@@ -405,12 +405,12 @@ class SampleBuilder:
         self._runs.setdefault(label.identity, []).append(self._fitting(run, label.metric, first.metric, complain))
 
     def warn(self, message: str) -> None:
-        """Note once what a reader should know."""
+        """Record a warning for the user, once."""
         if message not in self.warnings:
             self.warnings.append(message)
 
     def warn_of_one_process(self, tool: str) -> None:
-        """Note once that what a file of this tool repeats was made by one process."""
+        """Record, once, that a file of this tool has the repetitions of one process."""
         message = f"{tool} repeats within one process: a file is one run; give several files for several runs"
         if message not in self.one_process:
             self.one_process.append(message)
@@ -449,13 +449,13 @@ _Read = TypeVar("_Read")
 
 
 def optional(node: JsonNode, key: str, read: Callable[[JsonNode], _Read]) -> _Read | None:
-    """The member of that name, read; None where there is none, or it is null."""
+    """The member with a name, converted by ``read``; None if it is missing or null."""
     found = node.get(key)
     return None if found is None else read(found)
 
 
 def optional_text(node: JsonNode, key: str) -> str:
-    """The text of that name, which may be missing or empty."""
+    """The text member with a name, which may be missing or empty."""
     found = node.get(key)
     if found is None or found.value == "":
         return ""
@@ -463,10 +463,10 @@ def optional_text(node: JsonNode, key: str) -> str:
 
 
 def settings(node: JsonNode | None) -> dict[str, Setting]:
-    """The members of an object of settings; none where it is missing or null.
+    """The members of an object of settings; empty if it is missing or null.
 
     Raises:
-        InputError: where one is not a setting.
+        InputError: where a member is not a setting.
     """
     return {} if node is None else {name: setting(member) for name, member in node.members()}
 
@@ -479,10 +479,10 @@ def setting(node: JsonNode) -> Setting:
 
 
 def moment(node: JsonNode) -> datetime:
-    """A moment as ISO 8601 has it; UTC where it has no time zone.
+    """A time in ISO 8601; UTC if it has no time zone.
 
     Raises:
-        InputError: where it is none.
+        InputError: where it is not a time.
     """
     try:
         found = datetime.fromisoformat(node.text())
@@ -492,10 +492,10 @@ def moment(node: JsonNode) -> datetime:
 
 
 def unix_moment(node: JsonNode) -> datetime:
-    """A moment in milliseconds since 1970.
+    """A time in milliseconds since 1970.
 
     Raises:
-        InputError: where it is none.
+        InputError: where it is not a time.
     """
     try:
         return datetime.fromtimestamp(node.number() / 1000.0, UTC)
@@ -507,7 +507,7 @@ def observed(node: JsonNode, metric: Metric, warmup: int = 0) -> Observations:
     """A list of numbers as observations.
 
     Raises:
-        InputError: where it is empty, or of other things, or nothing is left after warm-up.
+        InputError: where it is empty, has other values than numbers, or has nothing left after warm-up.
     """
     return observations(node.numbers(), metric, node.error, warmup)
 
@@ -515,7 +515,7 @@ def observed(node: JsonNode, metric: Metric, warmup: int = 0) -> Observations:
 def observations(
     values: FloatArray, metric: Metric, complain: Callable[[str], InputError], warmup: int = 0
 ) -> Observations:
-    """Values, shape (n,), as observations; errors in them carry a place."""
+    """Values, shape (n,), as observations; errors are raised by ``complain``, with a place."""
     try:
         return Observations(metric.name, metric.unit, values, warmup)
     except InputError as error:
@@ -526,7 +526,7 @@ _RATE = re.compile(r".*/\s*([num\u00b5\u03bc]?s|sec|seconds?|min|h|hour)|.* per 
 
 
 def direction(unit: str) -> Better:
-    """Rates are better when higher, all else when lower.
+    """The better direction of a unit: higher for rates, lower for all others.
 
     >>> direction("ops/us"), direction("us/op"), direction("MB/s")
     (<Better.HIGHER: 'higher'>, <Better.LOWER: 'lower'>, <Better.HIGHER: 'higher'>)
@@ -535,15 +535,15 @@ def direction(unit: str) -> Better:
 
 
 def single(value: float, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:
-    """A run of which one number is known."""
+    """A run with a single value."""
     return SampledRun(observations(np.array([value]), metric, complain))
 
 
 def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:
-    """A run of which nothing but its observations is known; values of shape (n,)."""
+    """A run with observations only; values of shape (n,)."""
     return SampledRun(observations(values, metric, complain))
 
 
 def summary_only(what: str, tool: str) -> str:
-    """The warning for files that hold summaries."""
+    """The warning for files of summaries."""
     return f"{tool} gives {what}, not single observations: each is taken as the single observation of a run"

@@ -40,10 +40,10 @@ FORMAT = "hati-samples-1"
 
 
 def read_hati(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the samples of a document.
+    """Read the samples of a document.
 
     Raises:
-        InputError: for anything that is not as the format has it, with its path.
+        InputError: for anything that is not in the format, with its path.
     """
     for node in read_document(source.stream, source.file, ("samples",)):
         if node.path:
@@ -111,7 +111,7 @@ _OF_ROWS = {"value", "run"}
 
 @dataclass(slots=True)
 class _Series:
-    """The rows of one label so far: values and lines, one after another, or by run with the line of its first."""
+    """The rows of one label so far: values and lines of single runs, and by run its first line and values."""
 
     label: Label
     values: array[float] = field(default_factory=lambda: array("d"))
@@ -119,7 +119,7 @@ class _Series:
     runs: dict[str, tuple[int, array[float]]] = field(default_factory=dict)
 
     def take(self, run: str | None, value: float, line: int) -> None:
-        """Take in a row; ``run`` None: a run of its own."""
+        """Add a row; with ``run`` None it is a separate run."""
         if run is None:
             self.values.append(value)
             self.lines.append(line)
@@ -127,7 +127,7 @@ class _Series:
             self.runs.setdefault(run, (line, array("d")))[1].append(value)
 
     def finish(self, file: str, book: SampleBuilder) -> None:
-        """Put the runs into the book."""
+        """Add the runs to the book."""
         alone = ((line, [value]) for line, value in zip(self.lines, self.values, strict=True))
         for line, values in chain(alone, self.runs.values()):
             complain = _at(file, _Line(line))
@@ -135,11 +135,11 @@ class _Series:
 
 
 def read_table(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the rows of a table whose first line names the columns.
+    """Read the rows of a table whose first line names the columns.
 
     Raises:
-        InputError: for a missing or an unknown column, or a row that has other cells than the header, or a value that
-            is not a number, with its line.
+        InputError: for a missing or an unknown column, a row with more or fewer cells than the header, or a value
+            that is not a number, with its line.
     """
     file, position = source.file, _Line()
     rows = csv.reader(position.counted(source.lines()), strict=True)
@@ -160,12 +160,12 @@ def read_table(source: OpenedFile, book: SampleBuilder) -> None:
 
 @dataclass
 class _Line:
-    """How many lines have been read."""
+    """The number of lines read so far."""
 
     number: int = 0
 
     def counted(self, lines: Iterator[tuple[int, str]]) -> Iterator[str]:
-        """The lines, while they are counted."""
+        """Yield the lines, and count them."""
         for number, line in lines:
             self.number = number
             yield line + "\n"
@@ -239,12 +239,12 @@ _LOWER = "customSmallerIsBetter"
 
 
 def read_action(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in a history, where every entry is a run of its commit, or a list of benchmarks with a unit and a value.
+    """Read a history, where every entry is a run of its commit, or a list of benchmarks with a unit and a value.
 
-    A history is data, or a script that sets a variable to it: the script's own words are made blanks.
+    A history is JSON, or a script that assigns it to a variable; the script's code before it is replaced by blanks.
 
     Raises:
-        InputError: for anything that is not as github-action-benchmark writes it, with its path.
+        InputError: for anything that is not in github-action-benchmark's format, with its path.
     """
     if not source.head.lstrip().startswith(PREFIX):
         whole = read_whole(source.stream, source.file)
@@ -302,7 +302,7 @@ _WITH_UNIT = re.compile(r"(.+) \((\S+)\)")
 
 
 def _metric(measure: str) -> Metric:
-    """A built-in measure, or one whose name ends with its unit, as `hati export` writes it: ``wall_time (s)``."""
+    """The metric of a built-in measure, or of a name with a unit, as `hati export` writes it: ``wall_time (s)``."""
     if measure in _MEASURES:
         return Metric(measure, *_MEASURES[measure])
     named = _WITH_UNIT.fullmatch(measure)
@@ -310,10 +310,10 @@ def _metric(measure: str) -> Metric:
 
 
 def read_bencher(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the measures of a document.
+    """Read the measures of a document.
 
     Raises:
-        InputError: for anything that is not as the format has it, with its path.
+        InputError: for anything that is not in the format, with its path.
     """
     for name, measures in read_whole(source.stream, source.file).members():
         if not name.strip():

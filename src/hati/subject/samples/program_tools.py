@@ -1,8 +1,8 @@
-"""Tools of compiled languages, of virtual machines and of commands.
+"""Read the files of tools for compiled languages, virtual machines and commands.
 
-Catch2, criterion.rs, ``go test -bench``, google-benchmark, hyperfine, JMH and BenchmarkDotNet. What Catch2,
-criterion.rs, google-benchmark and ``go test -count`` repeat is of one process, so that it is one run. Each time that
-hyperfine writes is that of a process of its own, and so is each fork of JMH and each launch of BenchmarkDotNet.
+The tools are Catch2, criterion.rs, ``go test -bench``, google-benchmark, hyperfine, JMH and BenchmarkDotNet. Catch2,
+criterion.rs, google-benchmark and ``go test -count`` repeat within one process: the repetitions are one run. Each time
+of hyperfine, each fork of JMH and each launch of BenchmarkDotNet is a separate process, and so a run.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _CASE, _RESULTS = "TestCase", "BenchmarkResults"
 
 
 def read_catch2(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the benchmarks of a report.
+    """Read the benchmarks of a report.
 
     Raises:
-        InputError: for malformed XML, or none of Catch2's, with its place.
+        InputError: for malformed XML, or XML that is not Catch2's, with its place.
     """
     data = source.stream.read()
     try:
@@ -96,12 +96,12 @@ SAMPLE_FILE, _BENCHMARK_FILE = "sample.json", "benchmark.json"
 
 
 def read_criterion(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in a benchmark from either of its files, ``sample.json`` and ``benchmark.json``; the other is next to it.
+    """Read a benchmark from either of its files, ``sample.json`` and ``benchmark.json``; the other is next to it.
 
-    Each observation is the time of an iteration, over those of a sample.
+    Each observation is the mean time of an iteration in a sample.
 
     Raises:
-        InputError: for anything that is not as criterion.rs writes it, with its path.
+        InputError: for anything that is not in criterion.rs's format, with its path.
     """
     folder, given = source.folder, read_whole(source.stream, source.file)
     if folder is None:
@@ -145,7 +145,7 @@ _Key = tuple[str, str]  # a benchmark's name and a unit
 
 
 def read_go(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the benchmark lines of a text.
+    """Read the benchmark lines of a text.
 
     Raises:
         InputError: for a line that is not a result, with its number.
@@ -209,7 +209,7 @@ def _finish(
 
 
 def _go_metric(written: str, better: Better | None) -> Metric:
-    """What a unit is of: Go's own have names, and of others it stands before a unit that is known, as in p99-ns/op."""
+    """The metric of a unit: Go's own units have names; in others the name precedes a known unit, as in p99-ns/op."""
     name, _, unit = written.rpartition("-")
     if not name or not is_unit(unit.partition("/")[0]):
         name, unit = _NAMES.get(written, written), written
@@ -223,7 +223,7 @@ _MEAN = "mean"
 
 @dataclass
 class _Series:
-    """The values of one metric of one benchmark, as far as they have come, and where the first is."""
+    """The values of one metric of one benchmark so far, and the node of the first."""
 
     unit: str
     node: JsonNode
@@ -231,10 +231,10 @@ class _Series:
 
 
 def read_google_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the benchmarks of a document: times and rates; where it has aggregates alone, their means.
+    """Read the benchmarks of a document: times and rates; the means if it has only aggregates.
 
     Raises:
-        InputError: for anything that is not as google-benchmark writes it, with its path.
+        InputError: for anything that is not in google-benchmark's format, with its path.
     """
     repeated: dict[tuple[str, str], _Series] = {}
     means: dict[tuple[str, str], _Series] = {}
@@ -282,10 +282,10 @@ _SECONDS = Metric("time", "s")
 
 
 def read_hyperfine(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the results of a document.
+    """Read the results of a document.
 
     Raises:
-        InputError: for anything that is not as hyperfine writes it, with its path.
+        InputError: for anything that is not in hyperfine's format, with its path.
     """
     for node in read_document(source.stream, source.file, ("results",)):
         if node.path:
@@ -311,7 +311,7 @@ def _hyperfine_result(node: JsonNode, book: SampleBuilder) -> None:
 
 
 def _parallel(node: JsonNode, key: str, length: int) -> list[JsonNode | None]:
-    """The items of a list parallel to the times; None where one is not known."""
+    """The items of a list parallel to the times; None for unknown items."""
     found = node.get(key)
     if found is None:
         return [None] * length
@@ -325,10 +325,10 @@ _ALLOCATION = " gc."
 
 
 def read_jmh(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the results of a document: the score of every mode, and secondary metrics such as those of profilers.
+    """Read the results of a document: the score of every mode, and secondary metrics such as those of profilers.
 
     Raises:
-        InputError: for anything that is not as JMH writes it, with its path.
+        InputError: for anything that is not in JMH's format, with its path.
     """
     for node in read_document(source.stream, source.file, ()):
         if not node.path:
@@ -343,7 +343,7 @@ def read_jmh(source: OpenedFile, book: SampleBuilder) -> None:
 
 
 def _secondary(node: JsonNode, found: JsonNode, name: str, book: SampleBuilder) -> None:
-    """A metric of a profiler; it is left out where an iteration has none, which JMH writes as text."""
+    """Read a profiler's metric; it is left out if an iteration lacks it, which JMH writes as text."""
     forks = found.get("rawData")
     if forks is None or not all(isinstance(fork.value, array) and len(fork.value) for fork in forks.items()):
         book.warn(f"{name!r} of {node['benchmark'].text()!r} is left out: it was not read in every iteration")
@@ -374,7 +374,7 @@ def _jmh_metric(node: JsonNode, metric: JsonNode, own: Metric, book: SampleBuild
 
 
 def _mean(iteration: JsonNode) -> float:
-    """The mean of a histogram: pairs of a value and how often it was seen."""
+    """The mean of a histogram of pairs of a value and its count."""
     pairs = [pair.numbers() for pair in iteration.items()]
     total = sum(pair[1] for pair in pairs if len(pair) == 2)
     if not total > 0 or any(len(pair) != 2 for pair in pairs):
@@ -388,13 +388,13 @@ _RESULT, _ACTUAL = "Result", "Actual"
 
 
 def read_dotnet(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the benchmarks of a document.
+    """Read the benchmarks of a document.
 
-    The full exporter's measurements are taken, with the overhead subtracted where it is; of the brief one the values,
-    which does not name their launches.
+    From the full exporter the measurements are read, those with the overhead subtracted if there are any; from the
+    brief one the values, whose launches it does not name.
 
     Raises:
-        InputError: for anything that is not as BenchmarkDotNet writes it, with its path.
+        InputError: for anything that is not in BenchmarkDotNet's format, with its path.
     """
     for node in read_document(source.stream, source.file, ("Benchmarks",)):
         if not node.path:
@@ -415,7 +415,7 @@ def _named(node: JsonNode) -> str:
 
 
 def _parameters(text: str) -> Workload:
-    """Parameters as they are written: ``N=10&Order=up``, or ``N=10, Order=up``."""
+    """The parameters in a text such as ``N=10&Order=up`` or ``N=10, Order=up``."""
     pairs = [part.strip().partition("=") for part in text.replace("&", ",").split(",") if part.strip()]
     return Workload({name: value for name, _, value in pairs if name})
 

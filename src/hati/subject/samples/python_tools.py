@@ -1,9 +1,9 @@
-"""Tools of Python: asv, pyperf and pytest-benchmark.
+"""Read the files of tools for Python: asv, pyperf and pytest-benchmark.
 
-Of asv ``results/MACHINE/COMMIT-ENVIRONMENT.json`` is read, version 2; what it knows of the benchmarks is in
-``results/benchmarks.json``: their units and the names of their parameters. It pools the samples of its rounds, which
-are processes, without naming them: they are one run. Each run of pyperf is a process of its own; runs that
-calibrate have no values and are left out. All rounds of a test of pytest-benchmark are of one process.
+For asv, ``results/MACHINE/COMMIT-ENVIRONMENT.json`` of version 2 is read; ``results/benchmarks.json`` has the units of
+the benchmarks and the names of their parameters. Asv pools the samples of its rounds, which are processes, without
+naming them: they are one run. Each run of pyperf is a separate process; calibration runs have no values and are left
+out. All rounds of a test of pytest-benchmark are in one process.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _POOLED = "asv pools what its processes measured: a file is one run; give severa
 
 
 def read_asv(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the results of a document, with what a file a folder above says of the benchmarks.
+    """Read the results of a document, with the description of the benchmarks in the folder above.
 
     Asv writes NaN for missing measurements, which is not valid JSON.
 
     Raises:
-        InputError: for anything that is not as asv writes it, with its path.
+        InputError: for anything that is not in asv's format, with its path.
     """
     data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
     whole = read_whole(BytesIO(data), source.file)
@@ -84,7 +84,7 @@ def _results(whole: JsonNode, about: JsonNode | None, book: SampleBuilder) -> No
 
 
 def _metric(name: str, known: JsonNode | None) -> Metric:
-    """By the first word of the benchmark's function; for tracked values only the benchmarks file has the unit."""
+    """The metric, by the first word of the benchmark's function; the benchmarks file has the unit of tracked values."""
     kind = name.rpartition(".")[2].partition("_")[0]
     if kind in _ASV_UNITS:
         return Metric(*_ASV_UNITS[kind])
@@ -94,7 +94,7 @@ def _metric(name: str, known: JsonNode | None) -> Metric:
 
 
 def _workloads(params: JsonNode | None, known: JsonNode | None) -> list[Workload]:
-    """The combinations of the parameters' values, in asv's order: the last changes first."""
+    """The combinations of the parameters' values, in asv's order: the last parameter varies fastest."""
     lists = [] if params is None else [[value.text() for value in one.items()] for one in params.items()]
     names = [f"param{place + 1}" for place in range(len(lists))]
     if known is not None and "param_names" in known:
@@ -132,7 +132,7 @@ _NAMES = {"second": "time", "byte": "memory", "integer": "value"}
 
 
 class _Values(Struct, frozen=True):
-    """What a run yielded, shape (n,), the first ``warmup`` of them warm-up; and where that stands."""
+    """The values of a run, shape (n,), of which the first ``warmup`` are warm-up; and their path."""
 
     values: FloatArray
     warmup: int
@@ -141,10 +141,10 @@ class _Values(Struct, frozen=True):
 
 
 def read_pyperf(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the benchmarks of a document; warm-up values come first in a run.
+    """Read the benchmarks of a document; warm-up values come first in a run.
 
     Raises:
-        InputError: for anything that is not as pyperf writes it, with its path.
+        InputError: for anything that is not in pyperf's format, with its path.
     """
     found: list[tuple[JsonNode, list[_Values]]] = []
     held = 0
@@ -163,7 +163,7 @@ def read_pyperf(source: OpenedFile, book: SampleBuilder) -> None:
 
 
 def _add(known: list[JsonNode], runs: list[_Values], book: SampleBuilder) -> None:
-    """Put a benchmark's runs into the book; what its own metadata lack is in those that all share."""
+    """Add a benchmark's runs to the book; its own metadata take precedence over the shared metadata."""
     unit = _first(known, "unit") or "second"
     name = _first(known, "name")
     if not name:
@@ -194,7 +194,7 @@ def _runs(runs: JsonNode, book: SampleBuilder) -> Iterator[_Values]:
 
 
 def _warmups(node: JsonNode | None) -> FloatArray:
-    """The values of the pairs of loops and value."""
+    """The values in the pairs of loops and value."""
     pairs = [] if node is None else list(node.items())
     for pair in pairs:
         if len(pair.numbers()) != 2:
@@ -217,10 +217,10 @@ _UNVERSIONED = "unversioned"
 
 
 def read_pytest_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
-    """Take in the benchmarks of a document.
+    """Read the benchmarks of a document.
 
     Raises:
-        InputError: for anything that is not as pytest-benchmark writes it, with its path.
+        InputError: for anything that is not in pytest-benchmark's format, with its path.
     """
     found: list[tuple[JsonNode, JsonNode]] = []
     for node in read_document(source.stream, source.file, ("benchmarks",)):

@@ -1,6 +1,4 @@
-"""From files to samples: the format of a file is detected by its beginning, and its bytes reach the reader of the
-format.
-"""
+"""Read samples from files: detect the format of a file by its beginning, and call the reader of the format."""
 
 from __future__ import annotations
 
@@ -32,21 +30,21 @@ _DEEPEST = 4
 
 
 class Outline(Struct, frozen=True):
-    """Whether a document is a list, and the paths of its members, lists' items without their numbers.
+    """Whether a document is a list, and the paths of its members, without the numbers of list items.
 
-    ``results.command`` is the member ``command`` of the member ``results``, or of the items of that.
+    ``results.command`` is the member ``command`` of the member ``results``, or of its items.
     """
 
     listed: bool
     members: frozenset[str]
 
     def has(self, *members: str) -> bool:
-        """Whether all of these are there."""
+        """Whether the document has all of these members."""
         return self.members.issuperset(members)
 
 
 def outline(head: bytes) -> Outline | None:
-    """The outline of a document of which this is the beginning; None where it is none of an object or a list."""
+    """The outline of a document from its beginning; None if it is neither an object nor a list."""
     import ijson.backends.yajl2_c as parser
     from ijson.common import JSONError
 
@@ -64,7 +62,7 @@ def outline(head: bytes) -> Outline | None:
                 keys[-1] = str(value)
                 if len(keys) <= 2 * _DEEPEST:
                     members.add(".".join(key for key in keys if key is not None))
-    except (JSONError, UnicodeDecodeError):  # it ends here, or is malformed further on
+    except (JSONError, UnicodeDecodeError):  # the beginning ends here, or the document is malformed
         pass
     return None if listed is None else Outline(listed, frozenset(members))
 
@@ -89,7 +87,7 @@ _GO = re.compile(rb"^(goos|goarch|pkg): |^Benchmark\S*\s+\d", re.MULTILINE)
 
 
 def detected(head: bytes) -> SampleFormat | None:
-    """The format of a file that begins like this; None where it is none that is known."""
+    """The format of a file by its beginning; None for an unknown format."""
     start = head.lstrip()
     if start.startswith((b"{", b"[")):
         shape = outline(head)
@@ -109,12 +107,12 @@ Read = Callable[[OpenedFile, SampleBuilder], None]
 
 
 def measured_files(path: Path) -> tuple[Path, ...]:
-    """A file; or of a folder of criterion.rs the ``sample.json`` of each benchmark, of another one its files.
+    """The file itself; for a folder of criterion.rs the ``sample.json`` of each benchmark, for another one its files.
 
-    Hidden files do not count, nor do folders in a folder that is not criterion.rs's.
+    Hidden files are left out, and so are the subfolders of a folder that is not criterion.rs's.
 
     Raises:
-        InputError: where a folder holds no files.
+        InputError: where a folder has no files.
     """
     if not path.is_dir():
         return (path,)
@@ -148,13 +146,13 @@ _READERS: Mapping[str, Read] = {
 
 
 GROUP = "hati.readers"
-"""The entry points of other packages."""
+"""The group of the entry points of other packages."""
 
 
 class FileFormat(Struct, frozen=True):
-    """A format of files of samples that a package adds: ``read`` takes in a file, ``fits`` knows one by its beginning.
+    """A file format of samples that a package adds: ``read`` reads a file, ``fits`` recognises one by its beginning.
 
-    Its name is that of its entry point in the group ``hati.readers``; a benchmark's ``reader`` may name it too.
+    Its name is that of its entry point in the group ``hati.readers``; a benchmark's ``reader`` may use it too.
     """
 
     read: Read
@@ -186,7 +184,7 @@ def _file_format(found: object) -> FileFormat:
 
 
 def _format_of(head: bytes) -> str | None:
-    """The format of a file that begins like this, also one that a package adds; None where none fits."""
+    """The format of a file by its beginning, also one that a package adds; None where none fits."""
     own = detected(head)
     if own is not None:
         return own
@@ -195,9 +193,9 @@ def _format_of(head: bytes) -> str | None:
 
 
 class ImportedSamples(Struct, frozen=True):
-    """What files hold: their samples, and what a reader of them should know; and the files' ``formats``.
+    """The samples in files, the warnings about them, and the files' ``formats``.
 
-    ``one_process`` are those of the warnings that say that a file is one process, where a sample has a single run.
+    ``one_process`` are the warnings that a file is one process; empty unless a sample has a single run.
     """
 
     samples: tuple[Sample, ...]
@@ -207,16 +205,16 @@ class ImportedSamples(Struct, frozen=True):
 
 
 def read_samples(path: Path, written_as: str | None = None, watch: Watch = unwatched) -> ImportedSamples:
-    """Read a file of measurements; its format is found from how it begins where it is not given.
+    """Read a file of measurements; its format is detected unless ``written_as`` names it.
 
     Raises:
-        InputError: where it cannot be read, is of no known format, or anything in it is malformed, with its place.
+        InputError: where it cannot be read, has an unknown format, or is malformed, with the place.
     """
     return read_all((path,), written_as, watch)
 
 
 def read_all(paths: Iterable[Path], written_as: str | None = None, watch: Watch = unwatched) -> ImportedSamples:
-    """Read files of measurements together: what they have of the same thing is one sample's runs.
+    """Read files of measurements together: runs with the same label form one sample.
 
     Raises:
         InputError: as ``read_samples``.
@@ -240,7 +238,7 @@ def _format(source: OpenedFile) -> str:
     if not source.head.strip():
         raise InputError("the file is empty", place=Place(source.file, 1))
     if source.head.lstrip().startswith((b"{", b"[")):
-        read_whole(source.stream, source.file)  # which reports the place of the error
+        read_whole(source.stream, source.file)  # reports the place of the error, if any
     raise InputError(
         "the format of this file is not known",
         place=Place(source.file, 1),

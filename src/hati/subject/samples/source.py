@@ -1,4 +1,4 @@
-"""A file of measurements that is being read: its bytes, its lines, and how far one has got."""
+"""A file of measurements that is being read: its bytes, its lines, and the progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msgspec import Struct
 from hati.core import InputError, Place
 
 Watch = Callable[[int, int], None]
-"""Called with the number of bytes of a file read so far, and of all its bytes."""
+"""Called with the number of bytes read so far, and the size of the file in bytes."""
 
 LONGEST_LINE = 1 << 20
 _HEAD = 1 << 16
@@ -30,9 +30,9 @@ def unwatched(_read: int, _size: int) -> None:
 
 
 class OpenedFile(Struct, frozen=True):
-    """An open file: its name, its bytes without a byte order mark, and the first of these.
+    """An open file: its name, its bytes without a byte order mark, and the first bytes.
 
-    Other files of a format are looked for in its ``folder``; None where it is not a file.
+    Other files of a format are searched in its ``folder``, None if it is not a file.
     """
 
     file: str
@@ -63,10 +63,10 @@ class OpenedFile(Struct, frozen=True):
 
 @contextmanager
 def opened(path: Path, watch: Watch = unwatched) -> Iterator[OpenedFile]:
-    """A file, packed by gzip or not, to be read once or several times from its beginning.
+    """Open a file, compressed by gzip or not, to be read once or several times from its beginning.
 
     Raises:
-        InputError: where it cannot be read, or unpacked.
+        InputError: where it cannot be read or decompressed.
     """
     place = Place(str(path))
     if "\0" in str(path):
@@ -94,7 +94,7 @@ def _unpacked(raw: BinaryIO, watch: Watch) -> io.BufferedReader:
 
 
 class _Watched(io.RawIOBase):
-    """Bytes from a place on, which reports how much of their file has been read."""
+    """The bytes from an offset on; reports how much of the file has been read."""
 
     def __init__(self, data: BinaryIO, raw: BinaryIO, start: int, size: int, watch: Watch) -> None:
         self._data, self._raw, self._start, self._size, self._watch = data, raw, start, size, watch

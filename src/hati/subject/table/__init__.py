@@ -1,8 +1,8 @@
-"""A table of measured configurations in the place of a program: its runs are looked up.
+"""A table of measured configurations that replaces a program: its runs are looked up.
 
-``read_sheet`` reads a file into a ``Sheet`` of texts whose cells know their places, ``selected`` takes rows by what
-their cells say, ``assembled`` finds options and metrics in it: a ``MeasuredTable`` that knows the runs of every
-configuration. ``infer_space`` goes the other way: from the columns of a table to a space.
+``read_sheet`` reads a file into a ``Sheet`` of texts whose cells have places, ``selected`` selects rows by their cells,
+and ``assembled`` finds options and metrics: a ``MeasuredTable`` with the runs of every configuration. ``infer_space``
+infers a space from the columns of a table.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""A table of measured configurations, in which the runs of a configuration are looked up, and a table as histories.
+"""A table of measured configurations, to look up the runs of a configuration, or a table as histories.
 
 A history has the values of a metric in the order of their positions.
 """
@@ -68,10 +68,10 @@ class RowCondition(Struct, frozen=True):
 
 
 def selected(sheet: Sheet, conditions: Sequence[RowCondition]) -> Sheet:
-    """The rows that meet all conditions; numbers are equal however they are written, where none is written so.
+    """The rows that meet all conditions; a number is compared by value if no cell has the text of the condition.
 
     Raises:
-        InputError: for an unknown column, with the nearest, and where no row is left, with the column's values.
+        InputError: for an unknown column, with the nearest, and if no row is left, with the column's values.
     """
     for condition in conditions:
         if condition.column not in sheet:
@@ -104,9 +104,9 @@ _NOISE_SEED = 0
 class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
     """Measured configurations of a space, of one revision and workload.
 
-    ``values`` maps each metric to a tuple for each row, of the values of its runs; ``rows`` a configuration's indexes,
-    as bytes, to its rows in the order of their repetitions. With ``deviations`` each run is drawn around the mean.
-    ``outside`` counts rows that do not meet the space's constraints, which are left out.
+    ``values`` maps each metric to the values of the runs in each row; ``rows`` maps a configuration's indexes, as
+    bytes, to its rows in the order of their repetitions. With ``deviations`` each run is drawn around the mean.
+    ``outside`` counts the rows that violate the space's constraints, which are left out.
     """
 
     name: str
@@ -127,7 +127,7 @@ class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
         return tuple(decoded(self.codes[rows[0]], self.space) for rows in self.rows.values())
 
     def within(self, space: Space) -> MeasuredTable:
-        """The table without the configurations that are not valid in a space that was narrowed from its own."""
+        """The table without the configurations that are not valid in a space narrowed from its own."""
         valid = satisfying(self.codes, self.space, space.template)
         kept = {key: rows for key, rows in self.rows.items() if valid[rows[0]]}
         return replace(self, rows=kept)
@@ -138,19 +138,19 @@ class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def repetitions(self) -> float:
-        """How many runs every configuration has at least; without end where noise is drawn."""
+        """The smallest number of runs of a configuration; infinite if noise is drawn."""
         if self.deviations is not None:
             return float("inf")
         return max(1, min((count for count in self._counts if count), default=1))
 
     @cached_property
     def runs(self) -> float:
-        """How many runs of all configurations there are; without end where noise is drawn."""
+        """The number of runs of all configurations; infinite if noise is drawn."""
         return float("inf") if self.deviations is not None else sum(self._counts)
 
     @cached_property
     def most_repetitions(self) -> float:
-        """How many runs a configuration has at most; without end where noise is drawn."""
+        """The largest number of runs of a configuration; infinite if noise is drawn."""
         return float("inf") if self.deviations is not None else max(self._counts, default=0)
 
     @cached_property
@@ -158,9 +158,9 @@ class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
         return tuple(max(len(self._found(key, metric.name)) for metric in self.metrics) for key in self.rows)
 
     def run(self, configuration: Configuration, repetition: int, task: str) -> Mapping[str, float] | str:
-        """The value of each metric in a run, from 0, of a configuration, or the reason why there is none.
+        """The value of each metric in a run of a configuration, counted from 0, or the reason why there is none.
 
-        ``task`` seeds the noise, where there is any: the same task has the same value.
+        ``task`` seeds the noise, if any: the same task has the same value.
         """
         row = code(configuration, self.space)
         key = b"" if row is None else row.tobytes()
@@ -198,7 +198,7 @@ _RUN_COLUMNS = ("run", "repetition")
 def assembled(
     sheet: Sheet, space: Space, columns: Sequence[MetricColumn], deviations: RunDeviations | None
 ) -> MeasuredTable:
-    """The measured configurations in the rows of a table, of which each row of a configuration is a run.
+    """The measured configurations in the rows of a table; each row of a configuration is a run.
 
     Raises:
         InputError: for rows of several revisions, workloads, benchmarks or machines; for a configuration twice without
@@ -227,7 +227,7 @@ def assembled(
 
 
 def _origin(sheet: Sheet, space: Space, names: Sequence[str]) -> list[str]:
-    """Those of the names that are columns, and not an option's."""
+    """The names that are columns, and not options."""
     return [name for name in names if name in sheet and name not in space.by_name]
 
 
@@ -245,7 +245,7 @@ def _common(sheet: Sheet, column: str) -> str:
 
 
 def _by_repetition(sheet: Sheet, space: Space) -> Sheet:
-    """The rows by their repetitions, where these are numbers; otherwise as they stand."""
+    """The rows sorted by their repetitions if these are numbers; otherwise unchanged."""
     if not _origin(sheet, space, ("repetition",)):
         return sheet
     try:
@@ -294,10 +294,10 @@ def _workload(text: str) -> Workload:
 
 
 POSITIONS = ("position", "revision")
-"""The columns that say where in the history a row is; a number, or the rows' own order."""
+"""The columns for the position of a row in the history: a number, or else the order of the rows."""
 
 NAMES = ("series", "benchmark")
-"""The columns whose texts, together, name a series."""
+"""The columns whose texts together name a series."""
 
 _VALUE = "value"
 _MACHINE = "machine"
@@ -313,22 +313,21 @@ def read_series(
     better: Better | None = None,
     statistic: Statistic | Automatic = AUTO,
 ) -> tuple[Series, ...]:
-    """The series of a table, in the order in which they come.
+    """The series of a table, in the order in which they first occur.
 
-    Positions are in the order of their numbers, if they all are numbers, else in that of the rows. Several rows of one
-    position, or several values in a cell, are its runs: its value is their mean, with a standard error by the
-    variance of runs, pooled over all positions (of logarithms, where all values are above zero). That of runs on
-    several machines is the mean of the machines' means, and the level of these machines together is one of its own.
-    Rows without a value are left out. Where there is a column ``run``, several values in a cell are a run's
-    observations. Where a column ``started`` shows that the runs of positions were interleaved,
-    positions vary by nothing but their runs.
+    Positions are sorted by their numbers if all are numbers, else in the order of the rows. Several rows of one
+    position, or several values in a cell, are its runs: its value is their mean, with a standard error by the variance
+    of runs, pooled over all positions (of logarithms, if all values are above zero). The value of runs on several
+    machines is the mean of the machines' means, and these machines together have a separate level. Rows without a
+    value are left out. With a column ``run``, several values in a cell are a run's observations. If a column
+    ``started`` shows that the runs of positions were interleaved, positions vary only by their runs.
 
     Args:
         sheet: the table.
         metric: the values' column; None is ``value``, or the only column of numbers.
-        unit: the metric's; None is that of the heading, as in ``latency (ms)``, or 1.
-        better: the good direction; None is lower.
-        statistic: what stands for a run of several observations; it may be chosen from the runs of other series.
+        unit: the metric's unit; None is that of the heading, as in ``latency (ms)``, or 1.
+        better: the better direction; None is lower.
+        statistic: the statistic of a run of several observations; it may be chosen from the runs of other series.
 
     Raises:
         InputError: for a missing column, a cell that is not a number, one run given twice, or too few positions.
@@ -353,11 +352,11 @@ def _names(sheet: Sheet) -> list[str]:
 
 
 _Runs = Mapping[str, Mapping[str, Sequence[FloatArray]]]
-"""By position and machine the observations of each run."""
+"""The observations of each run, by position and machine."""
 
 
 class _Recorded(Struct, frozen=True, eq=False):
-    """What a table says of a series; ``labels`` are of its positions."""
+    """The recorded runs of a series; ``labels`` are the labels of its positions."""
 
     name: str
     metric: Metric
@@ -366,12 +365,12 @@ class _Recorded(Struct, frozen=True, eq=False):
     dependence: Dependence
 
     def series(self, choice: StatisticChoice | None) -> Series:
-        """With the statistic that was chosen for runs of several observations."""
+        """The series with the statistic that was chosen for runs of several observations."""
         statistic = MEAN if choice is None else choice.statistic
         found = self._counted(statistic.of)
         if choice is None or not choice.keeps_mean:
             return replace(found, choice=choice)
-        relative = replace(self._counted(statistic.tail_of), bridges=())  # of handovers the statistic alone is joined
+        relative = replace(self._counted(statistic.tail_of), bridges=())  # handovers join only the statistic's series
         return replace(found, choice=choice, tails=Tails(self._counted(MEAN.of), relative))
 
     def _counted(self, count: Callable[[FloatArray], float]) -> Series:
@@ -397,7 +396,7 @@ class _Recorded(Struct, frozen=True, eq=False):
 
 
 def _choices(found: Sequence[_Runs], statistic: Statistic | Automatic) -> Sequence[StatisticChoice | None]:
-    """For each series; None where its runs have a single observation each."""
+    """The choice for each series; None if its runs have a single observation each."""
     groups = [[own for machines in runs.values() for own in machines.values()] for runs in found]
     several = [any(len(run) > 1 for own in each for run in own) for each in groups]
     if isinstance(statistic, Statistic):
@@ -431,7 +430,7 @@ def _recorded(name: str, metric: Metric, sheet: Sheet, place: str, column: str) 
 
 
 def _dependence(sheet: Sheet, places: Sequence[str], rows: Sequence[int]) -> Dependence:
-    """Independent where the starts of runs show that those of different positions were interleaved."""
+    """Independent if the start times show that the runs of different positions were interleaved, else estimated."""
     if _STARTED not in sheet:
         return Dependence.ESTIMATED
     starts = sheet.texts(_STARTED)

@@ -1,7 +1,7 @@
 """The columns of a table: options with their settings, and metrics with the measured values.
 
-Its rows are configurations, and its columns make a space. The cells of a metric are numbers; noise is drawn from
-deviations.
+The rows are configurations, and the columns of options form a space. The cells of a metric are numbers; noise is drawn
+from deviations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hati.space.evaluation import holds
 from hati.subject.table.sheet import Sheet, distinct
 
 ORIGIN = ("revision", "workload", "benchmark", "machine", "study", "stage", "run", "repetition")
-"""Columns that say where a row comes from."""
+"""The columns for the origin of a row."""
 
 Codes = NDArray[np.int32]
 """Indexes of settings."""
@@ -35,7 +35,7 @@ _TRUTH = {"0": False, "1": True, "false": False, "true": True, "": False}
 class Cells(Struct, frozen=True, eq=False):
     """An option's cells in the rows of a table.
 
-    ``codes`` has shape (rows,): the index of the setting, ``BLANK`` without one, ``WRONG`` where the text is none.
+    ``codes`` has shape (rows,): the index of the setting, ``BLANK`` without one, ``WRONG`` if the text is not one.
     """
 
     option: Option
@@ -69,10 +69,10 @@ class Cells(Struct, frozen=True, eq=False):
 
 
 def option_columns(sheet: Sheet, option: Option) -> tuple[str, ...]:
-    """The columns that hold an option: its own, or one for each of its settings; empty where there are none.
+    """The columns of an option: its own, or one for each of its settings; empty where there are none.
 
-    Feature models write alternatives as features, each a column of zeros and ones. Such columns are taken where
-    the option's own is not there, or holds none of its settings: then it is the group's.
+    Feature models write alternatives as features, each a column of zeros and ones. Such columns are used if the
+    option's own column is missing, or has none of its settings: then that column belongs to the feature group.
     """
     own = next((name for name in (f"option {option.name}", option.name) if name in sheet), None)
     features = tuple(setting_text(setting) for setting in option.settings)
@@ -86,7 +86,7 @@ def space_columns(sheet: Sheet, space: Space) -> dict[str, tuple[str, ...]]:
     """The columns of every option of a space.
 
     Raises:
-        InputError: where an option has no column, with the nearest, or two options have the same.
+        InputError: where an option has no column, with the nearest one, or two options have the same.
     """
     found: dict[str, tuple[str, ...]] = {}
     taken: dict[str, str] = {}
@@ -145,7 +145,7 @@ def _code(option: Option, text: str) -> int:
 
 
 def _chosen(sheet: Sheet, columns: tuple[str, ...]) -> Codes:
-    """The index of the one column that has a 1; ``BLANK`` where none has, ``WRONG`` where several have."""
+    """The index of the only column with a 1; ``BLANK`` if none has it, ``WRONG`` if several have."""
     chosen = np.stack([_truths(sheet, column) for column in columns], axis=1)
     codes: Codes = np.argmax(chosen, axis=1).astype(np.int32)
     codes[~chosen.any(axis=1)] = BLANK
@@ -172,9 +172,9 @@ def _without_column(sheet: Sheet, option: Option) -> InputError:
 
 
 def encoded(sheet: Sheet, space: Space) -> tuple[Codes, NDArray[np.bool_]]:
-    """The index of every option's setting in every row, shape (rows, options), -1 where it is inactive.
+    """The index of every option's setting in every row, shape (rows, options), -1 for inactive options.
 
-    And whether the constraints hold in each row. What stands in the cells of inactive options does not matter.
+    Also returns whether the constraints hold in each row. The cells of inactive options are ignored.
 
     Raises:
         InputError: for a missing column, and for an active option whose cell is not a setting, with its place.
@@ -193,7 +193,7 @@ def encoded(sheet: Sheet, space: Space) -> tuple[Codes, NDArray[np.bool_]]:
 
 
 def satisfying(codes: Codes, space: Space, formulas: Sequence[Constraint]) -> NDArray[np.bool_]:
-    """In which rows of indexes all formulas over a space hold, shape (rows,)."""
+    """Whether all formulas over a space hold in each row of indexes, shape (rows,)."""
     positions = {option.name: position for position, option in enumerate(space.options)}
     valid = np.ones(len(codes), dtype=bool)
     for formula in formulas:
@@ -202,7 +202,7 @@ def satisfying(codes: Codes, space: Space, formulas: Sequence[Constraint]) -> ND
 
 
 def code(configuration: Mapping[str, Setting], space: Space) -> Codes | None:
-    """The row of indexes that a configuration has, or None where it is none of the space's."""
+    """The row of indexes of a configuration; None if it is not one of the space's."""
     if any(name not in space.by_name for name in configuration):
         return None
     places = [_place(option, configuration) for option in space.options]
@@ -220,7 +220,7 @@ def _place(option: Option, configuration: Mapping[str, Setting]) -> int | None:
 
 
 def _holding(formula: Constraint, codes: Codes, space: Space, positions: Mapping[str, int]) -> NDArray[np.bool_]:
-    """In which rows a formula holds: it is evaluated once for each combination of the settings that it speaks of."""
+    """Whether a formula holds in each row; it is evaluated once for each combination of the settings of its options."""
     options: Sequence[Option] = [space.by_name[name] for name in sorted(mentioned(formula))]
     if not options:
         return np.full(len(codes), holds(formula, {}))
@@ -239,10 +239,10 @@ def _check(cells: Cells, column: Codes, active: NDArray[np.bool_]) -> None:
 
 
 MOST_SETTINGS = 64
-"""A column with more different values is taken for something measured."""
+"""A column with more distinct values is considered measured."""
 
 MOST_FRACTIONS = 8
-"""The same for numbers that are not integers; also where more than half of the rows have one of their own."""
+"""The same limit for non-integers; also, more distinct values than half of the rows count as measured."""
 
 
 class Inferred(Struct, frozen=True):
@@ -252,16 +252,16 @@ class Inferred(Struct, frozen=True):
     others: tuple[tuple[str, str], ...]
 
     def configurations(self, sheet: Sheet) -> int:
-        """How many different configurations the table has."""
+        """The number of distinct configurations in the table."""
         return len(np.unique(encoded(sheet, self.space)[0], axis=0))
 
 
 def infer_space(sheet: Sheet, metrics: Collection[str]) -> Inferred:
-    """The options that a table's columns are, with the values that occur as settings.
+    """The options in a table's columns, with the values that occur as settings.
 
-    Columns of 0 and 1 become booleans. Numbers are put in order, texts are taken in the order in which they come; the
-    first is the default. No options are: ``metrics``, columns that say where a row comes from, columns with one value
-    only, and columns whose many values look measured.
+    Columns of 0 and 1 become booleans. Numbers are sorted, texts are kept in order of occurrence; the first is the
+    default. Not options are: ``metrics``, columns for the origin of a row, columns with only one value, and columns
+    with so many distinct values that they look measured.
 
     Raises:
         InputError: for a metric that is not a column, with the nearest; where no option is left.
@@ -296,7 +296,7 @@ def _reason(column: str, texts: Sequence[str], rows: int, metrics: Collection[st
 
 
 def _fractions(texts: Sequence[str]) -> bool:
-    """Whether these are numbers, and not all integers."""
+    """Whether all texts are numbers, and not all are integers."""
     try:
         return not all(float(text).is_integer() for text in texts)
     except ValueError:
@@ -323,7 +323,7 @@ def _settings(texts: Sequence[str]) -> tuple[Setting, ...]:
 
 
 SEPARATOR = "@"
-"""Between several values in one cell: repetitions, each a run of its own."""
+"""The separator of several values in one cell: repetitions, each a separate run."""
 
 _WITH_UNIT = re.compile(r"(.+) \((.+)\)")
 _MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
@@ -345,10 +345,10 @@ def metric_column(
     unit: str | None = None,
     better: Better | None = None,
 ) -> MetricColumn:
-    """The column of a metric; without a name, the only one that can be one.
+    """The column of a metric; without a name, the only possible one.
 
-    The columns ``others`` are of options. ``unit`` and ``better`` win over a heading such as ``latency (ms)``, and that
-    over the metrics that are ``known``; without any, the unit is 1 and lower is better.
+    The columns ``others`` are options. ``unit`` and ``better`` take precedence over a heading such as
+    ``latency (ms)``, and that over the ``known`` metrics; without any, the unit is 1 and lower is better.
 
     Raises:
         InputError: where the column does not exist, or more than one fits.
@@ -363,7 +363,7 @@ def metric_column(
 
 
 def numbers(sheet: Sheet, column: str) -> list[tuple[float, ...]]:
-    """Each row's values in a column, in order; none where the cell is empty or says that there is none.
+    """The values of each row in a column, in order; none if the cell is empty or marked as missing.
 
     Raises:
         InputError: for a cell that is not a finite number, with its place.
@@ -405,7 +405,7 @@ def _only(sheet: Sheet, candidates: Sequence[str]) -> str:
 
 
 def _numeric(texts: Sequence[str]) -> bool:
-    """Whether a column may be a metric: it begins with a number, and is neither constant nor of zeros and ones."""
+    """Whether a column may be a metric: its first value is a number, and it is neither constant nor binary."""
     if len(set(texts)) == 1 or set(texts) <= {"0", "1"}:
         return False
     first = next((text for text in texts if text.strip().lower() not in _MISSING), "")
@@ -432,20 +432,20 @@ def _named(sheet: Sheet, name: str, candidates: Sequence[str]) -> str:
 class RunDeviations(Struct, frozen=True):
     """A standard deviation for each configuration and metric, as a fraction of its value.
 
-    ``by_row`` maps a configuration's row of indexes, as bytes, to the metrics' deviations; ``everywhere`` is used
-    where it has none.
+    ``by_row`` maps a configuration's row of indexes, as bytes, to the metrics' deviations; ``everywhere`` is the
+    default.
     """
 
     by_row: Mapping[bytes, Mapping[str, float]]
     everywhere: float | None = None
 
     def of(self, key: bytes, metric: str) -> float | None:
-        """The deviation of a configuration's metric, or None where it is not known."""
+        """The deviation of a configuration's metric; None if unknown."""
         return self.by_row.get(key, {}).get(metric, self.everywhere)
 
 
 def noisy(value: float, deviation: float, seed: int, *purpose: str) -> float:
-    """A value with the noise of one run: log-normal with mean ``value`` and that relative standard deviation.
+    """A value with the noise of one run: log-normal with mean ``value`` and relative standard deviation ``deviation``.
 
     The same seed and purpose give the same value. With z standard normal it is value exp(s z - s^2 / 2),
     s^2 = ln(1 + deviation^2): mean and variance of the log-normal distribution, solved for its parameters.
@@ -456,9 +456,9 @@ def noisy(value: float, deviation: float, seed: int, *purpose: str) -> float:
 
 
 def read_deviations(sheet: Sheet, space: Space, columns: Mapping[str, str]) -> RunDeviations:
-    """The deviations in a table: ``columns`` maps a metric's name to the column that holds its deviations.
+    """The deviations in a table: ``columns`` maps a metric's name to the column of its deviations.
 
-    Where a configuration has several rows, the root of their mean square counts.
+    Several rows of a configuration are combined by their root mean square.
 
     Raises:
         InputError: for cells that are not settings, or not fractions from 0 on, with their places.

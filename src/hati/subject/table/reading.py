@@ -1,4 +1,4 @@
-"""Files of tables: by their names, and read by what they begin with; SPL Conqueror's ``measurements.xml`` is one."""
+"""Recognise tables by their file names, and read them by their first bytes, also SPL Conqueror's measurements."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hati.subject.table.options import SEPARATOR
 from hati.subject.table.sheet import Sheet, parse_delimited, parse_parquet
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-"""How the names of tables end; those of SPL Conqueror's measurements end with ``.xml``."""
+"""The suffixes of tables' file names; those of SPL Conqueror's measurements end with ``.xml``."""
 
 _XML = ".xml"
 _RESULTS = re.compile(rb"<results[\s>/]")
 _HEAD = 1 << 12
 
 LARGEST = 1_000_000_000
-"""The greatest size of a table, in bytes, after unpacking."""
+"""The largest size of a table, in bytes, after decompression."""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 
 
 def is_table(path: Path) -> bool:
-    """Whether a path names a table, by its ending; a file of XML by its root: feature models are XML too."""
+    """Whether a path is a table: by its suffix, or for XML, as feature models are too, by its root element."""
     name = path.name.lower()
     return (name.endswith(ENDINGS) and not path.is_dir()) or (name.endswith(_XML) and _has_results(path))
 
@@ -45,7 +45,7 @@ def _has_results(path: Path) -> bool:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Read a table: CSV (with semicolons or tabs too), SPL Conqueror's measurements, both also packed, or Parquet.
+    """Read a table: CSV (with semicolons or tabs too) or SPL Conqueror's measurements, compressed or not, or Parquet.
 
     Raises:
         InputError: where it cannot be read, with its place.
@@ -102,7 +102,7 @@ _FAILED = "-1"
 
 
 class _Row(Struct, frozen=True):
-    """What a row says: the selected options, the numeric ones, the measured values as a table's cells."""
+    """A row: the selected options, the numeric options, and the measured values as cells of a table."""
 
     selected: tuple[str, ...]
     numeric: dict[str, str]
@@ -110,9 +110,9 @@ class _Row(Struct, frozen=True):
 
 
 def parse_measurements(text: str, file: str, content: str) -> Sheet:
-    """The table in a ``measurements.xml``: 1 and 0 for binary options, numbers for numeric ones, measured values.
+    """The table in a ``measurements.xml``: 1 and 0 for binary options, numbers for numeric ones, and measured values.
 
-    Several values of a row (``<row multiple="true">``) are its runs, without those that failed (-1).
+    Several values of a row (``<row multiple="true">``) are its runs, without failed ones (-1).
 
     Raises:
         InputError: for malformed XML, other elements than SPL Conqueror's, or no rows, with their place.
@@ -140,7 +140,7 @@ def parse_measurements(text: str, file: str, content: str) -> Sheet:
 
 
 class _Reader:
-    """Collects rows while expat reads, and the places of what is in one of them."""
+    """Collects rows while expat parses, and the places of the elements of the row ``wanted``."""
 
     def __init__(self, text: str, file: str, wanted: int | None = None) -> None:
         self._text, self._file, self._wanted = text, file, wanted
@@ -162,7 +162,7 @@ class _Reader:
         """All rows.
 
         Raises:
-            InputError: for what is malformed, with its place.
+            InputError: for malformed XML, with its place.
         """
         try:
             self._parser.Parse(self._text.encode(), True)  # noqa: FBT003 - expat's signature
@@ -174,7 +174,7 @@ class _Reader:
         return self._rows
 
     def place_of(self, column: str) -> Place:
-        """Where a column's cell of the wanted row is: its element, that of the options, or the row."""
+        """The place of a column's cell in the wanted row: its element, that of the options, or the row."""
         self.read()
         return self._places.get(column, self._places[_ROW])
 
@@ -227,7 +227,7 @@ class _Reader:
         return _Row(tuple(selected), numeric, {name: self._cell(text) for name, text in others.items()})
 
     def _numeric(self, word: str) -> tuple[str, str]:
-        """An option and its number: ``threads;4``, also with ``=`` or a blank."""
+        """An option and its number in a text such as ``threads;4``, also with ``=`` or a blank."""
         for delimiter in (";", "=", " "):
             option, _, number = (part.strip() for part in word.partition(delimiter))
             if option and number:
@@ -235,7 +235,7 @@ class _Reader:
         raise InputError(f"{word[:80]!r} is not an option and its value", place=self._here(), fix="write threads;4")
 
     def _cell(self, text: str) -> str:
-        """The measured values as a table has them; empty where all failed."""
+        """The measured values as a cell of a table; empty if all failed."""
         decimal, separator = self._root["decimalDelimiter"], self._root["separator"]
         if not self._several:
             return text if "." in text else text.replace(decimal, ".")

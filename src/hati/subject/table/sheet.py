@@ -1,4 +1,4 @@
-"""Tables of texts, whose cells know their places, from CSV or Parquet files."""
+"""Read tables of texts, whose cells have places, from CSV or Parquet files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sheet(Struct, frozen=True, eq=False):
     is a hash of the whole file's bytes.
 
     Raises:
-        InputError: for two columns of one name, with their place.
+        InputError: for two columns with one name, with the place.
     """
 
     file: str
@@ -60,13 +60,13 @@ class Sheet(Struct, frozen=True, eq=False):
     def error(
         self, message: str, *, column: str, row: int | None = None, fix: str | None = None, at: int | None = None
     ) -> InputError:
-        """An error that points at a cell: ``row`` counts this table's rows from 0, None is the header."""
+        """An error that points at a cell: ``row`` is this table's row, from 0, None is the header."""
         number = None if row is None else int(self.numbers[row])
         position = self.columns.index(column) if at is None else at
         return InputError(message, place=self.locate(number, position), fix=fix)
 
     def missing(self, column: str, meant: str, candidates: Iterable[str] | None = None) -> InputError:
-        """The error that a column is not there, ``meant`` to say what for, with the nearest that is."""
+        """The error for a missing column, with its purpose ``meant`` and the nearest existing column."""
         known = [name for name in (self.columns if candidates is None else candidates) if name]
         return InputError(
             f"there is no column {column!r} {meant}", place=self.locate(None, 0), fix=suggestion(column, known)
@@ -74,7 +74,7 @@ class Sheet(Struct, frozen=True, eq=False):
 
 
 def distinct(texts: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """The different texts in the order in which they come, and for each text its place among these."""
+    """The distinct texts in order of occurrence, and for each text its index among them."""
     places: dict[str, int] = {}
     codes = [places.setdefault(text, len(places)) for text in texts]
     return tuple(places), np.array(codes, dtype=np.intp)
@@ -84,10 +84,11 @@ _DELIMITERS = ",;\t"
 
 
 def parse_delimited(text: str, file: str, content: str) -> Sheet:
-    """The table in a text: its first line names the columns; the delimiter is the one that this line has most of.
+    """The table in a text: its first line names the columns; the delimiter is the most frequent one in this line.
 
     Raises:
-        InputError: for a text without a header or rows, or a row with other than the header's cells, with its place.
+        InputError: for a text without a header or rows, or a row with more or fewer cells than the header, with its
+            place.
     """
     first = re.split(r"[\r\n]", text, maxsplit=1)[0]
     delimiter = max(_DELIMITERS, key=first.count)
@@ -104,7 +105,7 @@ def parse_delimited(text: str, file: str, content: str) -> Sheet:
 
 
 def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list[str]], list[int]]:
-    """The header, the rows that are not blank, and the line, from 1, on which each of these starts, header first."""
+    """The header, the non-blank rows, and the line, from 1, on which each of these starts, header first."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     records: list[list[str]] = []
     starts: list[int] = []
@@ -123,7 +124,7 @@ def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list
 
 
 class _Places(Struct, frozen=True, dict=True):
-    """Finds cells again in the text, when there is something to say about one."""
+    """Finds the places of cells in the text, for errors."""
 
     file: str
     text: str
@@ -139,7 +140,7 @@ class _Places(Struct, frozen=True, dict=True):
         return re.split(r"\r\n|\r|\n", self.text)
 
     def _spot(self, line: int, column: int) -> tuple[int, int]:
-        """The line and the offset in it, both from 0, where a cell of the record from that line on starts."""
+        """The line and the offset in it, both from 0, at which a cell of the record that starts on ``line`` begins."""
         offset, quoted = 0, False
         while column:
             if offset >= len(self._lines[line]):
@@ -155,7 +156,7 @@ class _Places(Struct, frozen=True, dict=True):
 
 
 def parse_parquet(data: bytes, file: str, content: str) -> Sheet:
-    """The table in a Parquet file, its values as text; nulls are empty.
+    """The table in a Parquet file, with its values as text; nulls are empty.
 
     Raises:
         InputError: where it cannot be read or has no rows.

@@ -1,4 +1,4 @@
-"""Counts of a program's events by perf_event_open(2), of all its processes, and layouts of memory that repeat."""
+"""Count the events of a program and all its processes by perf_event_open(2), and fix its memory layout."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _EVENTS = {
     "branch_misses": (0, 5),
     "page_faults": (1, 2),
 }
-"""Type and number of each, as linux/perf_event.h has them."""
+"""The type and number of each event, from linux/perf_event.h."""
 _DISABLED, _INHERITED, _NO_KERNEL, _NO_HYPERVISOR, _FROM_EXEC = 1 << 0, 1 << 1, 1 << 5, 1 << 6, 1 << 12
 _WITH_TIMES, _CLOSED_BY_EXEC = 1 | 2, 8
 _NO_RANDOM_LAYOUT = 0x0040000
 _ANY = 0xFFFFFFFF
 
 Counts = dict[str, "int | None"]
-"""By their names; None where the processor's counters did not suffice for the whole time."""
+"""Counts by the events' names; None where the processor's counters did not suffice for the whole time."""
 
 
 def opened(name: str) -> int:
-    """A descriptor that counts an event in programs that this process starts, from their exec on, in user mode.
+    """A descriptor that counts an event in user mode in programs that this process starts, from their exec on.
 
-    Their own processes are counted too.
+    Their child processes are counted too.
 
     Raises:
         OSError: where the kernel, the processor or a container does not permit it.
@@ -50,7 +50,7 @@ def opened(name: str) -> int:
 
 
 def refused(names: tuple[str, ...]) -> int:
-    """The number of the error by which one of the events cannot be counted here; 0 where all can."""
+    """The error number of the first event that cannot be counted here; 0 if all can."""
     for name in names:
         try:
             os.close(opened(name))
@@ -63,7 +63,7 @@ class Counters:
     """Counters of the programs that this process starts while they are open.
 
     Raises:
-        OSError: where one is not permitted.
+        OSError: where an event is not permitted.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -76,11 +76,11 @@ class Counters:
             raise
 
     def read(self) -> Counts:
-        """What was counted until now."""
+        """The current counts."""
         return {name: _count(fd) for name, fd in self._open.items()}
 
     def close(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         for fd in self._open.values():
             os.close(fd)
         self._open.clear()
@@ -92,9 +92,9 @@ def _count(fd: int) -> int | None:
 
 
 def fixed_layout() -> int | None:
-    """Let programs that are started from now on have the same layout of memory each time; what it was before.
+    """Fix the memory layout of programs that are started from now on; return the personality before.
 
-    None where that is not permitted, as in some containers.
+    None if that is not permitted, as in some containers.
     """
     personality = ctypes.CDLL(None).personality
     personality.argtypes = [ctypes.c_ulong]
@@ -105,5 +105,5 @@ def fixed_layout() -> int | None:
 
 
 def restore_layout(before: int) -> None:
-    """Let them have what they had before."""
+    """Restore the personality of before ``fixed_layout``."""
     ctypes.CDLL(None).personality(ctypes.c_ulong(before))

@@ -10,16 +10,16 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class ProcessTree:
-    """Finds descendants: by the kernel's lists of children where it keeps them, else among all processes."""
+    """Finds descendants: by the kernel's lists of children if it has them, else among all processes."""
 
     def __init__(self) -> None:
         self._me = os.getpid()
         self._listed = os.access(f"/proc/{self._me}/task/{self._me}/children", os.R_OK)
 
     def below(self, tops: set[int] | None = None) -> set[int]:
-        """Every descendant that is not reaped, at this moment; a process may hide by being born meanwhile.
+        """Every descendant that is not yet reaped; one that starts meanwhile may be missed.
 
-        With ``tops`` those of these processes, not of the supervisor.
+        With ``tops``, the descendants of these processes instead of the supervisor's.
         """
         children = self._children if self._listed else self._scan().get
         found: set[int] = set()
@@ -53,7 +53,7 @@ class ProcessTree:
 
 
 def memory(pid: int) -> int:
-    """The resident memory of a process in bytes, with what it shares; 0 where it has gone."""
+    """The resident memory of a process in bytes, shared memory included; 0 if it has ended."""
     try:
         return int(_text(f"/proc/{pid}/statm").split()[1]) * _PAGE
     except (OSError, IndexError):
@@ -61,7 +61,7 @@ def memory(pid: int) -> int:
 
 
 def group(pid: int) -> int:
-    """The process group of a process; 0 where it has gone."""
+    """The process group of a process; 0 if it has ended."""
     try:
         return os.getpgid(pid)
     except ProcessLookupError:
@@ -82,7 +82,7 @@ def session(leader: int) -> set[int]:
 
 
 def kill(pid: int) -> None:
-    """Kill a process with its group, in which none escapes by forking; not the supervisor's, should it be there."""
+    """Kill a process with its group, so that none escapes by forking; never the supervisor's own group."""
     try:
         os.kill(pid, signal.SIGKILL)
         if (whole := os.getpgid(pid)) != os.getpgrp():
@@ -113,11 +113,11 @@ def _text(path: str) -> bytes:
 _PRESSURE = "/proc/pressure/cpu"
 _STATISTICS = "/proc/stat"
 _MOST = 1 << 16
-_STEAL = 8  # the column of /proc/stat, its name being the first
+_STEAL = 8  # the column of /proc/stat; column 0 is the name
 
 
 class Contention:
-    """The counters of now, of the whole machine or of some of its CPUs."""
+    """The counters of contention since now, of the whole machine or of some of its CPUs."""
 
     def __init__(self, cpus: Sequence[int]) -> None:
         self._cpus = cpus
@@ -125,7 +125,7 @@ class Contention:
         self._steal = steal(cpus)
 
     def since(self) -> dict[str, float | None]:
-        """What they have counted since, in seconds; None where the kernel does not count it."""
+        """The increase of the counters, in seconds; None where the kernel does not count."""
         waited, stolen = pressure(), steal(self._cpus)
         return {
             "pressure": None if waited is None or self._pressure is None else waited - self._pressure,
@@ -134,7 +134,7 @@ class Contention:
 
 
 def pressure() -> float | None:
-    """Seconds in which at least one task of the machine waited for a CPU (pressure stall information, `some`)."""
+    """The seconds in which at least one task of the machine waited for a CPU (pressure stall information, `some`)."""
     for line in _lines(_PRESSURE):
         if line.startswith("some "):
             return int(line.rpartition("total=")[2]) * 1e-6
@@ -142,7 +142,7 @@ def pressure() -> float | None:
 
 
 def steal(cpus: Sequence[int]) -> float | None:
-    """Seconds in which a virtual CPU had work and did not run: the mean over these CPUs, or over all."""
+    """The seconds in which a virtual CPU had work and did not run: the mean over these CPUs, or over all."""
     wanted = {f"cpu{number}" for number in cpus}
     found = []
     for line in _lines(_STATISTICS):
@@ -161,7 +161,7 @@ def _lines(path: str) -> list[str]:
         return []
     try:
         return os.read(fd, _MOST).decode("ascii", "replace").splitlines()
-    except OSError:  # a kernel with the file, but not the counters
+    except OSError:  # the kernel has the file, but not the counters
         return []
     finally:
         os.close(fd)

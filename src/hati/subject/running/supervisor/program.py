@@ -1,4 +1,4 @@
-"""One program: how it is started, what it prints, what its tree uses."""
+"""Start one program, and read its output and the resources of its process tree."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from .counters import Counters, Counts, fixed_layout, restore_layout
 
 Message = dict[str, Any]
-"""A request of hati's, or its answer."""
+"""A request from hati, or its answer."""
 
 _CHUNK = 1 << 16
 _TAIL = 1 << 12
 _LONGEST_LOG = 1 << 20
 
-# Python ignores the first two, and whoever started hati may have ignored others: programs get the defaults.
+# Python ignores the first two signals, and the parent of hati may ignore others: programs get the defaults.
 _DEFAULTS = (
     signal.SIGPIPE,
     signal.SIGXFSZ,
@@ -30,14 +30,14 @@ _DEFAULTS = (
 
 
 class StartedProgram:
-    """A program that was started: ``pid``, its open ``pipes``, and the observed state of its tree.
+    """A started program: ``pid``, its open ``pipes``, and the observed state of its process tree.
 
-    Its standard output goes to ``spool`` (a file's descriptor) up to the request's ``limit``; of both
-    outputs the end is kept, and the beginning in the request's file ``log``. ``status`` is None until it ended.
-    With the request's ``layout`` its memory has the same layout each time, ``laid`` says whether that was permitted;
-    the events that are listed in ``count`` are counted.
-    Times in nanoseconds of perf_counter (``began``, ``wall``) and in seconds of processor time (``user``,
-    ``system``); memory in bytes.
+    Its standard output goes to ``spool`` (a file descriptor) up to the request's ``limit``. The end of both outputs is
+    kept, and the beginning is written to the request's file ``log``. ``status`` is None until it has ended. With the
+    request's ``layout`` its memory has the same layout each time; ``laid`` is whether that was permitted. The events
+    in ``count`` are counted.
+    Times are in nanoseconds of perf_counter (``began``, ``wall``) and in seconds of processor time (``user``,
+    ``system``); memory is in bytes.
 
     Raises:
         OSError: where it cannot be started.
@@ -71,7 +71,7 @@ class StartedProgram:
         os.set_blocking(err, False)
 
     def drain(self, fd: int) -> bool:
-        """Read a part of a pipe's content, and close the pipe at its end; False where it is empty now."""
+        """Read a part of a pipe's content, and close the pipe at its end; False if nothing was read."""
         try:
             data = os.read(fd, _CHUNK)
         except BlockingIOError:
@@ -84,7 +84,7 @@ class StartedProgram:
         return False
 
     def close(self) -> None:
-        """Take the rest of the output, and close the pipes and the counters."""
+        """Read the rest of the output, and close the pipes and the counters."""
         for fd in list(self.pipes):
             while self.status is not None and self.printed <= self.limit and self.drain(fd):
                 pass
@@ -98,7 +98,7 @@ class StartedProgram:
             self._log = None
 
     def add(self, usage: Any) -> None:
-        """Count what a process of the tree, now reaped, used with all that it waited for."""
+        """Add the resources of a reaped process of the tree and of the children that it waited for."""
         self.user += usage.ru_utime
         self.system += usage.ru_stime
         self.peak = max(self.peak, usage.ru_maxrss * 1024)
@@ -107,7 +107,7 @@ class StartedProgram:
         self.faults += usage.ru_minflt + usage.ru_majflt
 
     def report(self) -> Message:
-        """All this for hati; times in seconds."""
+        """The state as an answer for hati; times in seconds."""
         return {
             "exit": None if self.status is None else os.waitstatus_to_exitcode(self.status),
             "printed": self.printed,
@@ -145,10 +145,10 @@ def _opened(path: str) -> int:
 
 
 def _spawn(request: Message, out: int, err: int) -> tuple[int, int, bool]:
-    """Start a program in a process group of its own, on its CPUs, in its folder; its pid, when that was, its layout.
+    """Start a program in a new process group, on its CPUs, in its folder; return pid, start time and fixed layout.
 
-    Not in a session of its own: Linux schedules every session as one group (sched_autogroup), and on a busy
-    machine a new one waits for its first turn, which doubled the mean time of `true`.
+    It does not get a new session: Linux schedules every session as one group (sched_autogroup), and on a busy machine a
+    new session waits to be scheduled first, which doubled the mean time of `true`.
     """
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),

@@ -1,4 +1,4 @@
-"""Serving hati: one request after the other, with an eye on every process; another process watches over this one."""
+"""Serve hati's requests one after the other, and track every process; a watchdog process watches this one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .process_tree import Contention, ProcessTree, ask_to_end, group, kill, memo
 from .program import Message, StartedProgram
 
 
-class HangUp(Exception):  # noqa: N818 - no error: hati has gone
+class HangUp(Exception):  # noqa: N818 - not an error: hati has ended
     """The other end of the socket is closed."""
 
 
 def _keep_from_children(fd: int) -> None:
-    """No program that is started gets this descriptor."""
+    """Keep started programs from inheriting a descriptor."""
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
 
 
@@ -37,7 +37,7 @@ class Channel:
         """The next request.
 
         Raises:
-            HangUp: where hati has gone.
+            HangUp: where hati has ended.
         """
         message: Message = json.loads(self._exactly(int.from_bytes(self._exactly(4), "big")))
         return message
@@ -67,16 +67,16 @@ class Channel:
 
 
 _GIVE_UP_SECONDS = 10.0
-"""On a process that the kernel does not let die."""
+"""The time after which it gives up on a process that cannot be killed."""
 _ASKING = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def _watch_over(*closed: int) -> None:
-    """Go on in a new process, over which the one until now watches, without the descriptors ``closed``.
+    """Continue in a new process; the current one becomes its watchdog, without the descriptors ``closed``.
 
-    The one watched over is killed where it is stopped: nothing would be measured or ended any more. When it ends, all
-    that it leaves is killed. When the watchdog ends first, the other is asked to end.
+    The watchdog kills the new process if it is stopped, since nothing would be measured or ended any more. When the new
+    process ends, all processes that it leaves are killed. If the watchdog ends first, the new process is asked to end.
     """
     _control(_PR_SET_CHILD_SUBREAPER, 1)
     me = os.getpid()
@@ -85,7 +85,7 @@ def _watch_over(*closed: int) -> None:
         for fd in closed:
             os.close(fd)
         _watch(watched)
-    os.setpgid(0, 0)  # so that no signal to a group is for both
+    os.setpgid(0, 0)  # so that a signal to a group never reaches both
     _control(_PR_SET_CHILD_SUBREAPER, 1)
     _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != me:
@@ -130,14 +130,14 @@ def _control(option: int, value: int) -> None:
 
 
 _SAMPLE_SECONDS = 0.02
-_SAMPLE_SHARE = 0.02  # of the time, at most, goes into looking at the tree's memory
+_SAMPLE_SHARE = 0.02  # the largest fraction of the time for sampling the tree's memory
 
 
 class Service:
-    """Runs a command to its end, keeps a server next to it, and ends their remaining processes.
+    """Runs a command to its end, keeps a server running meanwhile, and ends their remaining processes.
 
-    ``bystanders`` holds the pids and the process groups that lived before the command was started (a server,
-    what `prepare` left in the background): they are neither counted nor killed with the command.
+    ``bystanders`` are the pids and process groups from before the command was started (a server, background processes
+    of `prepare`): they are neither counted nor killed with the command.
     """
 
     def __init__(self, channel: Channel, spool: int) -> None:
@@ -159,11 +159,11 @@ class Service:
         self.poll.register(channel.fd, select.POLLIN | select.POLLRDHUP)
 
     def ring(self, _: int, __: object) -> None:
-        """Note when a child has ended: to wait for it, and what it closed before, takes some time more."""
+        """Record when a child ended, since reaping it and its closed pipes are noticed somewhat later."""
         self.rang = time.perf_counter_ns()
 
     def serve(self) -> None:
-        """Answer requests until hati goes; leave no process behind."""
+        """Answer requests until hati ends; leave no process behind."""
         answers = {"run": self.run, "start": self.start, "look": self.look, "clear": self.clear}
         try:
             while True:
@@ -192,7 +192,7 @@ class Service:
         command = self.command = self.follow(StartedProgram(request, self.spool if request["limit"] else None))
         problem = self.attend(command, command.began * 1e-9 + request["timeout"])
         contended = contention.since()
-        if self.server is not None:  # which waits for a CPU too, and is not among the counted processes
+        if self.server is not None:  # the server waits for CPUs too, and is not counted
             contended["pressure"] = None
         stuck = self.end_others() if problem or not request["leave"] else set()
         self.forget(command)
@@ -205,12 +205,12 @@ class Service:
         return self.server.report()
 
     def look(self, request: Message) -> Message:
-        """How the server is doing, once something happened or the `seconds` passed."""
+        """The state of the server, after an event or after `seconds`."""
         self.step(request["seconds"])
         return self.server.report() if self.server else {}
 
     def clear(self, request: Message) -> Message:
-        """End the server, politely for as long as `patience`, and everything else that is left."""
+        """Ask the server to end, wait `patience` seconds, and then kill everything that is left."""
         self.bystanders = set()
         report: Message = {}
         server = self.server
@@ -232,13 +232,13 @@ class Service:
         return program
 
     def forget(self, program: StartedProgram) -> None:
-        """Take the rest of a program's output and watch it no more."""
+        """Read the rest of a program's output and stop watching it."""
         for fd in program.pipes:
             self.poll.unregister(fd)
         program.close()
 
     def attend(self, program: StartedProgram, deadline: float) -> str:
-        """Wait until a program ends, or make it; says why it had to be made."""
+        """Wait until a program ends, or kill it; return why it was killed, else an empty text."""
         sample, problem = time.perf_counter() + _SAMPLE_SECONDS, ""
         while program.status is None:
             now = time.perf_counter()
@@ -254,16 +254,16 @@ class Service:
         return problem
 
     def sample(self, program: StartedProgram) -> float:
-        """Look at the memory of the command's tree; says when to look again."""
+        """Sample the memory of the command's tree; return the time of the next sample."""
         began = time.perf_counter()
         tree = self.others()
-        if program is self.command and len(tree) > 1:  # of one process alone the kernel's account is exact
+        if program is self.command and len(tree) > 1:  # for a single process the kernel's own figure is exact
             program.peak = max(program.peak, sum(map(memory, tree)))
         now = time.perf_counter()
         return now + max(_SAMPLE_SECONDS, (now - began) / _SAMPLE_SHARE)
 
     def step(self, timeout: float | None) -> None:
-        """Wait for something to happen, at most that many seconds, and see to it."""
+        """Wait for an event, at most ``timeout`` seconds, and handle it."""
         for fd, event in self.poll.poll(None if timeout is None else max(0.0, timeout * 1000)):
             if fd == self.wake:
                 os.read(self.wake, 1 << 10)
@@ -276,7 +276,7 @@ class Service:
                 self.drain(fd)
 
     def drain(self, fd: int) -> None:
-        """Take what a program printed."""
+        """Read the output of a program."""
         for program in (self.command, self.server):
             if program is not None and fd in program.pipes:
                 program.drain(fd)
@@ -284,7 +284,7 @@ class Service:
                     self.poll.unregister(fd)
 
     def reap(self) -> bool:
-        """Bury the dead, counting what they used; False where no child is left."""
+        """Reap ended children and count their resources; False if no child is left."""
         while True:
             try:
                 dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.bystanders else None
@@ -302,23 +302,23 @@ class Service:
                 self.command.add(usage)
 
     def stands_by(self, pid: int) -> bool:
-        """Whether a process belongs to what lived before the command was started."""
+        """Whether a process or its group is from before the command was started."""
         return bool(self.bystanders) and (pid in self.bystanders or group(pid) in self.bystanders)
 
     def others(self) -> set[int]:
-        """All that lives and is neither a bystander nor descends from one, in whatever process group."""
+        """All running processes, in any process group, that are neither bystanders nor their descendants."""
         found = {pid for pid in self.tree.below() if not self.stands_by(pid)}
         return found - self.tree.below(self.bystanders) if found and self.bystanders else found
 
     def alive(self) -> set[int]:
-        """The pids and the process groups of all that lives now."""
+        """The pids and the process groups of all running processes."""
         if not self.reap():
             return set()
         pids = self.tree.below()
         return pids | {group(pid) for pid in pids}
 
     def end_others(self) -> set[int]:
-        """Kill and bury all but the bystanders; those that do not die."""
+        """Kill and reap all processes except the bystanders; return those that could not be killed."""
         deadline = time.perf_counter() + _GIVE_UP_SECONDS
         while self.reap():
             left = self.others()
@@ -333,7 +333,7 @@ class Service:
 def main() -> None:
     """Serve on the socket whose descriptor is the first argument; the second is the spool for standard output.
 
-    Further descriptors are kept open while the supervisor lives: a lock is held until the last process has gone.
+    Further descriptors are kept open while the supervisor lives: a lock is held until the last process has ended.
     """
     channel, spool, *kept = map(int, sys.argv[1:])
     for fd in (spool, *kept):
