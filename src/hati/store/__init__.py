@@ -1,7 +1,7 @@
-"""What was observed, kept: studies, their choices and their runs, in an SQL database.
+"""The store: studies, their choices and their runs, in an SQL database.
 
-Observations are stored raw, in order, with their warm-up, compressed. Each run is committed before
-``record`` returns. Tables are made and upgraded by the migrations when a store is opened.
+Observations are stored raw, in order, with their warm-up, compressed. Each run is committed before ``record`` returns.
+Tables are created and upgraded by migrations when a store is opened.
 """
 
 from hati.store.ledger import ATTEMPTS, LEASE_SECONDS, Attempt, Lease, Ledger

@@ -1,4 +1,4 @@
-"""Kinds of databases: what differs between SQLite's file and PostgreSQL, and what either complains of."""
+"""The differences between SQLite files and PostgreSQL, and their errors as errors with a fix."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 
 
 class Insertion(Struct, frozen=True):
-    """An insertion that is compiled once: for every row SQLAlchemy would take as long again as the database."""
+    """An insertion that is compiled once: compiling it for every row would double the time of the insertion."""
 
     statement: str
     columns: tuple[str, ...]
 
     @classmethod
     def of(cls, engine: Engine, statement: Insert, table: Table, *given: str) -> Insertion:
-        """That of a table's rows, whose ``given`` columns the database fills in."""
+        """The insertion of a table's rows, without the ``given`` columns, which the database fills in."""
         keys = [column.name for column in table.columns if column.name not in given]
         compiled = statement.compile(engine, column_keys=keys)
         return cls(str(compiled), tuple(compiled.positiontup or ()))
@@ -45,13 +45,13 @@ class Insertion(Struct, frozen=True):
 
 
 class Database(ABC):
-    """Where a store is, by the ``name`` that messages show: no name holds a password."""
+    """The database of a store; ``name`` is its name in messages, without a password."""
 
     name: str
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Those that it writes on this machine."""
+        """The files that it writes on this machine."""
         return ()
 
     @abstractmethod
@@ -60,39 +60,39 @@ class Database(ABC):
 
     @abstractmethod
     def engine(self) -> Engine:
-        """What makes connections."""
+        """The SQLAlchemy engine."""
 
     @abstractmethod
     def prepare(self, connection: Connection) -> None:
-        """See that no other process changes tables until this connection's transaction ends."""
+        """Keep other processes from changing tables until this connection's transaction ends."""
 
     @abstractmethod
     def settle(self, connection: Connection) -> None:
-        """Undo what ``prepare`` changed of the connection, after the transaction."""
+        """Undo the changes of ``prepare`` to the connection, after the transaction."""
 
     @abstractmethod
     def insert_missing(self, table: Table) -> Insert:
-        """An insertion that leaves alone what is there already."""
+        """An insertion that does not change existing rows."""
 
     @abstractmethod
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
-        """Insert a run unless there is one of its task; its number, or None where there is."""
+        """Insert a run unless its task has one; return its number, or None if the task has one."""
 
     @abstractmethod
     def take_turn(self, connection: Connection) -> None:
-        """Let no other process change the ledger until this connection's transaction ends."""
+        """Keep other processes from changing the ledger until this connection's transaction ends."""
 
     @abstractmethod
     def now(self, connection: Connection) -> float:
         """The database's time, in seconds since 1970."""
 
     def rescued(self, engine: Engine) -> HatiError | None:  # noqa: ARG002 - only files can be lost
-        """Keep elsewhere what is open, where the name leads to something else by now, and say where; else None."""
+        """Save the open database elsewhere if its file was deleted or replaced, and return an error; else None."""
         return None
 
     @abstractmethod
     def as_error(self, error: DBAPIError) -> HatiError:
-        """What the user can fix, of what the database complains of."""
+        """A database's error as an error with a fix."""
 
 
 @contextmanager
@@ -100,23 +100,23 @@ def explained(database: Database) -> Iterator[None]:
     """Turn a database's errors into errors with a fix.
 
     Raises:
-        MeasurementError: where nothing can be kept for now: the disk is full, the database locked, the server away.
+        MeasurementError: where nothing can be stored for now: a full disk, a locked database, an unreachable server.
         InputError: where the store cannot be opened, read or written.
     """
     try:
         yield
     except DBAPIError as error:
         raise database.as_error(error) from error
-    except UnicodeDecodeError as error:  # sqlite3 cannot show what SQLite complains of where the schema is not text
+    except UnicodeDecodeError as error:  # sqlite3 cannot decode SQLite's message if the schema is not text
         raise damaged(database.name, "its schema", error) from error
 
 
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, HatiError)
-"""What reading a row raises that was written otherwise, or by nobody."""
+"""The errors of reading a row that is damaged or in another format."""
 
 
 def damaged(name: str, row: str, reason: object, remedy: str = "") -> MeasurementError:
-    """That a row of a store cannot be what was written."""
+    """The error for a damaged row of a store."""
     fix = f"restore the store from a copy{remedy and f', or {remedy}'}"
     return MeasurementError(f"the store {name} is damaged: {row} is not as it was written ({reason})", fix=fix)
 
@@ -127,7 +127,7 @@ _BETWEEN_TRIES = 0.01
 
 
 class Sqlite(Database):
-    """A file, or memory where the URL names none."""
+    """An SQLite file, or a database in memory if the URL names no file."""
 
     def __init__(self, url: URL, name: str) -> None:
         self._url = url
@@ -137,12 +137,12 @@ class Sqlite(Database):
 
     @classmethod
     def at(cls, file: Path, name: str | None = None) -> Sqlite:
-        """The file at a path, by another name where one is given."""
+        """The database in a file, with another ``name`` for messages if given."""
         return cls(URL.create("sqlite", database=str(file)), name or str(file))
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Its own, and those that SQLite has beside it meanwhile."""
+        """The file itself, and SQLite's temporary files next to it."""
         if self.file is None:
             return ()
         return tuple(self.file.with_name(f"{self.file.name}{end}") for end in ("", "-wal", "-shm", "-journal"))
@@ -152,46 +152,46 @@ class Sqlite(Database):
         return self.file is not None and not self.file.exists()
 
     def engine(self) -> Engine:
-        """What makes connections."""
+        """The SQLAlchemy engine."""
         engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS})
         event.listen(engine, "connect", _set_pragmas)
         event.listen(engine, "connect", self._note)
         return engine
 
     def prepare(self, connection: Connection) -> None:
-        """Begin to write: others wait, or have written already.
+        """Begin a write transaction: other processes wait.
 
-        A table's constraints are changed by making it again, during which others refer to none.
+        A table's constraints are changed by creating it again, so foreign keys are off meanwhile.
         """
         _write_ahead(connection)
-        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # nor can this
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # not possible in a transaction either
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def settle(self, connection: Connection) -> None:
-        """What refers to nothing is refused again."""
+        """Enforce foreign keys again."""
         connection.exec_driver_sql("PRAGMA foreign_keys=ON")
 
     def insert_missing(self, table: Table) -> Insert:
-        """An insertion that leaves alone what is there already."""
+        """An insertion that does not change existing rows."""
         from sqlalchemy.dialects.sqlite import insert
 
         return insert(table).on_conflict_do_nothing()
 
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
-        """Insert a run unless there is one of its task; RETURNING needs a newer SQLite than some systems have."""
+        """Insert a run unless its task has one; RETURNING needs a newer SQLite than some systems have."""
         done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
         return int(done.lastrowid) if done.rowcount else None
 
     def take_turn(self, connection: Connection) -> None:
-        """Begin to write, for which others wait."""
+        """Begin a write transaction: other processes wait."""
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def now(self, connection: Connection) -> float:
-        """That of this machine, to a millisecond."""
+        """This machine's time, to a millisecond."""
         return float(connection.exec_driver_sql("SELECT (julianday('now') - 2440587.5) * 86400").scalar_one())
 
     def rescued(self, engine: Engine) -> HatiError | None:
-        """Write what the open file holds into a new one beside it, where it was deleted or replaced."""
+        """Write the content of the open file into a new file next to it if it was deleted or replaced."""
         if self.file is None or self._opened is None or _identity(self.file) == self._opened:
             return None
         with engine.connect() as connection:
@@ -214,7 +214,7 @@ class Sqlite(Database):
         )
 
     def _note(self, _connection: object, _record: object) -> None:
-        """Which file was opened first."""
+        """Record the identity of the file at the first connection."""
         if self.file is not None and self._opened is None:
             self._opened = _identity(self.file)
 
@@ -223,7 +223,7 @@ class Sqlite(Database):
         return self.refused(str(error.orig))
 
     def refused(self, reason: str) -> HatiError:
-        """What the user can fix, by what SQLite says."""
+        """The error with a fix for a message of SQLite."""
         if "full" in reason or "disk I/O error" in reason:
             return MeasurementError(
                 f"the store {self.name} cannot be written: {reason}",
@@ -261,10 +261,10 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _free(lost: Path) -> Path:
-    """A file that is not there yet, beside one that is lost; not its own name, beside which SQLite's files may be left.
+    """A new file next to a lost one; under another name, since SQLite's temporary files may be left at the old one.
 
     Raises:
-        OSError: where none can be made.
+        OSError: where none can be created.
     """
     folder = lost.parent
     try:
@@ -280,9 +280,9 @@ def _free(lost: Path) -> Path:
 
 
 def _write_ahead(connection: Connection) -> None:
-    """Set the journal's mode, which is kept in the file, and cannot be set in a transaction.
+    """Set the journal mode, which is stored in the file, and cannot be set in a transaction.
 
-    Where others do so at the same time SQLite tells at once that the file is locked, whatever the timeout.
+    If another process sets it at the same time, SQLite reports at once that the file is locked, whatever the timeout.
     """
     until = time.monotonic() + _BUSY_SECONDS
     while True:
@@ -291,13 +291,13 @@ def _write_ahead(connection: Connection) -> None:
         except OperationalError as error:
             if "locked" not in str(error.orig) or time.monotonic() >= until:
                 raise
-            time.sleep(_BETWEEN_TRIES)  # nothing tells when the other one is done
+            time.sleep(_BETWEEN_TRIES)  # there is no event when the other process is done
         else:
             return
 
 
 def _set_pragmas(connection: object, _record: object) -> None:
-    # With WAL, synchronous=NORMAL keeps commits through the death of any process, and costs no fsync between two runs.
+    # With WAL, synchronous=NORMAL keeps commits if any process dies, and needs no fsync between two runs.
     cursor = connection.cursor()  # type: ignore[attr-defined]  # a DBAPI connection
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
@@ -308,9 +308,9 @@ _PATIENCE_SECONDS = 10
 _RESTART_SECONDS = 30
 _PAUSE_SECONDS = 0.2
 _MIGRATING = 0x68617469
-"""The advisory lock that processes of Hati take before they change tables: "hati" in ASCII."""
+"""The advisory lock for changing tables: "hati" in ASCII."""
 _LEDGER = 0x6C656467
-"""The advisory lock of those that change the ledger: "ledg"."""
+"""The advisory lock for changing the ledger: "ledg" in ASCII."""
 _ELSEWHERE = "or name another store by --store"
 _GOES_ON = "what was recorded is kept, and the same command goes on from there"
 _OUT_OF_ROOM = {"53100", "53200", "53300", "53400"}
@@ -327,12 +327,12 @@ _FIXES = {
     "does not exist": f"make it, as by createuser or createdb, {_ELSEWHERE}",
     "connection option": "what stands behind ? in a URL are options of libpq",
 }
-"""What to do, by a word of what is said where a connection is refused for good: there is no SQLSTATE then."""
+"""Fixes by a word of the message if a connection is refused permanently, which has no SQLSTATE."""
 _NOISE = re.compile(r"^connection (failed|is bad): (.* FATAL: )?| Is the server running .*$")
 
 
 class Postgresql(Database):
-    """A database of a server, or a schema in it where the URL's options name one."""
+    """A database of a PostgreSQL server, or a schema in it if the URL's options name one."""
 
     def __init__(self, url: URL) -> None:
         self._url = url.set(drivername="postgresql+psycopg")
@@ -340,13 +340,13 @@ class Postgresql(Database):
         self.name = shown.render_as_string()
 
     def missing(self) -> bool:
-        """Never: what is wrong with the server is shown when it is connected to."""
+        """False: errors of the server are reported when connecting."""
         return False
 
     def engine(self) -> Engine:
-        """What makes connections; one that died between two runs is made again."""
+        """The SQLAlchemy engine; a connection that was lost between two runs is opened again."""
         try:
-            import psycopg  # noqa: F401  # tells whether it is there
+            import psycopg  # noqa: F401  # checks that it is installed
         except ImportError as error:
             raise NotInstalledError(
                 "a store in PostgreSQL needs psycopg, which is not installed",
@@ -359,21 +359,21 @@ class Postgresql(Database):
         return engine
 
     def prepare(self, connection: Connection) -> None:
-        """Wait for other processes that make or upgrade tables."""
+        """Wait for other processes that create or upgrade tables."""
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
 
     def settle(self, _: Connection) -> None:
         """The lock ended with the transaction."""
 
     def insert_missing(self, table: Table) -> Insert:
-        """An insertion that leaves alone what is there already."""
+        """An insertion that does not change existing rows."""
         from sqlalchemy.dialects.postgresql import insert
 
         statement = insert(table).on_conflict_do_nothing()
         return statement.returning(table.c.number) if "number" in table.c else statement
 
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
-        """Insert a run unless there is one of its task."""
+        """Insert a run unless its task has one."""
         number: int | None = connection.exec_driver_sql(insertion.statement, insertion.values(row)).scalar()
         return number
 
@@ -382,7 +382,7 @@ class Postgresql(Database):
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LEDGER})
 
     def now(self, connection: Connection) -> float:
-        """That of the server."""
+        """The server's time."""
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
     def as_error(self, error: DBAPIError) -> HatiError:
@@ -417,7 +417,7 @@ class Postgresql(Database):
 
 
 class _Reconnection:
-    """Connects; a server that it was connected to before is given the time to start again."""
+    """Connects; a server that was connected before gets time to restart."""
 
     def __init__(self) -> None:
         self._connected = False

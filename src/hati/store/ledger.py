@@ -1,7 +1,7 @@
-"""The ledger: batches that campaigns release, the machines that run them, and the one result that counts of each task.
+"""The ledger: batches that campaigns release, the machines that run them, and the accepted result of each task.
 
-Every change is an entry of a history that only grows, and is applied to the state in the same transaction. Times are
-the database's, so that workers need no common clock.
+Every change is an entry of an append-only history, and is applied to the state in the same transaction. Times are the
+database's, so that workers need no common clock.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from hati.store.ledger_queues import read_abandoned, read_queues, read_under_way
 from hati.store.ledger_status import read_status
 
 ATTEMPTS = 3
-"""How often machines may fail a batch before it is quarantined."""
+"""The number of failures by machines after which a batch is quarantined."""
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
-"""How long a batch waits for the machine that began it, after that has gone."""
+"""The time for which a batch waits for the machine that began it, after the machine has left."""
 _AT_ONCE = 500
 
 Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
@@ -55,7 +55,7 @@ R = TypeVar("R")
 
 
 def _repeated(method: Callable[P, R]) -> Callable[P, R]:
-    """Let a call be made once more where the connection was lost: it may have been committed, and may be repeated."""
+    """Repeat a call once if the connection was lost: it may have been committed, and repeating it does no harm."""
 
     @wraps(method)
     def call(*args: P.args, **named: P.kwargs) -> R:
@@ -70,7 +70,7 @@ def _repeated(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class Lease(Struct, frozen=True):
-    """A batch, without the jobs that have a result, for a machine; ``attempt`` fences what comes of it."""
+    """A batch leased to a machine, without the jobs that have a result; ``attempt`` fences its results."""
 
     number: int
     attempt: int
@@ -81,7 +81,7 @@ class Lease(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One try of a machine at a batch: ``choice`` is why it got it, ``reason`` why it ended; in seconds since 1970."""
+    """A machine's attempt at a batch: ``choice`` is why it got it, ``reason`` why it ended; in seconds since 1970."""
 
     batch: int
     number: int
@@ -95,7 +95,7 @@ class Attempt(Struct, frozen=True):
 
 
 class Ledger:
-    """The ledger of a store; each call is a transaction of its own, and takes turns with those of other processes.
+    """The ledger of a store; each call is a separate transaction, serialised with those of other processes.
 
     ``clock`` gives the time in seconds since 1970 [default: the database's].
     """
@@ -106,15 +106,15 @@ class Ledger:
         self._clock = clock or database.now
 
     def at(self, clock: Callable[[], float]) -> Ledger:
-        """The same with another clock."""
+        """The same ledger with another clock."""
         return Ledger(self.engine, self._database, lambda _: clock())
 
     @_repeated
     def release(self, batch: Batch[Job], requirements: Requirements, again: Collection[str] = ()) -> int:
-        """Let a batch wait for a machine; its number. An equal one that is out already is the same.
+        """Release a batch to the machines; return its number, or that of an equal batch that is open or leased.
 
-        Jobs whose tasks have a result are not run, except those whose tasks' ids are ``again``: these lose it.
-        What was begun on a machine that is still there stays on it.
+        Jobs whose tasks have a result are not run; for the tasks with the ids ``again`` the result is voided first.
+        A batch that was begun on a present machine stays on it.
         """
         with self._turn() as (connection, now):
             self._void(connection, now, again)
@@ -133,10 +133,10 @@ class Ledger:
 
     @_repeated
     def withdraw(self, number: int) -> bool:
-        """Let nothing more of a batch begin; False where part of it has, which may be under way."""
+        """Withdraw a batch, so that no more of it begins; False if a part of it has begun, and may still run."""
         with self._turn() as (connection, now):
             row = connection.execute(select(schema.batch).where(schema.batch.c.number == number)).one_or_none()
-            if row is None:  # forgotten
+            if row is None:  # the study was forgotten
                 return True
             state = BatchState(row.state)
             begun = state in {BatchState.LEASED, BatchState.ENDING} or bool(_results_of(connection, row.tasks.split()))
@@ -145,7 +145,7 @@ class Ledger:
 
     @_repeated
     def withdraw_earlier(self, study: StudyId) -> None:
-        """Withdraw what earlier campaigns of a study have left: nothing resumes these."""
+        """Withdraw the batches left by earlier campaigns of a study, which nothing resumes."""
         batch, known = schema.batch.c, schema.study.c
         earlier = (known.family == study.family) & (known.campaign < study.campaign)
         query = select(batch.number, batch.state).join(schema.study, known.key == batch.study).where(earlier)
@@ -154,7 +154,7 @@ class Ledger:
                 _withdraw(connection, now, row.number, BatchState(row.state))
 
     def states(self, numbers: Iterable[int]) -> dict[int, BatchState]:
-        """Where batches are, by their numbers."""
+        """The states of batches, by their numbers."""
         table, found = schema.batch.c, dict[int, BatchState]()
         with self._reading() as connection:
             for some in _pieces(list(numbers)):
@@ -163,7 +163,7 @@ class Ledger:
         return found
 
     def results(self, tasks: Iterable[str]) -> dict[str, dict[str, object]]:
-        """The accepted results of those tasks that have one, by their ids, in the order in which they came."""
+        """The accepted results of those tasks that have one, by the tasks' ids, in the order of acceptance."""
         found = dict[str, dict[str, object]]()
         with self._reading() as connection:
             for some in _pieces(list(tasks)):
@@ -181,12 +181,12 @@ class Ledger:
             return tuple(_attempt(row) for row in connection.execute(query))
 
     def wanted(self, machine: str) -> tuple[Requirements, ...]:
-        """What open batches that a machine may run require of it, each requirement once."""
+        """The distinct requirements of the open batches in a machine's queues."""
         with self._reading() as connection:
             return tuple(dict.fromkeys(queue.requirements for queue in read_queues(connection, machine)))
 
     def present(self) -> tuple[Client, ...]:
-        """The machines whose workers are there."""
+        """The machines with present workers."""
         with self._reading() as connection:
             here = schema.worker.c.until > self._clock(connection)
             texts = connection.scalars(select(schema.worker.c.client).where(here).order_by(schema.worker.c.key)).all()
@@ -195,21 +195,21 @@ class Ledger:
 
     @_repeated
     def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:
-        """Let a worker be there for a time."""
+        """Record that a worker is present for a time."""
         with self._turn() as (connection, now):
             _enter(connection, worker, client, now, seconds)
 
     @_repeated
     def leave(self, worker: str) -> None:
-        """Let a worker be gone."""
+        """Record that a worker has left."""
         with self._turn() as (connection, _):
             connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
     @_repeated
     def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
-        """Give a batch that is open to a machine for a time, as ``choose`` decides; None where there is none for it.
+        """Lease an open batch to a machine for a time, as ``choose`` decides; None if there is none for it.
 
-        A machine has one batch at a time. A worker that asks again gets what it has.
+        A machine has one batch at a time. A worker that asks again gets the batch that it has.
         """
         with self._turn() as (connection, now):
             self._expire(connection, now)
@@ -237,7 +237,7 @@ class Ledger:
 
     @_repeated
     def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
-        """Keep a lease for a time from now; where its batch is, None where the lease is lost."""
+        """Extend a lease to a time from now; return the state of its batch, None if the lease is lost."""
         with self._turn() as (connection, now):
             if not _holds(connection, lease):
                 return None
@@ -247,13 +247,13 @@ class Ledger:
             return BatchState(_batch_row(connection, lease.number).state)
 
     def standing(self, lease: Lease) -> BatchState | None:
-        """Where the batch of a lease is; None where the lease is lost."""
+        """The state of a lease's batch; None if the lease is lost."""
         with self._reading() as connection:
             return BatchState(_batch_row(connection, lease.number).state) if _holds(connection, lease) else None
 
     @_repeated
     def accept(self, lease: Lease, run: Run) -> EntryKind:
-        """Keep a result: ACCEPTED where it counts, else aside, as LATE where the lease is lost, or as DUPLICATE."""
+        """Store a result: ACCEPTED if it counts, else set aside as LATE if the lease is lost, or as DUPLICATE."""
         with self._turn() as (connection, now):
             content = {"attempt": lease.attempt, "run": run_content(run)}
             known = _results_of(connection, [run.task.id]).get(run.task.id)
@@ -262,7 +262,7 @@ class Ledger:
                     return EntryKind.ACCEPTED  # the reply was lost, or the result is sent twice
                 return append(connection, now, EntryKind.DUPLICATE, lease.number, content).what
             if not _holds(connection, lease):
-                if _content_of(connection, lease.number) is None:  # nothing is kept of what was forgotten
+                if _content_of(connection, lease.number) is None:  # nothing is stored for a forgotten study
                     return EntryKind.LATE
                 return append(connection, now, EntryKind.LATE, lease.number, content).what
             accepted = append(connection, now, EntryKind.ACCEPTED, lease.number, content).what
@@ -273,9 +273,9 @@ class Ledger:
 
     @_repeated
     def end(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> bool:
-        """Give a batch back, with what was left of it; False where the lease is lost.
+        """Give the rest of a batch back; False if the lease is lost.
 
-        A batch that machines have FAILED too often is quarantined.
+        A batch that machines have failed too often is quarantined.
         """
         with self._turn() as (connection, now):
             held = _holds(connection, lease)
@@ -285,7 +285,7 @@ class Ledger:
 
     @_repeated
     def expire(self) -> None:
-        """End leases whose time is over, and what waits for a machine that has gone for long."""
+        """End expired leases, and withdraw batches that wait for a machine that left long ago."""
         with self._reading() as connection:
             now = self._clock(connection)
             due = select(schema.lease.c.batch).where(schema.lease.c.until <= now).limit(1)
@@ -295,24 +295,24 @@ class Ledger:
             self._expire(connection, now)
 
     def forget(self, connection: Connection, tasks: Collection[str], studies: Collection[str]) -> None:
-        """Forget the results of tasks, and all of studies, in a transaction that another began with ``take_turn``."""
+        """Forget the results of tasks, and whole studies, in a transaction that the caller began with ``take_turn``."""
         self._void(connection, self._clock(connection), tasks)
         erase_runs(connection, set(tasks))
         for study in studies:
             erase_study(connection, study)
 
     def status(self) -> LedgerStatus:
-        """What it shows now: machines, batches of each study, what waits and why, and what failed."""
+        """The current status: machines, batches of each study, waiting batches with the reason, and failed ones."""
         with self._reading() as connection:
             return read_status(connection, self._clock(connection))
 
     def history(self) -> tuple[LedgerEntry, ...]:
-        """All that happened, oldest first."""
+        """The whole history, oldest first."""
         with self._reading() as connection:
             return read_entries(connection)
 
     def rebuild(self) -> None:
-        """Make the state of batches, leases, attempts and results again from the history."""
+        """Rebuild the state of batches, leases, attempts and results from the history."""
         with self._turn() as (connection, _):
             rebuild(connection)
 
@@ -340,7 +340,7 @@ class Ledger:
         connection.execute(delete(schema.worker).where(schema.worker.c.until <= limit))
 
     def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:
-        """The choice; batches whose tasks all got their results in others are done meanwhile."""
+        """The decision; chosen batches whose tasks all have results from other batches are marked as done first."""
         while True:
             decision = choose(read_queues(connection, client.machine), read_under_way(connection), client)
             if decision.batch is None:
@@ -368,7 +368,7 @@ class Ledger:
             append(connection, now, EntryKind.VOIDED, row.batch, {"task": task})
 
     def _present_machine(self, connection: Connection, now: float, known: Iterable[Row[Any]]) -> str | None:
-        """The machine that made some results, where it is still there."""
+        """A present machine that produced one of the results; None without one."""
         there = set(connection.scalars(select(schema.worker.c.machine).where(schema.worker.c.until > now)))
         for row in known:
             table = schema.attempt.c
@@ -409,7 +409,7 @@ def _withdraw(connection: Connection, now: float, number: int, state: BatchState
 
 
 def _content_of(connection: Connection, number: int) -> str | None:
-    """What an entry holds, as JSON."""
+    """The content of an entry, as JSON."""
     return connection.scalar(select(schema.ledger.c.content).where(schema.ledger.c.number == number))
 
 
@@ -429,7 +429,7 @@ T = TypeVar("T")
 
 
 def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Parts that a database takes in one statement."""
+    """Split values into parts for single statements."""
     for first in range(0, len(values), _AT_ONCE):
         yield values[first : first + _AT_ONCE]
 

@@ -1,4 +1,4 @@
-"""What the ledger holds, as values and as rows: entries of its history, and what they make of batches and leases."""
+"""Entries of the ledger's history, as values and as rows, and their effects on batches and leases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hati.store.rows import decode, encode
 
 
 class BatchState(StrEnum):
-    """Where a batch is; after DONE, WITHDRAWN and QUARANTINED nothing more comes of it."""
+    """The state of a batch; DONE, WITHDRAWN and QUARANTINED are final."""
 
     OPEN = "open"
     LEASED = "leased"
@@ -32,15 +32,15 @@ class BatchState(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the state never changes again."""
         return self in {BatchState.DONE, BatchState.WITHDRAWN, BatchState.QUARANTINED}
 
 
 class AttemptOutcome(StrEnum):
     """How an attempt ended.
 
-    FAILED is a failure of the machine, and no result of the subject; in CRASHED and EXPIRED the worker ended, by a
-    fault or without a word, which the batch itself may cause.
+    FAILED is a failure of the machine, not a result of the subject. In CRASHED and EXPIRED the worker ended, by a fault
+    or silently, which the batch itself may cause.
     """
 
     DONE = "done"
@@ -51,17 +51,17 @@ class AttemptOutcome(StrEnum):
 
     @property
     def fatal(self) -> bool:
-        """Whether the worker ended, and was not asked to."""
+        """Whether the worker ended without being asked to."""
         return self in {AttemptOutcome.EXPIRED, AttemptOutcome.CRASHED}
 
     @property
     def counted(self) -> bool:
-        """Whether it counts against the number of attempts that a batch may have."""
+        """Whether it counts as one of a batch's failures."""
         return self.fatal or self is AttemptOutcome.FAILED
 
 
 class EntryKind(StrEnum):
-    """What happened."""
+    """The kind of an entry."""
 
     RELEASED = "released"
     LEASED = "leased"
@@ -76,7 +76,7 @@ class EntryKind(StrEnum):
 
 
 class LedgerEntry(Struct, frozen=True):
-    """One line of the history, at a time in seconds since 1970; ``batch`` is a batch's number, that of its release."""
+    """An entry of the history, at a time in seconds since 1970; ``batch`` is the number of the batch's release."""
 
     number: int
     at: float
@@ -86,7 +86,7 @@ class LedgerEntry(Struct, frozen=True):
 
 
 def batch_content(batch: Batch[Job], requirements: Requirements) -> dict[str, Any]:
-    """All of a released batch."""
+    """The content of a released batch."""
     return {
         "key": batch_key(batch),
         "study": batch.members[0].task.study,
@@ -98,17 +98,17 @@ def batch_content(batch: Batch[Job], requirements: Requirements) -> dict[str, An
 
 
 def batch_key(batch: Batch[Job]) -> str:
-    """Equal for equal batches."""
+    """The key of a batch, equal for equal batches."""
     return digest([batch.order.value, *(job.digest for job in batch.members)], 32)
 
 
 def batch_of(content: Mapping[str, Any]) -> Batch[Job]:
-    """The batch that was released."""
+    """The released batch with a content."""
     return Batch(tuple(map(Job.from_json, content["jobs"])), BatchOrder(content["order"]))
 
 
 def run_content(run: Run) -> dict[str, Any]:
-    """All of a run but its task."""
+    """The content of a run, with the id of its task only."""
     return {
         "task": run.task.id,
         "machine": run.machine,
@@ -127,10 +127,10 @@ def run_content(run: Run) -> dict[str, Any]:
 
 
 def run_of(content: Mapping[str, Any], task: Task) -> Run:
-    """The run of a task.
+    """The run of a task with a content.
 
     Raises:
-        ValueError: or another of ``UNREADABLE``, where the content is none of a run.
+        ValueError: or another of ``UNREADABLE``, where the content is not that of a run.
     """
     return Run(
         task=task,
@@ -151,7 +151,7 @@ def run_of(content: Mapping[str, Any], task: Task) -> Run:
 
 
 def append(connection: Connection, at: float, what: EntryKind, batch: int, content: Mapping[str, Any]) -> LedgerEntry:
-    """Add an entry to the history, and change the state by it; a release has no batch yet, and 0 in its place."""
+    """Append an entry to the history, and apply it to the state; for a release, which has no batch yet, it is 0."""
     row = {"at": at, "what": what.value, "batch": batch or None, "content": json.dumps(content)}
     done = connection.execute(insert(schema.ledger).values(row))
     assert done.inserted_primary_key is not None
@@ -171,7 +171,7 @@ def read_entries(connection: Connection) -> tuple[LedgerEntry, ...]:
 
 
 def rebuild(connection: Connection) -> None:
-    """Make the state again from the history."""
+    """Rebuild the state from the history."""
     for table in (schema.result, schema.lease, schema.attempt, schema.batch):
         connection.execute(delete(table))
     for entry in read_entries(connection):
@@ -179,7 +179,7 @@ def rebuild(connection: Connection) -> None:
 
 
 def erase_runs(connection: Connection, tasks: Set[str]) -> None:
-    """Leave of the runs of tasks, in the history, that there were such."""
+    """Erase the runs of tasks in the history, except the fact that they existed."""
     table = schema.ledger.c
     kinds = [kind.value for kind in (EntryKind.ACCEPTED, EntryKind.LATE, EntryKind.DUPLICATE)]
     for row in connection.execute(select(table.number, table.content).where(table.what.in_(kinds))).all():
@@ -190,7 +190,7 @@ def erase_runs(connection: Connection, tasks: Set[str]) -> None:
 
 
 def erase_study(connection: Connection, study: str) -> None:
-    """Leave nothing of a study: who runs a batch of it has lost the lease."""
+    """Erase a study completely; machines that run its batches lose their leases."""
     numbers = select(schema.batch.c.number).where(schema.batch.c.study == study)
     for table in (schema.result, schema.lease, schema.attempt):
         connection.execute(delete(table).where(table.c.batch.in_(numbers)))
@@ -202,7 +202,7 @@ def erase_study(connection: Connection, study: str) -> None:
 
 
 def _leave(_: Connection, __: LedgerEntry) -> None:
-    """What is kept aside changes nothing."""
+    """Change nothing: the entry is only kept."""
 
 
 def _released(connection: Connection, entry: LedgerEntry) -> None:

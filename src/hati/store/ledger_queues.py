@@ -1,4 +1,4 @@
-"""What waits in the ledger, as queues whose heads an index gives: a decision does not read all batches."""
+"""The waiting batches as queues, whose heads come from an index: a decision does not read all batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, text
 from hati.core import digest
 from hati.steering import Queue, Requirements
 
-# Literals, where a parameter would do: a database uses a partial index where it sees the same condition.
+# Literals instead of parameters: a database uses a partial index only if it sees the same condition.
 _FREE = "state = 'open' AND machine IS NULL"
 _HEADS = text(f"""
     WITH RECURSIVE line(key) AS (
@@ -46,14 +46,14 @@ _ABANDONED = text("""
 
 
 def queue_key(study: str, requirements: str) -> str:
-    """Equal for batches of a study that require the same; ``requirements`` as JSON."""
+    """The key of a queue, equal for batches of a study with equal requirements; ``requirements`` are JSON."""
     return digest([study, requirements], 32)
 
 
 def read_queues(connection: Connection, machine: str) -> tuple[Queue, ...]:
-    """The queues of what has begun nowhere, and a queue of each batch that has begun on a machine.
+    """The queues of batches that have begun nowhere, and a queue for each batch that has begun on a machine.
 
-    The time that it takes grows with the number of queues, and hardly with that of batches.
+    Its time grows with the number of queues, and hardly with the number of batches.
     """
     begun = connection.execute(_BEGUN, {"machine": machine})
     return tuple(map(_queue, (*connection.execute(_HEADS), *begun)))
@@ -69,11 +69,11 @@ def read_lengths(connection: Connection) -> dict[Queue, int]:
 
 def read_under_way(connection: Connection) -> dict[str, int]:
     """The number of batches that machines run, by study."""
-    return {study: number for study, number in connection.execute(_UNDER_WAY)}  # noqa: C416 - rows are no pairs
+    return {study: number for study, number in connection.execute(_UNDER_WAY)}  # noqa: C416 - rows are not pairs
 
 
 def read_abandoned(connection: Connection, limit: float) -> list[int]:
-    """Batches that have begun on a machine that has gone, and of which nothing was heard since a time."""
+    """The open batches begun on a machine that has left, without any activity since a time."""
     return list(connection.scalars(_ABANDONED, {"limit": limit}))
 
 

@@ -1,4 +1,4 @@
-"""What a ledger shows at one time: machines, batches of each study, what waits and why, and what failed."""
+"""The status of a ledger: machines, batches of each study, waiting batches with the reason, and failed ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTED = [outcome.value for outcome in AttemptOutcome if outcome.counted]
 
 
 def read_status(connection: Connection, now: float) -> LedgerStatus:
-    """What the ledger shows at a time in seconds since 1970."""
+    """The status of the ledger at a time in seconds since 1970."""
     clients, machines = _machines(connection, now)
     studies = _studies(connection, now)
     results = sum(study.results for study in studies)
@@ -38,7 +38,7 @@ def read_status(connection: Connection, now: float) -> LedgerStatus:
 
 
 def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], tuple[MachineStatus, ...]]:
-    """The machines whose workers are there, and the status of these and of those that have a lease."""
+    """The machines with present workers, and the status of these and of all with a lease."""
     leases = _leases(connection)
     last: dict[str, tuple[float, Client]] = {}
     for row in connection.execute(select(schema.worker).order_by(schema.worker.c.until)):
@@ -55,7 +55,7 @@ def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], t
 
 
 def _leases(connection: Connection) -> dict[str, LeaseStatus]:
-    """What machines run, by the machines' identities."""
+    """The leases, by the machines' identities."""
     lease, attempt, batch = schema.lease.c, schema.attempt.c, schema.batch.c
     same = (attempt.batch == lease.batch) & (attempt.number == lease.attempt)
     query = (
@@ -72,7 +72,7 @@ def _leases(connection: Connection) -> dict[str, LeaseStatus]:
 
 
 def _studies(connection: Connection, now: float) -> tuple[StudyStatus, ...]:
-    """Each study, in the order in which they were first released."""
+    """The status of each study, in the order of its first release."""
     table = schema.batch.c
     number, failures = func.count(table.number).label("batches"), func.sum(table.failures).label("failures")
     first = func.min(table.number).label("first")
@@ -99,7 +99,7 @@ def _studies(connection: Connection, now: float) -> tuple[StudyStatus, ...]:
 
 
 def _results(connection: Connection, now: float) -> dict[str, int]:
-    """The numbers of results that came in the last hour, by study."""
+    """The numbers of results accepted in the last hour, by study."""
     recent = (schema.ledger.c.what == text("'accepted'")) & (schema.ledger.c.at > now - HOUR_SECONDS)
     query = (
         select(schema.batch.c.study, func.count().label("results"))
@@ -111,7 +111,7 @@ def _results(connection: Connection, now: float) -> dict[str, int]:
 
 
 def _waiting(connection: Connection, clients: Iterable[Client]) -> tuple[Waiting, ...]:
-    """What waits, by study and reason, in the order of release."""
+    """The waiting batches, by study and reason, in the order of release."""
     there, found = {client.machine: client for client in clients}, Counter[tuple[str, str]]()
     reasons: dict[tuple[Requirements, str | None], str] = {}
     for queue, batches in read_lengths(connection).items():
@@ -123,7 +123,7 @@ def _waiting(connection: Connection, clients: Iterable[Client]) -> tuple[Waiting
 
 
 def _failed(connection: Connection) -> tuple[FailedBatch, ...]:
-    """The batches that are not settled, or quarantined, of those that machines failed; each with its last failure."""
+    """The unfinished or quarantined batches that machines failed, each with its last failure."""
     batch, attempt = schema.batch.c, schema.attempt.c
     query = (
         select(batch.number, batch.study, batch.state, batch.failures, attempt.machine, attempt.ended, attempt.reason)

@@ -1,4 +1,4 @@
-"""Machines as rows of their states and back."""
+"""Convert machines to rows of their states and back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hati.store.rows import checksum, verify
 
 
 def add_machine(connection: Connection, insertion: Insert, machine: Machine) -> None:
-    """Keep the states that are not there yet; the insertion leaves alone what is there.
+    """Store a machine's missing states; ``insertion`` does not change existing rows.
 
-    Where a state is known with an identity, as that of another user of the machine, the others get the same one.
+    If a state is stored with an identity, such as that from another user of the machine, the others get the same one.
     """
     table, own = schema.machine.c, schema.machine.c.fingerprint.in_(machine.fingerprints)
     rows = connection.execute(select(table.fingerprint, table.identity).where(own).order_by(table.fingerprint)).all()
@@ -27,7 +27,7 @@ def add_machine(connection: Connection, insertion: Insert, machine: Machine) -> 
     if set(known) == set(machine.fingerprints) and all(known.values()):
         return
     identity = known.get(machine.id) or next(filter(None, known.values()), machine.id)
-    for state in sorted(machine.states, key=lambda state: state.fingerprint):  # in one order: no two wait
+    for state in sorted(machine.states, key=lambda state: state.fingerprint):  # in a fixed order: no deadlocks
         connection.execute(insertion, _row(state, identity))
     for state in machine.states:
         if known.get(state.fingerprint, identity) is None:  # stored when states had no identity
@@ -36,10 +36,10 @@ def add_machine(connection: Connection, insertion: Insert, machine: Machine) -> 
 
 
 def read_machines(connection: Connection, name: str) -> tuple[Machine, ...]:
-    """All of them, by their identities; a machine's states in the order in which they were first observed.
+    """All machines, by their identities; a machine's states in the order in which they were first observed.
 
     Raises:
-        MeasurementError: where one in the store of that name is not as it was written.
+        MeasurementError: where a row in the store ``name`` is damaged.
     """
     states = defaultdict[str, list[MachineState]](list)
     for row in connection.execute(select(schema.machine)):
@@ -48,7 +48,7 @@ def read_machines(connection: Connection, name: str) -> tuple[Machine, ...]:
 
 
 def _place(identity: str, state: MachineState) -> tuple[bool, str, str]:
-    """Sorts the states of a machine: first the one that is its identity, then by the time since when they are known."""
+    """The sort key of a machine's states: first the one that is its identity, then by the time of first observation."""
     since = state.since.isoformat() if state.since else ""
     return state.fingerprint != identity, since, state.fingerprint
 

@@ -1,6 +1,4 @@
-"""Two stores as one: whatever is in either, in whichever order they are merged; another store is read without a
-change to it.
-"""
+"""Merge two stores; the result does not depend on the order of merging, and the source is not changed."""
 
 from __future__ import annotations
 
@@ -25,11 +23,11 @@ _READ = "SELECT count(*) FROM sqlite_master"
 
 @contextmanager
 def source_store(place: str) -> Iterator[SqlStore]:
-    """The store at a place, to be read: a file is copied, and the copy brought to the newest migration.
+    """Open a store for reading: a file is copied, and the copy is upgraded to the newest migration.
 
     Raises:
-        InputError: where there is none, it is no store, of a newer Hati, or a server's of an older one.
-        MeasurementError: where it stays locked, or the server is away.
+        InputError: where it does not exist, is not a store, is of a newer Hati, or is on a server and of an older one.
+        MeasurementError: where it stays locked, or the server cannot be reached.
     """
     where = database(place)
     if where.missing():
@@ -67,11 +65,11 @@ def _revision(engine: Engine, where: Database) -> str:
 
 
 def _copy(where: Sqlite, file: Path, copy: Path) -> None:
-    """Copy what is committed, also while another process writes."""
+    """Copy the committed content, also while another process writes."""
     try:
         with closing(_opened(file)) as source, closing(sqlite3.connect(copy)) as target:
             source.execute("BEGIN")
-            source.execute(_READ)  # from here on nobody can lock it, for whose end a backup would wait for ever
+            source.execute(_READ)  # from here on nobody can lock the file, for which the backup would wait without end
             source.backup(target)
     except sqlite3.Error as error:
         raise where.refused(str(error)) from error
@@ -80,7 +78,7 @@ def _copy(where: Sqlite, file: Path, copy: Path) -> None:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    """Not read-only, which would leave SQLite's own files beside it."""
+    """Open a file for writing, since a read-only connection would leave SQLite's own files next to it."""
     place = file.resolve().as_uri()
     try:
         connection = sqlite3.connect(f"{place}?mode=rw", uri=True, timeout=_BUSY_SECONDS)
@@ -89,16 +87,16 @@ def _opened(file: Path) -> sqlite3.Connection:
         alone = not file.with_name(f"{file.name}-wal").exists()
         if "unable to open" not in str(error) or not alone:
             raise
-        return sqlite3.connect(f"{place}?immutable=1", uri=True)  # in a folder that may not be written to
+        return sqlite3.connect(f"{place}?immutable=1", uri=True)  # the folder is not writable
     return connection
 
 
 _AT_ONCE = 500
-"""So many runs are taken in one transaction: a merge that is broken off loses no more, and is completed by another."""
+"""The number of runs per transaction: an interrupted merge loses no more, and can be completed by another."""
 
 
 class Count(Struct, frozen=True):
-    """So much of a store."""
+    """Numbers of studies, runs and events."""
 
     studies: int = 0
     runs: int = 0
@@ -109,7 +107,7 @@ class Count(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """How much of a store was not in the other one yet and is taken, and how much was there already."""
+    """The numbers of items that were taken from a store, and of those that the other store had already."""
 
     taken: Count
     known: Count
@@ -122,7 +120,7 @@ _NOTHING = Merged(Count(), Count())
 
 
 class _Missing(Struct, frozen=True):
-    """What one store lacks of a study in another; a run that is replaced is both missing and forgotten."""
+    """What a store lacks of a study in another store; a run to be replaced is in both ``runs`` and ``forgotten``."""
 
     record: StudyRecord
     begun: bool
@@ -133,16 +131,16 @@ class _Missing(Struct, frozen=True):
 
     @property
     def count(self) -> Merged:
-        """How much that is."""
+        """The numbers of these items."""
         return Merged(Count(int(self.begun), len(self.runs)), Count(int(not self.begun), self.known))
 
 
 def merge(into: SqlStore, source: SqlStore) -> Merged:
-    """Take all studies, runs and events of another store.
+    """Merge all studies, runs and events of another store into a store.
 
-    Where both have a run of the same task, as copies of a store have that were continued apart, the one is kept that
-    was started first; of two choices of a study the one whose text comes first. Studies are then in the order in which
-    they were first measured. Broken off anywhere and made again, it is completed.
+    If both have a run of the same task, as separately continued copies of a store do, the one that started first is
+    kept; of two choices of a study, the one whose text sorts first. Studies are then in the order in which they were
+    first measured. An interrupted merge is completed by repeating it.
     """
     whole, machines = _NOTHING, source.machines()
     into.keep_machines(machines)
@@ -155,7 +153,7 @@ def merge(into: SqlStore, source: SqlStore) -> Merged:
 
 
 def count_merge(into: SqlStore, source: SqlStore) -> Merged:
-    """What a merge would take, without taking it."""
+    """Count what a merge would take, without merging."""
     there = {event.id for event in into.events()}
     events = source.events()
     whole = sum((study.count for study in _missing(into, source)), _NOTHING)
@@ -199,7 +197,7 @@ def _preferred(run: Run, own: Run | None) -> bool:
 
 
 def _rank(run: Run) -> tuple[str, str]:
-    """Which of two runs of a task is kept: by its start, and where that is the same by its content."""
+    """The rank of a run among those of its task, of which the lowest is kept: by its start, then by its content."""
     content = [run.machine, run.seconds, run.outcome.value, run.detail, run.output]
     values = [[o.metric, o.unit, o.warmup, o.values.tolist()] for o in run.observations]
     return run.started.isoformat(), digest([content, values])

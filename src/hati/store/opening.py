@@ -1,4 +1,4 @@
-"""Opening a store: its place, its tables, its migrations."""
+"""Open a store: find its database, and create or migrate its tables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _URLS = "write a file's path, sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 def open_store(place: str) -> SqlStore:
-    """Open the store at a file's path or a URL, and make or upgrade its tables.
+    """Open the store at a file's path or a URL, and create or upgrade its tables.
 
     Raises:
-        InputError: where it is no store, of a newer Hati, or cannot be opened.
-        MeasurementError: where it cannot be opened now.
+        InputError: where it is not a store, is of a newer Hati, or cannot be opened.
+        MeasurementError: where it cannot be opened at present.
         NotInstalledError: for PostgreSQL, without psycopg.
     """
     where = database(place)
@@ -36,10 +36,10 @@ def open_store(place: str) -> SqlStore:
 
 
 def read_store(place: str) -> SqlStore:
-    """Open a store that must be there already.
+    """Open a store that must exist.
 
     Raises:
-        InputError: also where there is none.
+        InputError: as ``open_store``, and where it does not exist.
     """
     found = find_store(place)
     if found is None:
@@ -49,7 +49,7 @@ def read_store(place: str) -> SqlStore:
 
 
 def find_store(place: str) -> SqlStore | None:
-    """Open a store where there is one, and upgrade its tables; None where there is none.
+    """Open a store and upgrade its tables; None if it does not exist.
 
     Raises:
         InputError: as ``open_store``.
@@ -68,7 +68,7 @@ def find_store(place: str) -> SqlStore | None:
 
 
 def is_url(place: str) -> bool:
-    """Whether a place is written as a URL; else it is a file's path."""
+    """Whether a place is a URL; else it is a file's path."""
     return "://" in place
 
 
@@ -76,7 +76,7 @@ def database(place: str) -> Database:
     """The database at a place.
 
     Raises:
-        InputError: where that is none's; what stands there is not repeated, since it may hold a password.
+        InputError: where the place is not valid; the message does not repeat it, since it may have a password.
     """
     if not is_url(place):
         return Sqlite.at(Path(place))
@@ -99,7 +99,7 @@ def database(place: str) -> Database:
 
 @contextmanager
 def kept_if_usable(where: Database) -> Iterator[Engine]:
-    """What makes connections, let go of where anything goes wrong."""
+    """The SQLAlchemy engine of a database, disposed of if anything fails."""
     engine = where.engine()
     try:
         with explained(where):
@@ -110,16 +110,16 @@ def kept_if_usable(where: Database) -> Iterator[Engine]:
 
 
 def revision_of(engine: Engine, where: Database) -> str | None:
-    """The migration that a database's tables are at, as ``revision``."""
+    """The migration of a database's tables, as ``revision``."""
     with engine.connect() as connection:
         return revision(connection, where.name)
 
 
 def revision(connection: Connection, name: str) -> str | None:
-    """The migration that a database's tables are at, or None where it has none.
+    """The migration of a database's tables; None without tables.
 
     Raises:
-        InputError: where the tables are another program's, or a newer Hati's.
+        InputError: where the tables belong to another program, or to a newer Hati.
     """
     tables = set(inspect(connection).get_table_names())
     if not tables:
@@ -135,20 +135,20 @@ def revision(connection: Connection, name: str) -> str | None:
 
 
 def migrate(engine: Engine, where: Database) -> None:
-    """Make a database's tables, or bring them to the newest revision, whole or not at all."""
+    """Create a database's tables, or upgrade them to the newest revision, in one transaction."""
     with engine.connect() as connection:
         where.prepare(connection)
         known = revision(connection, where.name)
         if known is None:
             _make(connection)
-        elif known != HEAD:  # another process may have been quicker
+        elif known != HEAD:  # another process may have upgraded them meanwhile
             upgrade(connection)
         connection.commit()
         where.settle(connection)
 
 
 def _make(connection: Connection) -> None:
-    """The tables as they are today, which the migrations make too: those of a new store are there at once."""
+    """Create the current tables directly, which is faster than all migrations, and has the same result."""
     complete_metadata().create_all(connection)
     key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"
     connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"))
@@ -156,8 +156,8 @@ def _make(connection: Connection) -> None:
 
 
 def upgrade(connection: Connection) -> None:
-    """Make all migrations that the tables have not had."""
-    from alembic import command  # loaded only where there is something to migrate: it is slow to import
+    """Run the migrations that the tables lack."""
+    from alembic import command  # imported only for a migration: it is slow to import
     from alembic.config import Config
 
     config = Config()

@@ -1,4 +1,4 @@
-"""Runs and events as rows of the tables and back: encoded, compressed, and with checksums that show damage."""
+"""Convert runs and events to rows of the tables and back: encoded, compressed, and with checksums against damage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PLAIN = b"\x00"
 _SHUFFLED_ZLIB = b"\x01"
 _LEVEL = 1
 _FEW = 16
-"""So few values are not worth compressing."""
+"""The number of values below which compression does not pay."""
 _MARK = "\ue000"
 _MARKED = re.compile(f"{_MARK}[{_MARK}0]")
 
@@ -44,7 +44,7 @@ _MARKED = re.compile(f"{_MARK}[{_MARK}0]")
 def encode(values: FloatArray) -> bytes:
     """Compress values of shape (n,).
 
-    The bytes of little-endian doubles are grouped by significance first: exponents repeat, mantissas don't.
+    The bytes of little-endian doubles are first grouped by significance: exponents repeat, mantissas do not.
     """
     if values.size < _FEW:
         return _PLAIN + values.astype("<f8").tobytes()
@@ -53,10 +53,10 @@ def encode(values: FloatArray) -> bytes:
 
 
 def decode(data: bytes) -> FloatArray:
-    """The values of shape (n,) that ``encode`` was given.
+    """The values of shape (n,) that ``encode`` compressed.
 
     Raises:
-        ValueError: where the bytes are none of ``encode``'s.
+        ValueError: where the bytes are not from ``encode``.
     """
     try:
         if data[:1] == _PLAIN:
@@ -71,12 +71,12 @@ def decode(data: bytes) -> FloatArray:
 
 
 def encode_text(text: str) -> str:
-    """A text without the character U+0000, which programs may print and PostgreSQL cannot hold."""
+    """A text with the character U+0000 escaped, which programs may print and PostgreSQL cannot store."""
     return text.replace(_MARK, 2 * _MARK).replace("\0", f"{_MARK}0") if "\0" in text or _MARK in text else text
 
 
 def decode_text(text: str) -> str:
-    """The text that ``encode_text`` was given."""
+    """The text that ``encode_text`` encoded."""
     return _MARKED.sub(lambda found: "\0" if found[0][1] == "0" else _MARK, text) if _MARK in text else text
 
 
@@ -84,7 +84,7 @@ _OBSERVED = ("metric", "unit", "warmup", "position")
 
 
 def checksum(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> int:
-    """CRC-32 over the values of a row, and of the observations that belong to it."""
+    """The CRC-32 over the values of a row and of its observations."""
     values = [_stored(row[column.name], column) for column in _CHECKED[table]]
     values += [row[name] for name in _ADDED if name in table.c and row[name] is not None]
     found = zlib.crc32(json.dumps(values).encode())
@@ -95,10 +95,10 @@ def checksum(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[An
 
 
 def verify(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> None:
-    """See that a row is as it was written; of one without a checksum, that its values have the types of its columns.
+    """Check the checksum of a row; without a checksum, that its values have the types of its columns.
 
     Raises:
-        ValueError: where it is not.
+        ValueError: where the row is damaged.
         TypeError: likewise.
     """
     if row["checksum"] is None:
@@ -123,12 +123,12 @@ def _kind(column: Column[Any]) -> type | tuple[type, ...]:
 
 
 def _stored(value: object, column: Column[Any]) -> object:
-    """A value as the database gives it back: numbers with a fraction are doubles, and zeros have no sign."""
+    """A value as the database returns it: floats are doubles, and zeros have no sign."""
     return float(value) + 0.0 if isinstance(column.type, Float) and isinstance(value, int | float) else value
 
 
 _ADDED = ("reset",)
-"""Columns that came after checksums: of rows that have nothing in them the checksum is as it was before."""
+"""The columns that were added after checksums: for rows without a value there, the checksum is as before."""
 _CHECKED = {
     table: tuple(column for column in table.columns if column.name not in {"number", "checksum", *_ADDED})
     for table in (schema.study, schema.run, schema.machine)
@@ -150,7 +150,7 @@ _NOT_EVERYWHERE = {"pressure", "steal"}
 
 
 def run_rows(run: Run) -> tuple[dict[str, object], list[dict[str, object]]]:
-    """The row of a run, and those of its observations without its number."""
+    """The row of a run, and the rows of its observations without the run's number."""
     observed = [
         {"metric": o.metric, "unit": o.unit, "warmup": o.warmup, "position": position, "data": encode(o.values)}
         for position, o in enumerate(run.observations)
@@ -183,10 +183,10 @@ def _run_row(run: Run) -> dict[str, object]:
 
 
 def read_run(row: Row[Any], observed: Sequence[Row[Any]]) -> Run:
-    """A run from its row and those of its observations.
+    """A run from its row and the rows of its observations.
 
     Raises:
-        ValueError: or another of ``UNREADABLE``, where they are not as they were written.
+        ValueError: or another of ``UNREADABLE``, where they are damaged.
     """
     verify(schema.run, row._mapping, [o._mapping for o in observed])
     task = Task(
@@ -231,19 +231,19 @@ def _resources(row: Row[Any]) -> Resources | None:
 
 
 def add_events(connection: Connection, insertion: Insert, events: Iterable[Event]) -> int:
-    """Keep those that are not there yet; how many these are. The insertion leaves alone what is there."""
+    """Store missing events, and return their number; ``insertion`` does not change existing rows."""
     wanted = {event.id: event for event in events}
     known = set(connection.scalars(select(schema.event.c.id)))
-    missing = [wanted[name] for name in sorted(wanted) if name not in known]  # in one order: no two wait for each other
+    missing = [wanted[name] for name in sorted(wanted) if name not in known]  # in a fixed order: no deadlocks
     counted = insertion.execution_options(preserve_rowcount=True)
     return sum(connection.execute(counted, _event_row(event)).rowcount for event in missing)
 
 
 def read_events(connection: Connection, name: str) -> tuple[Event, ...]:
-    """All of them, in the order of their times.
+    """All events, in the order of their times.
 
     Raises:
-        MeasurementError: where one in the store of that name is not as it was written.
+        MeasurementError: where a row in the store ``name`` is damaged.
     """
     rows = connection.execute(select(schema.event).order_by(schema.event.c.at, schema.event.c.id))
     return tuple(_read_or_raise(row, name) for row in rows)
@@ -291,7 +291,7 @@ def _read_event(row: Row[Any]) -> Event:
 
 
 class Span(Struct, frozen=True):
-    """When the first and the last of some runs started, and how many there are."""
+    """The starts of the first and the last of several runs, and the number of runs."""
 
     first: datetime
     last: datetime
@@ -299,12 +299,12 @@ class Span(Struct, frozen=True):
 
 
 def read_spans(connection: Connection, name: str, study: str | None = None) -> dict[str, Span]:
-    """Of every study that has runs, by its key; of one study, of each fingerprint of a machine that its runs carry.
+    """The spans of all studies with runs, by their keys; for one study, by the machine fingerprints of its runs.
 
     Raises:
-        MeasurementError: where a time in the store of that name is none.
+        MeasurementError: where a time in the store ``name`` is damaged.
     """
-    # Times are in UTC and written alike, so that their texts are ordered as they are.
+    # Times are in UTC and in one format, so that their texts sort as they do.
     started = schema.run.c.started
     by = schema.run.c.study if study is None else schema.run.c.machine
     query = select(by, func.min(started), func.max(started), func.count()).group_by(by)

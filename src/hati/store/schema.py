@@ -1,4 +1,4 @@
-"""The tables, as SQLAlchemy knows them; ``migrations`` makes the same."""
+"""The tables in SQLAlchemy; ``migrations`` creates the same."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sqlalchemy import (
 )
 
 HEAD = "0009"
-"""The newest migration: a store at this revision needs none."""
+"""The newest migration: a store at this revision is up to date."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
-"""A whole number of 64 bits, which SQLite's INTEGER is."""
+"""A 64-bit integer, as SQLite's INTEGER is."""
 
 Plain = Text().with_variant(Text(collation="C"), "postgresql")
-"""A text in the order of its characters, as SQLite's are, and not in that of a language."""
+"""A text that sorts by its characters, as in SQLite, and not by the rules of a language."""
 
 
 metadata = MetaData(
@@ -131,7 +131,7 @@ ledger = Table(
     Column("batch", Whole),
     Column("content", Plain, nullable=False),
 )
-"""The history of batches, which only grows; ``batch``, ``attempt``, ``lease`` and ``result`` follow from it."""
+"""The append-only history of batches, from which ``batch``, ``attempt``, ``lease`` and ``result`` are derived."""
 
 batch = Table(
     "batch",
@@ -149,7 +149,7 @@ batch = Table(
     Index(None, "key"),
     Index("ix_batch_study", "study", "state", "failures", "number"),
 )
-"""``queue`` is equal for batches of a study that require the same; ``machine`` is where a batch has begun."""
+"""``queue`` is equal for batches of a study with equal requirements; ``machine`` is where a batch has begun."""
 
 attempt = Table(
     "attempt",
@@ -175,7 +175,7 @@ lease = Table(
     Column("worker", Plain, nullable=False),
     Column("until", Float, nullable=False),
 )
-"""Of each machine at most one: the primary key sees to it."""
+"""At most one lease for each machine, by the primary key."""
 
 result = Table(
     "result",
@@ -186,7 +186,7 @@ result = Table(
     Column("entry", Whole, ForeignKey("ledger.number"), nullable=False),
     Index(None, "batch"),
 )
-"""Of each task at most one, whose content is in the ledger."""
+"""At most one result for each task; its content is in the ledger."""
 
 worker = Table(
     "worker",
@@ -198,14 +198,14 @@ worker = Table(
     Column("until", Float, nullable=False),
     Index(None, "machine"),
 )
-"""Workers that are there until a time, unless they renew it."""
+"""The workers; each is present until a time, which it renews."""
 
 
 @cache
 def complete_metadata() -> MetaData:
-    """The tables with the indexes of a part of their rows, which load SQLAlchemy's code for both databases.
+    """The tables with their partial indexes, which load SQLAlchemy's code for both databases.
 
-    Only making a store needs them; each command would be a tenth of a second slower by them.
+    Only creating a store needs them; loading them would make each command a tenth of a second slower.
     """
     waits = batch.c.state == text("'open'")
     _index_part("ix_ledger_accepted", ledger.c.what == text("'accepted'"), ledger.c.at, ledger.c.batch)
@@ -216,5 +216,5 @@ def complete_metadata() -> MetaData:
 
 
 def _index_part(name: str, condition: ColumnElement[bool], *columns: Column[Any]) -> None:
-    """Index the rows that fulfil a condition."""
+    """Add a partial index of the rows that satisfy a condition."""
     Index(name, *columns, sqlite_where=condition, postgresql_where=condition)

@@ -36,7 +36,7 @@ _TASK = re.compile(r"[0-9a-f]{16,}")
 
 
 class StudyRecord(Struct, frozen=True):
-    """A study as the store knows it: its metrics, and the choice it made (JSON text)."""
+    """The record of a study: its id, its metrics, and its choice (JSON text)."""
 
     id: StudyId
     metrics: tuple[Metric, ...]
@@ -44,9 +44,9 @@ class StudyRecord(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """Selects runs: of a study's key, a benchmark's name, a machine's fingerprints, tasks whose id begins with `task`.
+    """Selects runs by study key, benchmark name, machine fingerprints, and the beginning of the task id.
 
-    Of these the `newest`, by the order in which they were recorded. None: no restriction.
+    ``newest`` limits them to the last recorded ones. None: no restriction.
     """
 
     study: str | None = None
@@ -57,9 +57,9 @@ class Selection(Struct, frozen=True):
 
 
 class SqlStore:
-    """Studies and runs in a database; each call is a transaction of its own.
+    """Studies and runs in a database; each call is a separate transaction.
 
-    Fills ``hati.core.Store``. Safe for several processes at once as far as the database is.
+    Implements ``hati.core.Store``. As safe for concurrent processes as the database.
     """
 
     def __init__(self, engine: Engine, database: Database) -> None:
@@ -71,16 +71,16 @@ class SqlStore:
 
     @property
     def name(self) -> str:
-        """Where it is, as people are told."""
+        """The place of the store, for messages."""
         return self._database.name
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it writes on this machine; none of a server's, or of one in memory."""
+        """The files that it writes on this machine; empty for a server or a store in memory."""
         return self._database.files
 
     def begin(self, study: StudyId, metrics: Sequence[Metric], *machines: Machine) -> StudyRecord:
-        """Make a study known, or find it where it is known already; and the machines, of which one is the study's."""
+        """Store a study with its machines, one of which is the study's, or find the stored study."""
         with explained(self._database), self._engine.begin() as connection:
             self._add_machines(connection, machines)
             wanted = select(schema.study).where(schema.study.c.key == study.key)
@@ -92,15 +92,14 @@ class SqlStore:
             return self._one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
 
     def keep_machines(self, machines: Sequence[Machine]) -> None:
-        """Make machines known, with all their states."""
+        """Store machines with all their states."""
         with explained(self._database), self._engine.begin() as connection:
             self._add_machines(connection, machines)
 
     def latest(self, study: StudyId, machines: Sequence[str] = ()) -> tuple[StudyRecord, ...]:
-        """The campaign of the same study with the highest number; none, or several where stores were merged.
+        """The campaign of the same study with the highest number; empty without one, several if stores were merged.
 
-        Of several that comes first which stands last among all studies. ``machines`` are fingerprints by which the
-        study's machine is known too.
+        Several are in reverse order of all studies. ``machines`` are further fingerprints of the study's machine.
         """
         table = schema.study.c
         families = {replace(study, machine=machine).family for machine in (study.machine, *machines)}
@@ -118,35 +117,35 @@ class SqlStore:
             return tuple(self._read_study(row._mapping) for row in rows)
 
     def spans(self) -> Mapping[str, Span]:
-        """When the first and the last run of every study started, by its key."""
+        """The span of the runs of every study, by its key."""
         with explained(self._database), self._engine.connect() as connection:
             return read_spans(connection, self.name)
 
     def machine_spans(self, study: str) -> Mapping[str, Span]:
-        """When the first and the last run of a study started on each machine, by the fingerprint that runs carry."""
+        """The span of a study's runs on each machine, by the fingerprint of the runs."""
         with explained(self._database), self._engine.connect() as connection:
             return read_spans(connection, self.name, study)
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
-        """Remember what a study chose, so that a resumed campaign repeats it."""
+        """Store the choice of a study, so that a resumed campaign repeats it."""
         self.change_choice(study, lambda _: choice)
 
     def choice(self, study: StudyId) -> str | None:
-        """What a study chose; None where it is not known, or chose nothing yet."""
+        """The choice of a study; None if the study is unknown, or has not chosen yet."""
         with explained(self._database), self._engine.connect() as connection:
             known = self._one_study(connection, select(schema.study).where(schema.study.c.key == study.key))
             return known.choice if known else None
 
     def change_choice(self, study: StudyId, change: Callable[[str | None], str]) -> str:
-        """Remember what ``change`` makes of a study's choice, which no other process changes meanwhile; return that."""
+        """Store a study's choice changed by ``change``, without interference by other processes, and return it."""
         here = schema.study.c.key == study.key
         with explained(self._database), self._engine.begin() as connection:
-            # A write comes first: from then on others wait, in a file and in a server.
+            # The write comes first: from then on others wait, with a file and with a server.
             connection.execute(update(schema.study).where(here).values(choice=schema.study.c.choice))
             row = connection.execute(select(schema.study).where(here)).one_or_none()
             if row is None:
                 return change(None)
-            known = self._read_study(row._mapping).choice  # so that no new checksum hides a damage
+            known = self._read_study(row._mapping).choice  # so that a new checksum hides no damage
             changed = change(known)
             if changed != known:
                 checked = checksum(schema.study, {**row._mapping, "choice": changed})
@@ -154,10 +153,10 @@ class SqlStore:
         return changed
 
     def record(self, run: Run) -> bool:
-        """Keep a run, committed when this returns; False where its task had one already.
+        """Store a run, committed when this returns; False if its task had one already.
 
         Raises:
-            MeasurementError: where the store was deleted meanwhile; what it held is then in a file beside it.
+            MeasurementError: where the store was deleted meanwhile; its content is then in a file next to it.
         """
         with explained(self._database), self._engine.begin() as connection:
             recorded = self._insert(connection, run)
@@ -184,7 +183,7 @@ class SqlStore:
         return tuple(self._read_run(row, observed[row.number]) for row in rows)
 
     def forget(self, selection: Selection) -> int:
-        """Remove the selected runs, and studies that have none left; how many runs were removed."""
+        """Remove the selected runs, and studies that have none left; return the number of removed runs."""
         inner = _selected(select(schema.run.c.number), selection)
         left = select(schema.run.c.study)
         with explained(self._database), self._engine.begin() as connection:
@@ -202,7 +201,7 @@ class SqlStore:
         return removed
 
     def forget_study(self, key: str) -> bool:
-        """Remove a study that has no runs; whether there was one."""
+        """Remove a study if it has no runs; return whether it was removed."""
         empty = (schema.study.c.key == key) & schema.study.c.key.not_in(select(schema.run.c.study))
         with explained(self._database), self._engine.begin() as connection:
             self._database.take_turn(connection)
@@ -212,12 +211,12 @@ class SqlStore:
             return there
 
     def replace(self, study: StudyId, before: Sequence[Run], after: Sequence[Run]) -> None:
-        """Keep runs of a study in the place of others, all or none; where a task has another run, that stays."""
+        """Replace runs of a study by others, all or none; if a task has another run by then, that one is kept."""
         alone = select(schema.study.c.key).where(schema.study.c.key == study.key).with_for_update(key_share=True)
         with explained(self._database), self._engine.begin() as connection:
             connection.execute(
                 alone
-            )  # in a server: two that replace runs in different orders would wait for each other
+            )  # on a server: two processes that replace runs in different orders would deadlock
             for run in before:
                 inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
                 connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
@@ -226,7 +225,7 @@ class SqlStore:
                 self._insert(connection, run)
 
     def order_studies(self) -> None:
-        """Put studies in the order in which they were first measured, those that never were at the end."""
+        """Sort studies by the start of their first run, those without runs at the end."""
         table = schema.study.c
         known = select(table.number, table.key).order_by(table.key).with_for_update()
         with explained(self._database), self._engine.begin() as connection:
@@ -241,7 +240,7 @@ class SqlStore:
             connection.execute(update(schema.study).where(table.number < 0).values(number=-table.number))
 
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
-        """The selected runs that yielded something, grouped into samples; failures are left out."""
+        """The selected runs with observations, grouped into samples; failures are left out."""
         better = self._directions()
         grouped: dict[tuple[str, ...], list[tuple[Run, Observations]]] = defaultdict(list)
         for run in self.runs(selection):
@@ -253,26 +252,26 @@ class SqlStore:
         return tuple(_sample(key, observed) for key, observed in grouped.items())
 
     def machine(self, fingerprint: str) -> Machine | None:
-        """The machine that has had that fingerprint, where it is known."""
+        """The machine that has had a fingerprint; None if unknown."""
         return next((each for each in self.machines() if fingerprint in each.fingerprints), None)
 
     def machines(self) -> tuple[Machine, ...]:
-        """All machines, in the order of their identities, with the states that they had."""
+        """All machines with their states, in the order of their identities."""
         with explained(self._database), self._engine.connect() as connection:
             return read_machines(connection, self.name)
 
     def add_events(self, events: Sequence[Event]) -> int:
-        """Keep what happened to findings; how many of the events were not there yet."""
+        """Store events of findings, and return the number of new ones."""
         with explained(self._database), self._engine.begin() as connection:
             return add_events(connection, self._database.insert_missing(schema.event), events)
 
     def events(self) -> tuple[Event, ...]:
-        """All that happened to findings, in the order of its times."""
+        """All events of findings, in the order of their times."""
         with explained(self._database), self._engine.connect() as connection:
             return read_events(connection, self.name)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._engine.dispose()
 
     def _add_machines(self, connection: Connection, machines: Sequence[Machine]) -> None:
@@ -280,7 +279,7 @@ class SqlStore:
             add_machine(connection, self._database.insert_missing(schema.machine), machine)
 
     def _insert(self, connection: Connection, run: Run) -> bool:
-        """Insert a run with its observations, unless there is one of its task."""
+        """Insert a run with its observations unless its task has one; return whether it was inserted."""
         row, observed = run_rows(run)
         number = self._database.insert_run(connection, self._run, row)
         if number is None:
@@ -293,7 +292,7 @@ class SqlStore:
         try:
             return read_run(row, observed)
         except UNREADABLE as error:
-            whole = isinstance(row.task, str) and _TASK.fullmatch(row.task)  # fewer digits would be those of others too
+            whole = isinstance(row.task, str) and _TASK.fullmatch(row.task)  # fewer digits are ambiguous
             remedy = f"remove the run by `hati forget --task {row.task}`" if whole else ""
             raise damaged(self.name, f"run {row.number} (task {row.task})", error, remedy) from error
 
