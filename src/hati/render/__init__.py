@@ -1,7 +1,7 @@
 """Reports for people and programs: a terminal, one HTML page, charts, JSON, CSV and Markdown.
 
-Values of `hati.report` go in, text or images come out; nothing is computed here. Altair, vl-convert
-and Jinja2 load with the first chart or page, not with this room.
+It converts values of `hati.report` to text or images, and computes nothing. Altair, vl-convert and Jinja2 are loaded
+for the first chart or page, not with this package.
 """
 
 import lazy_loader

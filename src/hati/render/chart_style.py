@@ -1,7 +1,7 @@
-"""The common style of charts: colours, sizes, type, labels and axes. Imports Altair: see `charts` for when that is.
+"""The common style of charts: colours, sizes, type, labels and axes. Imports Altair, which is slow: see `charts`.
 
-Colour-blind readers can distinguish the colours, and they stand out on white and on dark grey (Okabe and Ito 2008).
-Colour is never the only sign: important items also differ in shape or are labelled.
+Colour-blind readers can distinguish the colours, which stand out on white and on dark grey (Okabe and Ito 2008). Colour
+is never the only mark: important items also differ in shape or are labelled.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ WIDTH = 600
 HEIGHT = 340
 ROW = 22
 _FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
-"""Fonts of equal widths: a drawing is measured with one of them and may be shown with another."""
+"""Fonts with equal metrics: a drawing is laid out with one of them and may be shown with another."""
 _LONGEST = 60
 _TICKS = 6
 _FACTORS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
 def looks(title: str, *reading: str) -> dict[str, Any]:
-    """A chart's title, lines that say how to read it, and the common look: what the chart is to be made with.
+    """The arguments of a chart for its title, the lines on how to read it, and the common style.
 
-    Each method of a chart, such as ``.properties()``, would copy all that it is made of.
+    Methods of a chart, such as ``.properties()``, would copy the whole chart each time.
     """
     heading = alt.TitleParams(
         plain(title, 100),
@@ -71,13 +71,13 @@ def looks(title: str, *reading: str) -> dict[str, Any]:
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:
-    """The text on one line, without characters that do not print, cut where it is too long for a chart."""
+    """The text on one line, without unprintable characters, truncated if it is too long for a chart."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def labels(names: Sequence[str]) -> list[str]:
-    """One label for each name, different for different names even where they were cut."""
+    """One label for each name, distinct even if names are truncated."""
     unique: dict[str, None] = {}
     for name in map(plain, names):
         numbered = (f"{name} ({number})" for number in itertools.count(2))

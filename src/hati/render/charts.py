@@ -1,8 +1,8 @@
 """Charts of figure data, drawn by Altair and vl-convert: the extra ``charts``. A report without them has its tables.
 
-One definition serves the interactive page, PNG and SVG. Images are drawn in a process of their own. Altair takes most
-of a second to load. It is imported where a chart is made, here and in the modules that draw, so that programs that draw
-nothing start at once.
+One definition serves the interactive page, PNG and SVG. Images are drawn in a separate process. Altair takes most of a
+second to load; it is imported only when a chart is drawn, here and in the modules with charts, so that programs that
+draw nothing start fast.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def charts_of(document: Document) -> dict[str, Chart]:
 
 
 def specification(chart: Chart) -> Mapping[str, Any]:
-    """The chart in Vega-Lite. It is not validated, which takes longer than to draw it: charts differ by data alone."""
+    """The chart in Vega-Lite, not validated, which takes longer than drawing: charts differ only in their data."""
     found: dict[str, Any] = chart_in_altair(chart).to_dict(validate=False)
     return found
 
 
 def chart_in_altair(chart: Chart) -> Drawn:
-    """The chart as Altair knows it; its figure is of the kind that the chart says."""
+    """The chart in Altair; its figure has the type of the chart's kind."""
     return _drawers()[chart.kind](chart.figure)
 
 
@@ -90,12 +90,12 @@ _FIX = "install them: pip install 'hati[charts]'"
 
 
 def missing_charts() -> str:
-    """Why reports have no charts, and the command that changes it; empty where charts are drawn."""
+    """Why reports have no charts, and the command to fix it; empty if charts are drawn."""
     return "" if all(find_spec(name) is not None for name in _LIBRARIES) else f"{_WHY}; {_FIX}"
 
 
 def require_charts() -> None:
-    """See that charts can be drawn.
+    """Check that charts can be drawn.
 
     Raises:
         NotInstalledError: without the extra ``charts``.
@@ -106,7 +106,7 @@ def require_charts() -> None:
 
 @functools.cache
 def chart_script() -> str:
-    """JavaScript that defines ``vegaEmbed`` with all that it needs; it loads nothing from elsewhere."""
+    """JavaScript that defines ``vegaEmbed`` with all its dependencies; it loads nothing from elsewhere."""
     import vl_convert
 
     file = platformdirs.user_cache_path("hati") / f"vega-{vega_lite_version()}-{version('vl-convert-python')}.js"
@@ -114,13 +114,13 @@ def chart_script() -> str:
     if kept is not None:
         return kept
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version())
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+    with contextlib.suppress(OSError):  # without a cache it only takes longer
         _keep(file, script)
     return script
 
 
 def vega_lite_version() -> str:
-    """The version of Vega-Lite that charts are made for, as vl-convert names it."""
+    """The version of Vega-Lite for charts, in vl-convert's format."""
     import altair
 
     return ".".join(altair.VEGALITE_VERSION.split(".")[:2])
@@ -150,7 +150,7 @@ def _digest(script: bytes) -> bytes:
 
 _SECONDS = 300.0
 _SCALE = 2.0
-# Each drawing is written as soon as there is one, behind its length; a negative one is of the reason why there is none.
+# Each drawing is written at once, after its length; a negative length is that of the reason why there is none.
 _DRAWING = """
 import json, sys, vl_convert
 for request in json.load(sys.stdin):
@@ -184,9 +184,9 @@ class Drawing(Struct, frozen=True):
 
 
 def draw(charts: Sequence[Mapping[str, Any]], kind: ImageKind) -> tuple[Drawing, ...]:
-    """Images of charts, given as Vega-Lite: SVG in UTF-8, or PNG at twice the nominal size.
+    """Images of charts in Vega-Lite: SVG in UTF-8, or PNG at twice the nominal size.
 
-    What ends the process that draws costs its own drawing only.
+    If a chart ends the drawing process, only its own image is missing.
     """
     found = list[Drawing]()
     while len(found) < len(charts):
@@ -195,7 +195,7 @@ def draw(charts: Sequence[Mapping[str, Any]], kind: ImageKind) -> tuple[Drawing,
 
 
 def _drawn(charts: Sequence[Mapping[str, Any]], kind: ImageKind) -> list[Drawing]:
-    """Those up to the first that ends the process, which has none."""
+    """The images up to and including the first chart that ends the process, which has none."""
     version = vega_lite_version()
     requests = [{"chart": chart, "kind": kind, "version": version, "scale": _SCALE} for chart in charts]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,4 +1,4 @@
-"""Data for other programs: tables as CSV, Parquet and JSON; samples as JSON and as Go's benchmark format."""
+"""Data for other programs: tables as CSV, Parquet and JSON; samples as JSON and in Go's benchmark format."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from hati.report import (
 
 
 def table_csv(table: Table) -> str:
-    """A line of the columns' names, then one for each row: values unrounded, empty where there is none."""
+    """The CSV text of a table: the columns' names, then the rows, with unrounded values, empty if missing."""
     lines = [_csv_line([guarded(column.name) for column in table.columns])]
     for row in table.rows:
         values = map(cell_value, row)
@@ -47,7 +47,7 @@ def table_csv(table: Table) -> str:
 
 
 def _field(value: Setting) -> str:
-    """A value's text; that which a spreadsheet would take for a formula has an apostrophe before it."""
+    """A value's text; a text that a spreadsheet would read as a formula gets an apostrophe in front."""
     return guarded(value) if isinstance(value, str) else setting_text(value)
 
 
@@ -59,7 +59,7 @@ def _csv_line(fields: list[str]) -> str:
 
 
 def table_parquet(table: Table) -> bytes:
-    """A Parquet file with the columns' names; a column whose values are of several types becomes text.
+    """A Parquet file with the columns' names; a column with values of several types becomes text.
 
     Raises:
         NotInstalledError: without pyarrow.
@@ -88,12 +88,12 @@ def table_json(table: Table) -> str:
 
 
 def to_json(value: object) -> str:
-    """The JSON text of a published value, indented: numbers unrounded, null where they are not finite."""
+    """The indented JSON text of a published value: numbers unrounded, null if they are not finite."""
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=_encoded), indent=2).decode() + "\n"
 
 
 def to_plain(value: object) -> Any:
-    """What the JSON says, as dictionaries and lists."""
+    """The content of a value's JSON, as dictionaries and lists."""
     return msgspec.json.decode(to_json(value))
 
 
@@ -104,7 +104,7 @@ def json_schema(kind: type[Struct]) -> str:
 
 
 def _encoded(value: Any) -> object:
-    """What JSON has for a type of Hati's or numpy's."""
+    """A value of a type of Hati or numpy in a type of JSON."""
     if isinstance(value, Assignment):
         return dict(value)
     if hasattr(value, "tolist"):
@@ -119,7 +119,7 @@ def _schema(kind: type) -> dict[str, Any]:
 
 
 _PIECE = 4096
-"""How many observations are written at once."""
+"""The number of observations that are written at once."""
 
 
 def samples_text(samples: Sequence[Sample]) -> Iterator[str]:
@@ -155,7 +155,7 @@ _PROCESSORS = "procs"
 
 
 class _Series(NamedTuple):
-    """A sample as the format has it: what stands in the lines of its runs, the values being multiplied by a factor."""
+    """A sample with the name and unit in the lines of its runs, and the factor for its values."""
 
     sample: Sample
     name: str
@@ -164,11 +164,11 @@ class _Series(NamedTuple):
 
 
 def benchstat_text(samples: Sequence[Sample]) -> Iterator[str]:
-    """The text, piece by piece: for each run its observations after warm-up, how many they are and their mean.
+    """The text, piece by piece: for each run the number of its observations after warm-up, and their mean.
 
-    Configuration and workload are parts of the name, ``/key=value``; ``procs`` of the workload is its last number. The
-    revision is the line ``commit``, the machine ``machine``. Times are in ns, memory in B; a metric is named in the
-    unit, as ``latency-ns``, if it is none of Go's own.
+    Configuration and workload are in the name, as ``/key=value``; ``procs`` of the workload is the number at its end.
+    The line ``commit`` has the revision, ``machine`` the machine. Times are in ns, memory in B; a metric that is not
+    one of Go's own is named in the unit, as in ``latency-ns``.
     """
     series = [_series(sample) for sample in samples]
     directions = {each.unit: each.sample.metric.better for each in series}
@@ -205,7 +205,7 @@ def _settings(sample: Sample) -> tuple[tuple[str, str], ...]:
 
 
 def _name(sample: Sample) -> str:
-    """The benchmark's name with all settings; what looks like a number of processors is followed by one."""
+    """The benchmark's name with all settings; ``-1`` is appended if its end looks like a number of processors."""
     found = _NAMED_BY_GO.fullmatch(sample.benchmark)
     own = found[2] if found else f"Benchmark{sample.benchmark}"
     workload: Mapping[str, Setting] = sample.workload
@@ -220,7 +220,7 @@ def _name(sample: Sample) -> str:
 
 
 def _numbered(found: Iterable[_Series]) -> Iterator[_Series]:
-    """Names of which several are the same are numbered from the second."""
+    """The series with equal names numbered from the second on."""
     seen: set[tuple[str, str]] = set()
     for each in found:
         name, number = each.name, 0
@@ -236,7 +236,7 @@ def _numbered(found: Iterable[_Series]) -> Iterator[_Series]:
 
 
 def _unit(metric: Metric) -> tuple[str, float]:
-    """The unit that is written, with the metric's name, and the factor to it."""
+    """The unit to write, with the metric's name, and the conversion factor."""
     above, slash, below = metric.unit.strip().partition("/")
     target = _OF_DIMENSION.get(parse_unit(above).dimension, above)
     if (metric.name, metric.unit) in _GO:
@@ -249,7 +249,7 @@ def _unit(metric: Metric) -> tuple[str, float]:
 
 
 def _word(text: str) -> str:
-    """Text without blanks, and with what cannot be printed written out."""
+    """Text with blanks replaced and unprintable characters escaped."""
     return _printable("".join("_" if c.isspace() else c for c in text))
 
 

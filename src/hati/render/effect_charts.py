@@ -1,4 +1,4 @@
-"""The charts of a screening: of effects, means and runs. Imports Altair: see `charts` for when that is."""
+"""The charts of a screening: of effects, means and runs. Imports Altair, which is slow: see `charts`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from hati.studies.screening import EffectScale
 
 _NAMED = 12
 _LINE = 16
-"""Pixels from one name to the next."""
+"""The distance between names, in pixels."""
 _ROOM = 1.4
-"""The x axis beyond the last point, where its name stands, as a part of the axis before it."""
+"""The length of the x axis, relative to the last point, beyond which its name is placed."""
 
 
 def half_normal_chart(figure: EffectFigure) -> Chart:
@@ -109,9 +109,9 @@ def _beyond(figure: EffectFigure) -> str:
 
 
 def _names(figure: EffectFigure) -> list[dict[str, Any]]:
-    """The largest important effects' names, each next to its point or far enough below to clear the one above.
+    """The names of the largest important effects, each next to its point, or lower if it would overlap the one above.
 
-    Right of a point there are only points above it, so that there the plot is empty.
+    To the right of a point all points are higher, so the plot is empty there.
     """
     important = sorted((p for p in figure.points if p.important), key=lambda p: -p.size)[:_NAMED]
     if not important:
@@ -165,7 +165,7 @@ _COLOURS = [style.FIRST, style.SECOND, style.NOT_SHOWN]
 
 
 def main_effects_chart(figure: MainEffectsFigure) -> Chart:
-    """Each option's means on a line of its own, with their intervals."""
+    """The means of each option in a row, with their intervals."""
     names = labels([option.option for option in figure.options])
     title = titled(f"mean {figure.metric}", figure.unit)
     base = alt.Chart(data(_settings(figure, names))).encode(y=rows(names))
@@ -213,7 +213,7 @@ def main_effects_chart(figure: MainEffectsFigure) -> Chart:
 
 
 def interactions_chart(figure: Interactions) -> Chart:
-    """The means of the four combinations of each pair: lines that are not parallel show an interaction."""
+    """The means of the four combinations of each pair; lines that are not parallel show an interaction."""
     title = titled(f"mean {figure.metric}", figure.unit)
     panels = [_panel(pair, title if i % _COLUMNS == 0 else None) for i, pair in enumerate(figure.pairs)]
     return alt.concat(
@@ -229,7 +229,7 @@ def interactions_chart(figure: Interactions) -> Chart:
 
 
 def run_order_chart(figure: RunOrder) -> Chart:
-    """Every run's value in the order in which the runs were made."""
+    """The value of every run in the order of the runs."""
     repeated = max(run.repetition for run in figure.runs)
     points = data(
         [
@@ -308,7 +308,7 @@ def _settings(figure: MainEffectsFigure, names: list[str]) -> list[dict[str, Any
 
 
 def _domain(figure: MainEffectsFigure) -> list[float]:
-    """The axis, with room for the settings' names next to the points; below zero only for negative values."""
+    """The domain of the axis, with space for the settings' names; below zero only for negative values."""
     settings = [at for option in figure.options for at in option.settings]
     ends = [end for at in settings for end in (at.mean, *(at.interval or ()))]
     low, high = min(ends), max(ends)

@@ -1,6 +1,6 @@
-"""A document as one HTML file that works offline: it holds all that it needs and loads nothing.
+"""A document as one self-contained HTML file that works offline.
 
-Charts are drawn as SVG when the file is made; where scripts may run they are replaced by interactive ones.
+Charts are drawn as SVG when the file is written; if scripts may run, they are replaced by interactive ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Figure(NamedTuple):
 
 
 def document_html(document: Document) -> str:
-    """A document as one file that holds all it needs: style, charts and scripts.
+    """A document as one file with its style, charts and scripts.
 
     Without the extra ``charts`` it has no charts, and a fact says so.
     """
@@ -76,13 +76,13 @@ def _svg(name: str, drawing: Drawing) -> str:
 
 
 def _own_ids(name: str, svg: str) -> str:
-    """The drawing with its ids made its own: several drawings in one page would otherwise share them."""
+    """The drawing with its ids prefixed by its name, so that they are unique on a page."""
     svg = re.sub(r'(?<=\sid=")([\w-]+)(?=")', rf"{name}-\1", svg)
     return re.sub(r"(?<=url\(#)([\w-]+)(?=\))", rf"{name}-\1", svg)
 
 
 def _script_safe(value: object) -> str:
-    """JSON that neither ends nor opens a script element, whatever strings it holds."""
+    """JSON that neither ends nor opens a script element, whatever its strings."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -95,7 +95,7 @@ def _hash(script: str) -> str:
 
 
 def _markup(text: str) -> str:
-    """Text of our own making that the template must not escape."""
+    """Trusted text that the template must not escape."""
     import markupsafe
 
     return markupsafe.Markup(text)  # noqa: S704 - scripts, style and drawings made here; names in them are escaped

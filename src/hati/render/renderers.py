@@ -1,6 +1,7 @@
-"""The formats of documents, each with what writes any document in it: Markdown, JUnit's XML, GitHub's annotations.
+"""The formats of documents and their renderers: text, Markdown, JUnit's XML, GitHub's annotations.
 
-Packages add formats by entry points of the group ``hati.renderers``; each is a function of a document to text or bytes.
+Packages add formats by entry points of the group ``hati.renderers``; each is a function of a document that returns text
+or bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hati.report import Align, Brief, Case, Document, Facts, Folded, Part, Prose
 
 _TOP = "###"
 _LARGEST_COMMENT = 60_000
-"""Characters; GitHub takes 65,536."""
+"""In characters; GitHub accepts 65,536."""
 _CUT = "\n\nThe rest is left out.\n\n"
 _BEGIN, _END = "<details>", "</details>\n"
 _NEW_LINE = "\n"
@@ -26,7 +27,7 @@ _AT_START = re.compile(r"^([-+=#]|\d+(?=[.)]))")
 
 
 def table_markdown(table: Table, heading: str = _TOP) -> str:
-    """A titled table, its notes as paragraphs below; ends in a newline. Without rows: title and notes only."""
+    """A table with its title, and its notes as paragraphs below; title and notes only if it has no rows."""
     lines = [f"{heading} {escaped(table.title)}"]
     if table.rows:
         lines += ["", *_rows(table)]
@@ -36,9 +37,9 @@ def table_markdown(table: Table, heading: str = _TOP) -> str:
 
 
 def document_markdown(document: Document) -> str:
-    """A document, for a pull request or an issue: the answer first, details folded.
+    """A document for a pull request or an issue: the answer first, details folded.
 
-    With a ``mark`` it is a comment that a bot replaces: it begins with the mark, and fits into a comment.
+    With a ``mark`` it is a comment that a bot updates: it begins with the mark, and is cut to the size of a comment.
     """
     if document.mark:
         return _comment(document)
@@ -68,13 +69,13 @@ def _aside(document: Document) -> Iterator[str]:
 
 
 def comment_mark(mark: str) -> str:
-    """The first line of a comment, by which a bot finds its own."""
+    """The first line of a comment, by which a bot finds its own comment."""
     safe = mark.replace("--", "%2D%2D").replace(">", "%3E").replace("\n", "%0A")
     return f"<!-- {safe} -->"
 
 
 def _sections(sections: Iterable[Section], heading: str, said: set[str]) -> Iterator[str]:
-    """The sections' texts; a table whose title was ``said`` above has none."""
+    """The sections' texts; a table whose title is in ``said``, and so above, has none."""
     for section in sections:
         if isinstance(section, Table):
             yield _untitled(section) if section.title in said else table_markdown(section, heading)
@@ -100,7 +101,7 @@ def _untitled(table: Table) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text on one line, with all that Markdown or HTML would read as markup taken literally."""
+    """The text on one line, with Markdown and HTML markup escaped."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return _SPECIAL.sub(r"\\\1", html.escape(line, quote=False))
 
@@ -127,7 +128,7 @@ def _list(sentences: Iterable[str]) -> str:
 
 
 GROUP = "hati.renderers"
-"""The entry points of other packages."""
+"""The group of the entry points of other packages."""
 
 Renderer = Callable[[Document], str | bytes]
 
@@ -168,7 +169,7 @@ _OUTSIDE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_junit(title: str, cases: Sequence[Case]) -> str:
-    """Test cases as one suite."""
+    """The JUnit XML of test cases in one suite."""
     suite = ET.Element(
         "testsuite",
         name=_clean(title),
@@ -201,12 +202,12 @@ def _seconds(value: float) -> str:
 
 
 def _line(text: str) -> str:
-    """The first line: attributes have no others."""
+    """The first line of a text, for an attribute."""
     return _clean(next(iter(text.splitlines()), ""))
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML does not have."""
+    """The text with the characters replaced that XML does not allow."""
     return _OUTSIDE.sub("?", text)
 
 
@@ -214,7 +215,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def to_annotations(title: str, answer: str, cases: Sequence[Case]) -> str:
-    """An error for each case that fails, a warning for each that is not decided; else the answer as a notice.
+    """An error for each case that fails, and a warning for each undecided one; without any, the answer as a notice.
 
     Errors come first: GitHub shows the first ten of a step.
     """
@@ -240,7 +241,7 @@ def _annotation(kind: str, title: str, message: str) -> str:
     return f"::{kind} title={_property(title)}::{_data(message)}"
 
 
-# What the workflow commands of https://github.com/actions/toolkit escape, in packages/core/src/command.ts.
+# Escapes as in the workflow commands of https://github.com/actions/toolkit, packages/core/src/command.ts.
 def _data(text: str) -> str:
     return _CONTROL.sub("?", text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 

@@ -1,6 +1,6 @@
 """The charts of samples and of load: histories, relations, portability, suites, load curves.
 
-Imports Altair: see `charts` for when that is.
+Imports Altair, which is slow: see `charts`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHANGE_COLOURS = {"slower": style.IMPORTANT, "faster": style.RULE}
 
 
 def history_chart(figure: HistoryFigure) -> Chart:
-    """Values by position, box plots over the space where it was measured (RES paper, Fig. 12), levels and changes."""
+    """Values by position, box plots over the space if it was measured (RES paper, Fig. 12), levels and changes."""
     names = labels([point.position for point in figure.points])
     boxed = any(point.quantiles for point in figure.points)
     layers = [*_changes(figure, names), *(_boxes(figure, names) if boxed else []), *_errors(figure, names)]
@@ -138,7 +138,7 @@ _SIDE_COLOURS = (style.FIRST, style.SECOND)
 
 
 def relation_chart(figure: RelationFigure) -> Chart:
-    """How the observations of each side are spread, one below the other on one axis, and the means of their runs."""
+    """Histograms of the observations of each side, one below the other on one axis, and the means of their runs."""
     names = labels([side.name for side in figure.sides])
     panels = [
         _spread(figure, side, name, colour)
@@ -236,7 +236,7 @@ _HISTOGRAM_HEIGHT = 220
 
 
 def portability_chart(figure: PortabilityFigure) -> Chart:
-    """A bar of each bin, with the number of its tests above."""
+    """A bar for each bin, with the number of its tests above."""
     labels = [each.label for each in figure.bins]
     base = alt.Chart(data([{"label": each.label, "tests": each.tests} for each in figure.bins])).encode(
         x=alt.X("label:N", sort=labels, title="portability", axis=alt.Axis(labelAngle=0, labelOverlap=False)),
@@ -263,7 +263,7 @@ _BOX = 34
 
 
 def quantile_chart(figure: SuiteFigure) -> Chart:
-    """Q-Q plot: quantiles of the suite against those of the other distribution, with the line of equality."""
+    """Q-Q plot of the suite against the other distribution, with the line of equality."""
     ends = [value for point in figure.points for value in point]
     scale = _scale(figure, ends)
     line = (
@@ -344,7 +344,7 @@ _PANEL_HEIGHT = 200
 
 
 def load_chart(figure: LoadFigure) -> Chart:
-    """Response times and utilisations by the load, one panel below the other on one axis."""
+    """Response times and utilisations against the load, in panels one below the other on one axis."""
     saturates = "Dashed: the load at which the first resource saturates." if figure.saturation is not None else ""
     chart: Chart = alt.concat(
         *(_panel(figure, panel) for panel in figure.panels),

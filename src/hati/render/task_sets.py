@@ -1,4 +1,4 @@
-"""Task sets drawn as trees, in SVG."""
+"""Draw task sets as trees, in SVG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLE = (
 
 
 class _Row(Struct, frozen=True):
-    """A line of the drawing: a heading, or a task with its depth and the row of the task that it is in."""
+    """A row of the drawing: a heading, or a task with its depth and the row of its parent."""
 
     depth: int
     kind: str
@@ -32,14 +32,14 @@ class _Row(Struct, frozen=True):
 
     @property
     def width(self) -> float:
-        """Of its box, in px."""
+        """The width of its box, in px."""
         return 18.0 + _LETTER * (len(self.kind) + len(self.text) + 1)
 
 
 def task_set_svg(task_set: TaskSet) -> str:
-    """The machine task sets and the tasks that several places use, each a tree; bars at a task's sides are sensors.
+    """The machine task sets and the shared tasks, each as a tree; bars at a task's sides are sensors.
 
-    The tree of a task goes from left to right, in the order of the file from top to bottom.
+    Trees grow from left to right, and are in the order of the file from top to bottom.
     """
     rows = list(_rows(task_set))
     width = max(_left(row) + row.width + _LETTER * len(", ".join(row.sensors)) + 24 for row in rows) + _MARGIN
@@ -65,7 +65,7 @@ def _rows(task_set: TaskSet) -> Iterator[_Row]:
 
 
 def _tree(task: LoadTask, depth: int, parent: int | None, number: int) -> Iterator[_Row]:
-    """A task, whose row has that number, and all in it."""
+    """The rows of a task and all tasks in it; ``number`` is the number of the first row."""
     inner = [each for _, each in children(task)]
     sensors = tuple(each.value for each in task.sensors)
     yield _Row(depth, _kind(task), _text(task), parent, sensors, leaf=not inner)
@@ -81,7 +81,7 @@ def _kind(task: LoadTask) -> str:
 
 
 def _text(task: LoadTask) -> str:
-    """The name, and what differs from the defaults."""
+    """The name of a task, and its values that differ from the defaults."""
     found = [task.name] if task.name else []
     for field in fields(task):
         value = getattr(task, field.name)

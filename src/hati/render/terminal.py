@@ -1,4 +1,4 @@
-"""Documents and tables on a console: readable at 80 columns, and plain lines of text when piped."""
+"""Print documents and tables on a console: readable at 80 columns, and plain lines of text when piped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hati.report import (
 )
 
 _PIPED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-"""A line of hyphens under the headings and no other."""
+"""Only a line of hyphens under the headings."""
 
 _TERMINAL = box.SIMPLE_HEAD
 _ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
@@ -40,17 +40,16 @@ _LONGEST_WORD = 30
 
 
 class Layout(NamedTuple):
-    """Something drawn, and the width that it takes."""
+    """A renderable, and its width."""
 
     drawn: RenderableType
     width: int
 
 
 def lay_out(table: Table, console: Console) -> Layout:
-    """Lay a table out in the width of the console.
+    """Lay out a table in the width of the console.
 
-    Where the text goes into a pipe or a file, a table with too many columns for whole words
-    is as wide as its lines instead.
+    In a pipe or a file, a table with too many columns for whole words is as wide as its lines instead.
     """
     headings = [_heading(column, console) for column in table.columns]
     cells = [[_cell(cell_text(cell), console) for cell in row] for row in table.rows]
@@ -66,7 +65,7 @@ def lay_out(table: Table, console: Console) -> Layout:
 
 
 def printable(text: str, console: Console) -> str:
-    """The text as one line that cannot move the cursor or recolour the screen, in characters that the console has."""
+    """The text as one line without control sequences, in characters of the console's encoding."""
     shown = visible(text)
     if console.encoding.lower().replace("-", "") != "utf8":
         shown = shown.translate(_ASCII)
@@ -74,7 +73,7 @@ def printable(text: str, console: Console) -> str:
 
 
 def _share(width: int, lines: list[int], words: list[int]) -> tuple[int | None, ...]:
-    """The columns' widths; None where whole words do not fit, which leaves them to Rich."""
+    """The columns' widths; None, which leaves them to Rich, if whole words do not fit."""
     spare = width - _gaps(words) - sum(words)
     if spare < 0:
         return (None,) * len(words)
@@ -130,7 +129,7 @@ _WIDTH = 80
 
 
 def print_document(document: Document, console: Console) -> None:
-    """Print the facts, the results, their limits, and last the answer: there it is seen."""
+    """Print the facts, the results, failures and warnings, and last the answer, where it is seen."""
     said = {table.title for table in document.tables}
     parts = [
         *([_facts(document.facts, console)] if document.facts else []),
@@ -145,7 +144,7 @@ def print_document(document: Document, console: Console) -> None:
 
 
 def document_text(document: Document) -> str:
-    """The document as text, as printed without a terminal."""
+    """The text of a document, as printed without a terminal."""
     return _text(lambda console: print_document(document, console))
 
 
@@ -155,7 +154,7 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def table_text(table: Table) -> str:
-    """The table as text, as printed without a terminal."""
+    """The text of a table, as printed without a terminal."""
     return _text(lambda console: print_table(table, console))
 
 
