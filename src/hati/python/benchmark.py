@@ -1,6 +1,6 @@
-"""From a function, its workload and its instance generator to a benchmark like any other, and how it is recorded.
+"""Make an ordinary benchmark from a function, its workload and its instance generator, and define its recording.
 
-The recorder is one file, which any interpreter runs without Hati.
+The recorder is a single file, which any interpreter runs without Hati.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ recorder.offer()
 
 @cache
 def recorder() -> str:
-    """The source of the recorder: standard library alone, Python 3.9 and later."""
+    """The source of the recorder: standard library only, Python 3.9 and later."""
     sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.py"))}
     return _START + "".join(f"{name!r}: {source!r},\n" for name, source in sources.items()) + _END
 
@@ -117,7 +117,7 @@ _PATIENCE = 60.0
 
 
 def names_of(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
-    """The kinds and references in the benchmark of a Python function; empty for another benchmark."""
+    """The kinds and references in the benchmark of a Python function; empty for other benchmarks."""
     recorded = any(file.path == _RECORDER for file in benchmark.files)
     return tuple(_references(benchmark.command)) if recorded else ()
 
@@ -130,12 +130,12 @@ def _references(command: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def unresolved(names: Iterable[tuple[str, str]], root: Path, tree: Path, interpreter: Interpreter) -> dict[str, str]:
-    """Return why references cannot be measured in the revision whose files are in ``tree``, by reference.
+    """The reasons why references cannot be measured in the revision whose files are in ``tree``, by reference.
 
     Workloads and instances are those of the project ``root``.
 
-    They are looked up by the interpreter that would measure them. Where its process ends early, nothing is known, and
-    nothing is returned: the first run shows why.
+    They are looked up by the interpreter that would measure them. If its process fails, the result is empty, and the
+    first run reports the error.
     """
     wanted = [f"named.{kind}={text}" for kind, text in sorted(set(names))]
     if not wanted:
@@ -164,9 +164,9 @@ _LOOKS_STATED = re.compile(rb"^[ \t]*@(?:\w+\.)*spl\(", re.MULTILINE)
 
 
 class StatedFunction(Struct, frozen=True):
-    """Formulas that one decorator states on ``method``; ``aliases`` are those given with them.
+    """The formulas that one decorator states on ``method``; ``aliases`` are given with them.
 
-    ``known`` are other names in the formulas, as the function itself sees them.
+    ``known`` are other names in the formulas, as in the scope of the function.
     """
 
     method: str
@@ -177,9 +177,9 @@ class StatedFunction(Struct, frozen=True):
 
 
 def has_statements(file: Path) -> bool:
-    """Whether a Python file has ``@hati.spl`` on something, by its text alone.
+    """Whether a Python file uses ``@hati.spl``, by its text alone.
 
-    A file that is not Python counts if a line begins so: importing it then reports the error.
+    A file that is not valid Python counts if a line begins like that: importing it then reports the error.
     """
     try:
         content = file.read_bytes()
@@ -196,11 +196,11 @@ def has_statements(file: Path) -> bool:
 
 
 def read_statements(file: Path, root: Path, interpreter: Interpreter | None = None) -> tuple[StatedFunction, ...]:
-    """What a module of the project ``root`` states; it is imported by the interpreter that would measure it.
+    """The statements of a module of the project ``root``, which is imported by the interpreter that would measure it.
 
     Raises:
-        InputError: for a file that no root of the interpreter has, one that cannot be imported, and one where a
-            statement stands on what cannot be found again.
+        InputError: for a file that is in no root of the interpreter, one that cannot be imported, and one with a
+            statement on a function that has no name in the module.
     """
     interpreter = interpreter or Interpreter()
     program = located(interpreter.command, root)
@@ -224,10 +224,10 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
 
 
 def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
-    """What a file's module is called when it is imported from the first of the roots that has it.
+    """The module name of a file, for imports from the first root that contains it.
 
     Raises:
-        InputError: where it cannot be imported from any.
+        InputError: where it cannot be imported from any root.
     """
     for folder in roots:
         top = (root / folder).resolve()
@@ -244,12 +244,12 @@ def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
 
 
 def _folders(root: Path, roots: tuple[str, ...]) -> list[Path]:
-    """The roots that are there, from which modules are imported."""
+    """The existing roots, from which modules are imported."""
     return [place for place in ((root / folder).resolve() for folder in roots) if place.is_dir()]
 
 
 def _why_not(done: subprocess.CompletedProcess[str]) -> str:
-    """Why there is no output; empty where there is, even without statements."""
+    """The reason why there is no output; empty if there is, even without statements."""
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
     return "" if done.stdout else "it ended by itself as it was loaded"
@@ -288,7 +288,7 @@ def _statement(printed: Mapping[str, object]) -> StatedFunction:
 
 
 def _names(module: ast.Module) -> Iterator[str]:
-    """The names of the decorator where it is imported directly."""
+    """The names of the decorator if it is imported directly."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _HATI:
             yield from (alias.asname or alias.name for alias in node.names if alias.name == _SPL)
@@ -309,13 +309,13 @@ def _states(decorator: ast.expr, names: set[str]) -> bool:
 
 
 UNITS: Final = {"wall_time": "s", "cpu_time": "s", "peak_memory": "B"}
-"""What can be measured of a function: real and processor time of a call, and the process's peak while one runs."""
+"""The metrics of a function: wall and processor time of a call, and the process's peak memory while a call runs."""
 
 
 class Collector(StrEnum):
     """The garbage collector while a function is measured.
 
-    ``ON`` as Python has it; ``OFF``; ``BETWEEN``: off while calls are timed, and run before each observation.
+    ``ON``: as in Python; ``OFF``; ``BETWEEN``: off while calls are timed, and run before each observation.
     """
 
     ON = "on"
@@ -324,11 +324,11 @@ class Collector(StrEnum):
 
 
 class CallKind(StrEnum):
-    """What an observation is of.
+    """The calls of an observation.
 
-    ``BATCHED``: of as many calls as the clocks need, each with an equal share; their mean is that of the calls, and no
-    quantile is. ``SINGLE``: of one call, where it is long enough, else as many as they need: the metric
-    ``single_calls`` is 1 where it was.
+    ``BATCHED``: as many calls as the clocks need, each with an equal part of the time; this preserves the mean of the
+    calls, but no quantile. ``SINGLE``: one call if it is long enough, else as many as the clocks need; the metric
+    ``single_calls`` is 1 if it was one call.
     """
 
     BATCHED = "batched"
@@ -336,11 +336,11 @@ class CallKind(StrEnum):
 
 
 class Recording(Struct, frozen=True):
-    """How much a run records: ``observations``, or what ``seconds`` allow, whichever is less; at least one.
+    """How much a run records: ``observations``, or as many as fit in ``seconds``, whichever is less; at least one.
 
-    Before them come ``warmup`` observations, again within ``seconds``. A batch of calls is as large as it takes for
-    reading the clocks to be at most ``overhead`` of an observation, or one call, as ``calls`` says; its arguments, made
-    beforehand, take about ``memory`` bytes at most. ``seed``, with the run's repetition, makes the
+    Before them come ``warmup`` observations, again within ``seconds``. A batch has as many calls as are needed to keep
+    the cost of reading the clocks at ``overhead`` of an observation at most, or one call, according to ``calls``; its
+    arguments, created beforehand, take about ``memory`` bytes at most. ``seed`` and the run's repetition seed the
     workloads' random inputs.
 
     Raises:
@@ -372,7 +372,7 @@ class Recording(Struct, frozen=True):
 
     @property
     def read(self) -> tuple[Metric, ...]:
-        """The metrics as a benchmark has them."""
+        """The metrics of the benchmark."""
         words = (Metric(SINGLE_CALLS, "1"),) if self.calls is CallKind.SINGLE else ()
         return (*(Metric(name, UNITS[name]) for name in self.metrics), *words)
 
@@ -396,9 +396,9 @@ _LOCAL = ("version=", "packages=")
 
 
 def of_any_interpreter(definition: str) -> str:
-    """A definition without the interpreter's version and its packages, where it is of a Python function.
+    """The definition of a Python function's benchmark without the interpreter's version and its packages.
 
-    Else, and where it is empty, the definition as it is.
+    Any other definition, and an empty one, is unchanged.
     """
     if not definition:
         return definition
@@ -427,20 +427,19 @@ def python_benchmark(
     cpus: tuple[int, ...] = (),
     timeout: float | None = None,
 ) -> Benchmark:
-    """The benchmark of ``method`` on what ``workload`` and ``instance`` make of the ``parameters``.
+    """The benchmark of ``method`` on the inputs that ``workload`` and ``instance`` make from the ``parameters``.
 
-    All three are ``module:function`` or ``module:Class.method``; workload and instance may have arguments of their own
-    behind, as in ``module:function('uniform')``, which come before the parameters. The method is that of the revision
-    a task is for; workload and instance, and a method that measures itself, are those of the working tree ``root``,
-    whichever that revision is. The benchmark includes the contents of their files and of the files that these import
-    from there, the interpreter's version and its packages. Parameters in order get the names that the
-    workload's have (else the instance's, else the method's own). The name is that of the method and its generators
-    unless one is given; ``timeout``, in seconds, is a minute and ten times the recording time.
+    All three are ``module:function`` or ``module:Class.method``. Workload and instance may have their own arguments,
+    as in ``module:function('uniform')``, which come before the parameters. The method is that of the task's revision;
+    workload and instance, and a method that measures itself, are always those of the working tree ``root``. The
+    benchmark includes the contents of their files and of the files that these import from there, the interpreter's
+    version and its packages. Parameters by position get the names of the workload's parameters (else the instance's,
+    else the method's own). The default name is that of the method and its generators; the default ``timeout``, in
+    seconds, is a minute plus ten times the recording time.
 
     Raises:
-        InputError: for a malformed reference, a generator that the working tree does not have, a parameter with a
-        name that commands use, and where the working tree shows that a generator does not take its arguments, or
-        needs more.
+        InputError: for a malformed reference, a generator that the working tree lacks, a parameter with a name that
+            commands use, and where the working tree shows that a generator does not take its arguments, or needs more.
     """
     recording, interpreter = recording or Recording(), interpreter or Interpreter()
     root = root.resolve()
@@ -479,7 +478,7 @@ def python_benchmark(
 
 
 def _generators(**given: str | PythonGenerator) -> dict[str, PythonGenerator]:
-    """Those that there are, by their kinds."""
+    """The given generators, by their kinds."""
     return {
         kind: PythonGenerator.parse(each) if isinstance(each, str) else each for kind, each in given.items() if each
     }
@@ -502,7 +501,7 @@ def _generator_words(kind: str, generator: PythonGenerator) -> list[str]:
 
 
 def _word(key: str, value: Setting, parameters: GivenParameters) -> str:
-    """The recorder's argument for a parameter: without its name where it was given by position."""
+    """The recorder's argument for a parameter: without its name if it was given by position."""
     name = key if isinstance(parameters, Mapping) else ""
     return f"parameter={_TYPES[type(value)]}:{name}={{{key}}}"
 
@@ -516,7 +515,7 @@ def _marks(tree: WorkingTree, taken: Sequence[PythonMethod]) -> list[str]:
 
 
 def _imported(tree: WorkingTree, taken: Sequence[PythonMethod]) -> list[str]:
-    """The same with the files of all that they import."""
+    """The marks of these files and of all files that they import."""
     return sorted(map(tree.mark, imported_files(tree, {each.module for each in taken})))
 
 

@@ -1,4 +1,4 @@
-"""The interpreters that are on this machine, and the one that runs the measured code."""
+"""Find interpreters on this machine, and define the one that runs the measured code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hati.python.installing import VENV
 from hati.python.requirements import mentioned
 
 DIGITS: Final = 16
-"""How long digests are."""
+"""The length of digests."""
 
 _PATIENCE = 30.0
 _VERSION = Path(__file__).with_name("injected") / "version.py"
@@ -31,10 +31,10 @@ _FIX = "correct `interpreter` of [python] in hati.toml, or leave it out: then it
 
 
 def located(command: str, root: Path) -> str:
-    """The file of an interpreter: a path from the folder ``root``, or a name to be looked for; empty: Hati's own.
+    """The file of an interpreter: a path relative to the folder ``root``, or a name on PATH; empty: Hati's own.
 
     Raises:
-        InputError: where there is none.
+        InputError: where it does not exist.
     """
     if not command:
         return sys.executable
@@ -45,19 +45,19 @@ def located(command: str, root: Path) -> str:
 
 
 def version_of(program: str) -> str:
-    """Which Python it is, with all that decides how fast it runs code, and no path.
+    """The version of a Python, with all that affects its speed, and without a path.
 
     Raises:
-        InputError: where it is none.
+        InputError: where the program is not a Python that measures.
     """
     return _asked(program).version
 
 
 def packages_of(program: str) -> str:
-    """A digest of the names and versions of its installed packages.
+    """A digest of the names and versions of a Python's installed packages.
 
     Raises:
-        InputError: where it is none.
+        InputError: where the program is not a Python that measures.
     """
     packages = installed(_asked(program).folders)
     return hashlib.sha256(os.fsencode(packages)).hexdigest()[:DIGITS]
@@ -69,7 +69,7 @@ class _InterpreterFacts(NamedTuple):
 
 
 def _asked(program: str) -> _InterpreterFacts:
-    """Facts that the interpreter reports about itself: queried once, while its file stays as it is."""
+    """The facts that an interpreter reports about itself, queried once while its file does not change."""
     status = Path(program).stat()
     return _ask(program, status.st_mtime_ns, status.st_size)
 
@@ -94,14 +94,14 @@ _PYTHON, _OWN, _INSTALLER = "python", "hati", "installer"
 
 
 class Network(StrEnum):
-    """Whether packages may be downloaded where an environment is made."""
+    """Whether packages may be downloaded when an environment is created."""
 
     REFUSED = "refused"
     ALLOWED = "allowed"
 
 
 class Environment(Struct, frozen=True):
-    """A virtual environment of each revision's own, made from its own lock or project file, once.
+    """A separate virtual environment for each revision, created once from the revision's lock or project file.
 
     ``extra`` are requirements that workloads add in every revision; ``options`` are passed to pip or uv, such
     as ``--find-links``. Without ``Network.ALLOWED`` all packages must be on this machine.
@@ -119,9 +119,9 @@ class Environment(Struct, frozen=True):
             raise InputError("an environment has an empty requirement or option")
 
     def build(self, version: str) -> tuple[str, ...]:
-        """The command that makes it in a revision's tree, of the interpreter of that version.
+        """The command that creates it in a revision's tree, with an interpreter of that version.
 
-        What it names outside of the tree counts by its content.
+        Files that it names outside of the tree count by their content.
         """
         words = [f"extra={text}" for text in self.extra] + [f"option={text}" for text in self.options]
         words += [f"network={self.network}", f"version={version}", f"installer={_installer()}"]
@@ -131,12 +131,12 @@ class Environment(Struct, frozen=True):
 
 
 class Interpreter(Struct, frozen=True):
-    """``command`` starts it, or is what the ``environment`` of each revision is made of: a name to be looked for, or a
-    path from the project's folder; empty: the one that runs Hati. ``roots`` are the folders of a tree from which
-    modules are imported, those that are there.
+    """The interpreter of measured code, or the one from which the ``environment`` of each revision is created.
 
-    ``frozen_modules`` is Python's option of that name (``on``, ``off``, or ``""`` for its own default); ``hash_seed``
-    that of all runs, or None for another random one in each, which is recorded.
+    ``command`` is a name on PATH, or a path relative to the project's folder; empty: the interpreter of Hati. ``roots``
+    are the folders of a tree from which modules are imported, if they exist. ``frozen_modules`` is Python's option of
+    that name (``on``, ``off``, or ``""`` for Python's default). ``hash_seed`` is that of all runs, or None for a random
+    one in each run, which is recorded.
 
     Raises:
         InputError: for another ``frozen_modules``, or a root that is not below the tree.
@@ -158,11 +158,11 @@ class Interpreter(Struct, frozen=True):
 
     @property
     def program(self) -> str:
-        """What starts it in a tree, for a command of a benchmark that has its ``programs``."""
+        """The word that starts it in a tree, in commands of a benchmark with its ``programs``."""
         return f"{{program:{_PYTHON}}}" if self.environment is None else f"./{VENV}/bin/python"
 
     def programs(self, root: Path) -> tuple[tuple[str, str], ...]:
-        """The files on this machine that commands name.
+        """The files on this machine that commands use, by their names.
 
         Raises:
             InputError: where the interpreter does not exist.
@@ -171,7 +171,7 @@ class Interpreter(Struct, frozen=True):
         return ((_PYTHON, self.file(root)), *own)
 
     def file(self, root: Path) -> str:
-        """Where it is on this machine.
+        """The interpreter's file on this machine.
 
         Raises:
             InputError: where the interpreter does not exist.
@@ -187,7 +187,7 @@ class Interpreter(Struct, frozen=True):
         return version_of(self.file(root))
 
     def packages(self, root: Path) -> str:
-        """A digest of its installed packages; empty where it measures in an environment of the revision's.
+        """A digest of its installed packages; empty if it measures in a revision's own environment.
 
         Raises:
             InputError: where the interpreter does not exist.
@@ -207,5 +207,5 @@ class Interpreter(Struct, frozen=True):
 
 @cache
 def _installer() -> str:
-    """The program that makes environments, by its content: a changed one makes them again."""
+    """The digest of the program that creates environments: if it changes, they are created again."""
     return digest(_INSTALLING.read_text(encoding="utf-8"), DIGITS)

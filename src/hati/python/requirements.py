@@ -1,6 +1,6 @@
-"""What a tree says is to be installed for it, by its content, and what that names on this machine.
+"""Digests of the requirements of a tree, including the content of files that they name on this machine.
 
-Project files, locks and requirements are read; their content has digests.
+Project files, locks and requirements files are read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 def content(tree: Path, place: Path) -> dict[str, str]:
-    """A digest of an archive or of a folder's sources, by its path from the tree; none of the tree itself.
+    """A digest of an archive or of a folder's sources, by its path from the tree; empty for the tree itself.
 
     Raises:
         OSError: for a file or a folder that cannot be read.
@@ -44,30 +44,30 @@ def content(tree: Path, place: Path) -> dict[str, str]:
 
 
 def normal(path: Path) -> Path:
-    """The path without ``..``."""
+    """The path with ``..`` resolved."""
     return Path(os.path.normpath(path))
 
 
 def is_there(place: Path) -> bool:
-    """Whether there is anything.
+    """Whether a path exists.
 
     Raises:
-        OSError: where that cannot be seen.
+        OSError: where that cannot be determined.
     """
     return _mode(place) is not None
 
 
 def is_file(place: Path) -> bool:
-    """Whether there is a file.
+    """Whether a path is an existing file.
 
     Raises:
-        OSError: where that cannot be seen.
+        OSError: where that cannot be determined.
     """
     return stat.S_ISREG(_mode(place) or 0)
 
 
 def walked(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Each folder, from the top, with the names of the folders and of all else in it; none of a folder that is none.
+    """Walk a folder from the top, as ``os.walk``; nothing for a path that is not a folder.
 
     Raises:
         OSError: for a folder that cannot be listed.
@@ -83,7 +83,7 @@ def _refused(error: OSError) -> NoReturn:
 def _mode(place: Path) -> int | None:
     try:
         return place.stat().st_mode
-    except ValueError:  # such a name no file can have
+    except ValueError:  # no file can have such a name
         return None
     except OSError as error:
         if error.errno in _ABSENT:
@@ -97,7 +97,7 @@ def _hash(file: Path) -> str:
 
 
 def _sources(folder: Path) -> Iterator[Path]:
-    """Files that decide what a folder installs: all but hidden ones, builds, logs and environments."""
+    """The files that determine what a folder installs: all except hidden ones, builds, logs and environments."""
     for here, folders, names in walked(folder):
         if here != folder and not _MARKS.isdisjoint(names):
             folders.clear()
@@ -121,7 +121,7 @@ def commits(tree: Path, place: Path, revision: str) -> dict[str, str]:
 
     Raises:
         InputError: where git cannot read it.
-        OSError: where it cannot be seen whether it is there.
+        OSError: where it cannot be determined whether it exists.
     """
     place = normal(place)
     if _COMMIT.fullmatch(revision) or "\0" in revision or place == normal(tree) or not is_there(place):
@@ -151,7 +151,7 @@ def _resolved(repository: Path, revision: str) -> str:
 
 
 ARCHIVES: Final = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2")
-"""How files that are installed end."""
+"""The suffixes of installable archives."""
 
 _SHORT = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-f": "--find-links", "-i": "--index-url"}
 _LONG = (*_SHORT.values(), "--extra-index-url")
@@ -167,7 +167,7 @@ _FRAGMENT = re.compile(r"#\w+=.*")
 
 
 class PathKind(StrEnum):
-    """What a path leads to."""
+    """The kind of a path's target."""
 
     REQUIREMENTS = "further requirements or constraints"
     CONTENT = "what is installed: a file or a folder"
@@ -175,7 +175,7 @@ class PathKind(StrEnum):
 
 
 class Named(Struct, frozen=True):
-    """A path as a file names it, and its target; for a repository the requested revision, by any name."""
+    """A path as written in a file, and the kind of its target; for a repository, the requested revision too."""
 
     path: str
     kind: PathKind = PathKind.CONTENT
@@ -196,7 +196,7 @@ def named(text: str) -> Iterator[Named]:
 
 
 def plain(path: str) -> str:
-    """The path alone: of a URL, and without the requested extras."""
+    """The path alone: that of a URL, and without the requested extras."""
     place = _FRAGMENT.sub("", path)
     while place.endswith("]") and "[" in place:
         place = place[: place.rindex("[")].rstrip()
@@ -205,7 +205,7 @@ def plain(path: str) -> str:
 
 
 def _of_option(option: str, path: str) -> Iterator[Named]:
-    """Nothing of an option that names no place; long ones can be cut short, as pip has it."""
+    """The path of an option; none if the option takes no path. Long options may be abbreviated, as in pip."""
     for name in _LONG:
         if name.startswith(_SHORT.get(option, option)):
             yield Named(plain(path), PathKind.REQUIREMENTS) if name in _FURTHER else _installed(path)
@@ -231,9 +231,9 @@ _UNREAD = frozenset(
 
 
 def contents(tree: Path, named_paths: Iterable[Named]) -> dict[str, str]:
-    """Digests of the files that a tree names, and of those that requirements files name in turn, by path from the tree.
+    """Digests of the files that a tree names, and transitively of those in requirements files, by path from the tree.
 
-    Missing files, the tree itself, and commits, which never change, have none.
+    Missing files, the tree itself, and commits, which never change, have no digest.
 
     Raises:
         InputError: for a repository that git cannot read.
@@ -259,7 +259,7 @@ def contents(tree: Path, named_paths: Iterable[Named]) -> dict[str, str]:
 
 
 def _starts(tree: Path, file: Path, each: Named) -> set[Path]:
-    """The folders that pip reads a path from: for a further file the file's, for another its own or either."""
+    """The folders to which a path in a file may be relative: the file's, and the tree unless it is a further file."""
     return {file.parent} if each.kind is PathKind.REQUIREMENTS else {file.parent, tree}
 
 
@@ -283,7 +283,7 @@ def mentioned(words: Iterable[str]) -> list[str]:
 
 
 def _read(words: Iterable[str]) -> Iterator[str]:
-    """Without options for output files or unrelated to installation, and without their values."""
+    """The words without options for output or unrelated to installation, and without their values."""
     before = ""
     for word in words:
         if not _UNREAD.intersection((before, word.partition("=")[0])):
@@ -297,7 +297,7 @@ def _named_in(word: str) -> Iterator[Named]:
 
 
 def _as_it_is(each: Named) -> Named:
-    """As a requirements file, unless it is an archive: the option before it may be another word."""
+    """The path as a requirements file, unless it is an archive: its option may be in another word."""
     path = Path(each.path)
     if each.kind is PathKind.REPOSITORY or path.name.endswith(ARCHIVES) or not is_file(path):
         return each
@@ -309,7 +309,7 @@ _REVISIONS = ("resolved_reference", "commit-id", "revision", "rev", "tag", "bran
 
 
 def tabled(value: object) -> Iterator[Named]:
-    """What a value from a TOML file names below keys that are for places, at any depth."""
+    """The paths in a value from a TOML file, below keys for places, at any depth."""
     if isinstance(value, list):
         for each in value:
             yield from tabled(each)
@@ -335,26 +335,26 @@ def texts(value: object) -> Iterator[str]:
 
 
 def _places(value: object, kind: PathKind = PathKind.CONTENT, revision: str = "HEAD") -> Iterator[Named]:
-    """None of addresses of elsewhere."""
+    """The paths in a value, without remote addresses."""
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str) and "://" not in (path := plain(text)):
             yield Named(path, kind, revision)
 
 
 def _repository(table: Mapping[str, Any]) -> str:
-    """The URL of a git repository, empty of a table that has none."""
+    """The URL of a table's git repository; empty without one."""
     found = table.get("git") or (table.get("type") == "git" and (table.get("url") or table.get("path")))
     return found if isinstance(found, str) else ""
 
 
 def _asked(table: Mapping[str, Any], url: str) -> str:
-    """The revision of a repository: the commit, where it is given."""
+    """The requested revision of a repository: the commit if it is given."""
     asked = (url.partition("#")[2], *(table.get(key) for key in _REVISIONS))
     return next((text for text in asked if text and isinstance(text, str)), "HEAD")
 
 
 Shape = tuple[str, type, type | None]
-"""A part: its keys, with a dot between, its type, and the type of its elements where there is only one."""
+"""The shape of a part: its dotted keys, its type, and the type of its elements if they must have one."""
 
 PROJECT: Final[tuple[Shape, ...]] = (
     ("project", dict, None),
@@ -383,7 +383,7 @@ def parsed(file: Path, shapes: tuple[Shape, ...], called: str) -> dict[str, Any]
     """The content of an existing file; None where it is not valid TOML.
 
     Raises:
-        InputError: where a part has another shape; the file is ``called`` so.
+        InputError: where a part has another shape; ``called`` is the name of the file in the message.
     """
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8", errors="replace"))
@@ -430,15 +430,14 @@ _ABOUT = re.compile("readme|licen[cs]e|change|history|news|authors|manifest|vers
 
 
 def declared(tree: Path, of: str = "") -> str | None:
-    """A hash of what locks, requirements and a project file say is needed; None where a tree has none of these.
+    """A hash of the requirements in a tree's locks, requirements files and project file; None if it has none of these.
 
-    It covers the contents of all files that these name. The project's own name and version do not count, so
-    that a release alone does not change the environment. A file that is not valid TOML counts by its bytes: installing
-    from it reports the error. Errors call the tree ``of``, or name its path.
+    It covers the contents of all files that these name. The project's own name and version do not count, so that a
+    release alone does not change the environment. A file that is not valid TOML counts by its bytes: installing from it
+    reports the error. Errors name the tree ``of``, or its path.
 
     Raises:
-        InputError: for a malformed part of a file, or a file, a folder or a repository that
-        cannot be read.
+        InputError: for a malformed part of a file, or a file, a folder or a repository that cannot be read.
     """
     try:
         said = {name: found for name, found in _said(tree, of) if found is not None}
@@ -449,10 +448,10 @@ def declared(tree: Path, of: str = "") -> str | None:
 
 
 def validate_installable(tree: Path, of: str) -> None:
-    """See that what the tree ``of`` a revision needs can be installed, as far as is known before it is tried.
+    """Check that the requirements of the tree ``of`` a revision can be installed, as far as known before trying.
 
     Raises:
-        InputError: where it is said in a way that nothing here installs.
+        InputError: where they are in a format that Hati does not install.
     """
     try:
         installed(tree)
@@ -488,7 +487,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _scripts(tree: Path) -> Iterator[str]:
-    """Files that setuptools reads: of options, which other tools keep there too, only those that name requirements."""
+    """The files that setuptools reads; ``setup.cfg``, which other tools use too, only if it has requirements."""
     if (tree / _SETUP).is_file():
         yield _SETUP
     options = tree / _OPTIONS
@@ -497,13 +496,13 @@ def _scripts(tree: Path) -> Iterator[str]:
 
 
 def _along(data: Mapping[str, Any]) -> Iterator[Named]:
-    """What a project file names on this machine."""
+    """The paths in a project file on this machine."""
     yield from tabled([part(data, keys) for keys in _ALONG])
     yield from named("\n".join(text for keys in _LISTED for text in texts(part(data, keys))))
 
 
 def _called(tree: Path, name: str, of: str) -> str:
-    """A file of the tree, or one outside of it by its whole path."""
+    """The name in messages of a file of the tree, or the full path of a file outside of it."""
     return f"{name} of {of}" if of and not name.startswith("..") else str(normal(tree / name))
 
 
@@ -512,20 +511,20 @@ def _text(file: Path) -> str:
 
 
 def _locked(data: Mapping[str, Any]) -> object:
-    """Each package's name, version and source; none that is there by its path, as the project is."""
+    """The name, version and source of each locked package, without packages by path, such as the project."""
     others = (each for each in packages(data) if all(part(each, f"source.{kind}") is None for kind in _OWN))
     return sorted(([str(each.get(key)) for key in ("name", "version", "source")] for each in others), key=str)
 
 
 def _project(data: Mapping[str, Any]) -> object:
-    """None of a file that only configures tools."""
+    """The relevant parts of a project file; None if it only configures tools."""
     if all(part(data, keys) is None for keys in _STATING):
         return None
     return {keys: str(found) for keys in _COUNTED if (found := part(data, keys)) is not None}
 
 
 def _dynamic(data: Mapping[str, Any]) -> list[str]:
-    """The files that dependencies are read from."""
+    """The files from which dynamic dependencies are read."""
     hooks = (
         "tool.setuptools.dynamic.dependencies",
         "tool.setuptools.dynamic.optional-dependencies",

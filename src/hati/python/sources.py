@@ -1,4 +1,4 @@
-"""References to functions, the working tree's Python files, read without running them, and what functions are given."""
+"""References to functions, the working tree's Python files, read without running them, and functions' parameters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PythonMethod(Struct, frozen=True):
         """Read ``module:function`` or ``module:Class.method``.
 
         Raises:
-            InputError: for another text.
+            InputError: for any other text.
 
         >>> PythonMethod.parse("pkg.lists:ArrayList.contains")
         PythonMethod(module='pkg.lists', path='ArrayList.contains')
@@ -52,7 +52,7 @@ class PythonMethod(Struct, frozen=True):
 
 
 class PythonGenerator(Struct, frozen=True):
-    """A workload or an instance, with the ``arguments`` that it is given before a formula's parameters."""
+    """A workload or an instance, with its ``arguments`` before a formula's parameters."""
 
     method: PythonMethod
     arguments: tuple[Setting, ...] = ()
@@ -62,7 +62,7 @@ class PythonGenerator(Struct, frozen=True):
         """Read a reference, or one with numbers and texts in brackets.
 
         Raises:
-            InputError: for another text.
+            InputError: for any other text.
 
         >>> PythonGenerator.parse("bench:rand('uniform', 3)").arguments
         ('uniform', 3)
@@ -82,7 +82,7 @@ class PythonGenerator(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is called in the names of benchmarks: without its module."""
+        """The name in the names of benchmarks: without its module."""
         return f"{self.method.path}{self._suffix}"
 
     @property
@@ -94,17 +94,17 @@ class PythonGenerator(Struct, frozen=True):
 
 
 INITIAL: Final = "__init__.py"
-"""The source of a package itself."""
+"""The source file of a package itself."""
 
 _DIGITS = 16
 _CLASS, _MEASURED = "classmethod", "measured"
 _LEAVING = {"workload", "instance", _MEASURED, "spl", "staticmethod", _CLASS}
-"""Decorators that leave what a function takes as it is."""
+"""The decorators that do not change a function's signature."""
 _COMPILED = {".so", ".pyd"}
 
 
 class TakenArguments(NamedTuple):
-    """What a function takes as it is written, and whether no decorator may have changed that."""
+    """The signature of a function as written, and whether no decorator may have changed it."""
 
     signature: Signature
     exact: bool
@@ -117,11 +117,11 @@ class WorkingTree(Struct, frozen=True):
     roots: tuple[str, ...]
 
     def file(self, module: str) -> Path | None:
-        """The source of a module, relative to the project's folder; None for one from elsewhere."""
+        """The source file of a module, relative to the project's folder; None for a module from elsewhere."""
         return next((file for file in self.files(module) if file.suffix == ".py"), None)
 
     def files(self, module: str) -> tuple[Path, ...]:
-        """A module's source, else what it is compiled to, for whichever Pythons; none for one from elsewhere."""
+        """A module's source, else its compiled files, for any Python; empty for a module from elsewhere."""
         parts = Path(*module.split("."))
         for root in self.roots:
             for candidate in (Path(root) / parts / INITIAL, Path(root) / parts.with_suffix(".py")):
@@ -137,7 +137,7 @@ class WorkingTree(Struct, frozen=True):
         return f"{file.as_posix()}={hashlib.sha256((self.root / file).read_bytes()).hexdigest()[:_DIGITS]}"
 
     def taken(self, method: PythonMethod) -> TakenArguments | None:
-        """What a function takes; None where it, or its module, is from elsewhere.
+        """The signature of a function; None if it, or its module, is from elsewhere.
 
         Raises:
             InputError: where the module has no such function, or is not valid Python.
@@ -158,7 +158,7 @@ class WorkingTree(Struct, frozen=True):
         return defined is not None and _MEASURED in map(_name, defined.decorator_list)
 
     def _definition(self, method: PythonMethod) -> Function | None:
-        """Where a function is defined, looked for through modules that import it from one another.
+        """The definition of a function, followed through modules that import it from one another.
 
         Raises:
             InputError: where the module has no such function, or is not valid Python.
@@ -183,7 +183,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def parsed_file(path: Path) -> ast.Module:
-    """A file's tree, kept while the file stays as it is.
+    """The syntax tree of a file, cached while the file does not change.
 
     Raises:
         InputError: where it is not valid Python.
@@ -203,7 +203,7 @@ def _parse(path: Path, _time: int, _size: int) -> ast.Module:
 
 
 def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, Function]]:
-    """Functions by their paths: those of the module, and of its classes."""
+    """The functions of a module and of its classes, by their paths."""
     for node in ast.iter_child_nodes(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{within}{node.name}", node
@@ -214,7 +214,7 @@ def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, Function]
 
 
 def absolute(node: ast.ImportFrom, module: str, file: Path) -> str:
-    """The module that ``from ... import`` in a module names; ``file`` shows whether that is a package."""
+    """The absolute name of the module in ``from ... import``; ``file`` shows whether the importing one is a package."""
     if not node.level:
         return node.module or ""
     package = module.split(".") if file.name == INITIAL else module.split(".")[:-1]
@@ -222,7 +222,7 @@ def absolute(node: ast.ImportFrom, module: str, file: Path) -> str:
 
 
 def _origins(body: ast.Module, module: str, file: Path) -> Iterator[tuple[str, PythonMethod]]:
-    """Names that are imported from another module, with what they are called there."""
+    """The names that are imported from another module, with their origins there."""
     for node in ast.walk(body):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
@@ -239,13 +239,13 @@ def _signature(written: ast.arguments) -> Signature:
 
 
 def _name(decorator: ast.expr) -> str:
-    """The last component of its name."""
+    """The last component of a decorator's name."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _others(module: ast.Module) -> Iterator[str]:
-    """Names that a module has by import or assignment, ``*`` for all that another one has."""
+    """The names that a module imports or assigns; ``*`` for a star import."""
     for node in ast.walk(module):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from (alias.asname or alias.name for alias in node.names)
@@ -257,9 +257,9 @@ _LOADERS = {"import_module", "__import__"}
 
 
 def imported_files(tree: WorkingTree, modules: Iterable[str]) -> frozenset[Path]:
-    """The files of modules and of all that these import, wherever the statement stands; relative to the tree's folder.
+    """The files of modules and of all modules that they import, anywhere in their code; relative to the tree's folder.
 
-    Modules from elsewhere are omitted, and so are names that a program computes.
+    Modules from elsewhere are omitted, and so are module names that are computed.
     """
     found: dict[str, tuple[Path, ...]] = {}
     left = [name for module in modules for name in _with_packages(module)]
@@ -285,7 +285,7 @@ def _imported(tree: WorkingTree, module: str, file: Path) -> Iterator[str]:
 
 
 def _named_modules(node: ast.AST, module: str, file: Path) -> Iterator[str]:
-    """The modules that a statement names; of ``from a import b`` also ``a.b``, which may be one."""
+    """The modules that a statement names; for ``from a import b`` also ``a.b``, which may be a module."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -308,13 +308,13 @@ def _with_packages(module: str) -> list[str]:
 
 
 GivenParameters = Mapping[str, Setting] | Sequence[Setting]
-"""Parameters by their names, or by their places."""
+"""Parameters by name, or by position."""
 
 _KNOWN: Final[Mapping[str, object]] = {RNG: None}
 
 
 class GeneratorError(InputError):
-    """A workload or an instance, as ``kind`` says, does not take its own arguments."""
+    """A workload or an instance (``kind``) does not take its own arguments."""
 
     def __init__(self, kind: str, message: str, *, fix: str) -> None:
         super().__init__(message, fix=fix)
@@ -322,7 +322,7 @@ class GeneratorError(InputError):
 
 
 class ParameterizedFunction(Struct, frozen=True):
-    """A function that parameters are for, after arguments of its own; the first ``skipped`` are Hati's to give.
+    """A function that takes parameters, after its ``own`` arguments; its first ``skipped`` arguments come from Hati.
 
     ``kind`` is ``workload``, ``instance``, or empty for the measured function itself.
     """
@@ -334,11 +334,11 @@ class ParameterizedFunction(Struct, frozen=True):
 
     @property
     def known(self) -> Mapping[str, object]:
-        """What Hati gives by its name: nothing where a function is called as it is."""
+        """The arguments that Hati passes by name; empty if a function is called directly."""
         return _KNOWN if self.kind or self.skipped else {}
 
     def taken(self, tree: WorkingTree) -> TakenArguments | None:
-        """What it takes of parameters and arguments; None where that is not known.
+        """Its signature for parameters and own arguments; None if unknown.
 
         Raises:
             InputError: where its module has no such function.
@@ -350,16 +350,16 @@ class ParameterizedFunction(Struct, frozen=True):
 def functions_with_parameters(
     tree: WorkingTree, target: PythonMethod, generators: Mapping[str, PythonGenerator]
 ) -> tuple[ParameterizedFunction, ...]:
-    """Who takes parameters: the generators, else the method itself."""
+    """The functions that take parameters: the generators, else the method itself."""
     if generators:
         return tuple(ParameterizedFunction(kind, each.method, each.arguments) for kind, each in generators.items())
     return (ParameterizedFunction("", target, skipped=int(tree.measures(target))),)
 
 
 def named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[ParameterizedFunction]) -> dict[str, Setting]:
-    """Parameters by their names; those that are given by place have the names of the first taker that has some left.
+    """Parameters by name; those given by position get the names from the first function with free parameters.
 
-    What an old revision's function takes may be something else: it is a name for people.
+    These names are only for people: the function of an old revision may have others.
     """
     if isinstance(parameters, Mapping):
         return dict(parameters)
@@ -373,11 +373,11 @@ def validate_parameters(
 ) -> None:
     """Check that each function has its parameters, and that each parameter is used, as far as the working tree shows.
 
-    What a method takes itself is another thing in each revision: the recorder sees to it.
+    The signature of the method itself may differ by revision: the recorder checks it.
 
     Raises:
-        GeneratorError: for more arguments of its own than a generator takes.
-        InputError: for a parameter that none takes, or that one needs and has not.
+        GeneratorError: for more own arguments than a generator takes.
+        InputError: for an unused parameter, or a missing one.
     """
     asked = Parameters(list(_pairs(parameters)))
     exact = True
@@ -405,7 +405,7 @@ def _pairs(parameters: GivenParameters) -> Sequence[tuple[str, Setting]]:
 
 
 def _left(taker: ParameterizedFunction, tree: WorkingTree) -> tuple[str, ...]:
-    """The names of a function's places, as far as the working tree has it: an old revision may have another."""
+    """The names of a function's free parameters in the working tree; empty if it lacks the function."""
     try:
         found = taker.taken(tree)
     except InputError:
