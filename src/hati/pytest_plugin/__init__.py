@@ -1,6 +1,6 @@
-"""The pytest plugin: ``pytest --hati`` measures what formulas state, each of them a test.
+"""The pytest plugin: ``pytest --hati`` measures the methods of formulas, and reports each formula as a test.
 
-Without ``--hati`` there is nothing of it but the fixture ``spl``, and nothing else of Hati is loaded.
+Without ``--hati`` it adds only the fixture ``spl``, and loads nothing else of Hati.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["pytest_addoption", "pytest_configure", "spl"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options."""
+    """Add the command-line options."""
     group = parser.getgroup("hati", "performance requirements")
     group.addoption(
         "--hati", action="store_true", help="measure what *.spl files and @hati.spl state, each formula as a test"
@@ -37,10 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect formulas where the options request it.
+    """Collect formulas if the options request it.
 
     Raises:
-        UsageError: where tests would run at the same time as measurements, and for a malformed budget.
+        UsageError: where tests would run in parallel to measurements, and for a malformed budget.
     """
     if not config.getoption("hati"):
         return
@@ -66,5 +66,5 @@ def spl() -> Once:
 
 
 def _in_parallel(config: pytest.Config) -> bool:
-    """Whether xdist shares the tests out."""
+    """Whether xdist distributes the tests."""
     return bool(config.getoption("numprocesses", None)) or config.getoption("dist", "no") != "no"

@@ -1,4 +1,4 @@
-"""Files with formulas, and formulas as tests."""
+"""Collect files with formulas, and run formulas as tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NotShownError(Exception):
 
 
 class Formulas:
-    """The hooks that collect formulas, and what they measured."""
+    """The hooks that collect formulas, and their measurements."""
 
     def __init__(self) -> None:
         self._measurements: Measurements | None = None
@@ -48,7 +48,7 @@ class Formulas:
         return None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """All selected formulas are measured together, once one of them runs."""
+        """Let all selected formulas be measured together, once one of them runs."""
         items = [item for item in session.items if isinstance(item, FormulaItem)]
         self._measurements = Measurements(session.config, {item.nodeid: item.stated for item in items})
         for item in items:
@@ -58,20 +58,20 @@ class Formulas:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """The report of a formula's test, with its own part of the time that measuring all of them took."""
+        """The report of a formula's test, with its part of the time of measuring all formulas."""
         report = yield
         if isinstance(item, FormulaItem) and call.when == "call":
             report.duration = item.measurements.duration(item.nodeid, report.duration)
         return report
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """What measuring cost."""
+        """Print the costs of the measurements."""
         for line in self._measurements.costs() if self._measurements else ():
             terminalreporter.line(f"hati: {line}")
 
 
 class FileOfFormulas(pytest.File):
-    """A file of formulas, or a Python file that states some; ``relations`` are how many each file has so far."""
+    """A file of formulas, or a Python file that states some; ``relations`` counts the relations of each file."""
 
     def __init__(self, *, relations: dict[Path, int], **others: Any) -> None:
         super().__init__(**others)
@@ -93,7 +93,7 @@ class FileOfFormulas(pytest.File):
                 self.session.shouldstop = "formulas are too many to be decided together"
             raise self.CollectError(str(error)) from None
         for name, each in zip(_names(found), found, strict=True):
-            test = f"{self.nodeid}::{name}"  # as text, which pytest parses as it does what --lf remembers
+            test = f"{self.nodeid}::{name}"  # as text, which pytest parses like the ids stored for --lf
             if isinstance(each, Misstated):
                 yield MisstatedItem.from_parent(self, name=name, nodeid=test, misstated=each)
             else:
@@ -116,10 +116,10 @@ class FormulaItem(pytest.Item):
         self.stated = (project, requirement)
 
     def runtest(self) -> None:
-        """Measure, unless that was done, and report.
+        """Measure, unless already measured, and report.
 
         Raises:
-            NotShownError: where the formula does not hold, or may not.
+            NotShownError: where the formula is violated, or is inconclusive and that is to fail.
         """
         judgement = self.measurements.of(self.nodeid)
         self.user_properties.extend(judgement.properties)
@@ -137,7 +137,7 @@ class FormulaItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the formula stands."""
+        """The place of the formula."""
         line = self.stated[1].place.line
         return self.path, None if line is None else line - 1, self.name
 
@@ -169,15 +169,15 @@ class MisstatedItem(pytest.Item):
         return str(excinfo.value) if excinfo.value is self._error else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it stands."""
+        """The place of the formula."""
         place = self._error.place
         return self.path, None if place is None or place.line is None else place.line - 1, self.name
 
 
 def _names(stated: Iterable[Requirement | Misstated]) -> list[str]:
-    """``sort[SELF <= 2 ms]`` on a function; in a file its name, or ``formula[sort <= 2 ms]`` where it has none.
+    """The names of tests: ``sort[SELF <= 2 ms]`` on a function; in a file its name, or ``formula[sort <= 2 ms]``.
 
-    As with parameters, the text in brackets distinguishes tests of one function.
+    As with parametrised tests, the text in brackets distinguishes the tests of one function.
     """
     names: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()

@@ -1,4 +1,4 @@
-"""The formulas of a session, measured together: one campaign for each project."""
+"""Measure the formulas of a session together, in one campaign for each project."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _warn(text: str) -> None:
 
 
 class Measurements:
-    """The measurements for the selected tests, by their ids; none before one of them runs."""
+    """The measurements for the selected tests, by their ids; nothing is measured before one of them runs."""
 
     def __init__(self, config: pytest.Config, selected: Mapping[str, Stated]) -> None:
         self._config = config
@@ -72,11 +72,11 @@ class Measurements:
         return judged
 
     def duration(self, test: str, elapsed: float) -> float:
-        """What a test took: of the time of its project's campaign, in which one of them waits, its own part."""
+        """The duration of a test, with its own part of its project's campaign, whichever test waited for it."""
         return elapsed - self._elapsed.get(test, 0.0) + self._booked.get(test, 0.0)
 
     def book(self, waiting: str, elapsed: float, judged: Mapping[str, FormulaReport | HatiError]) -> None:
-        """Share the time of a campaign out by the runs of each formula; without any the one that waited keeps it."""
+        """Divide the time of a campaign among formulas by their runs' times; without any, the waiting test keeps it."""
         seconds = {test: each.seconds for test, each in judged.items() if isinstance(each, FormulaReport)}
         whole = sum(seconds.values())
         if whole > 0.0:
@@ -84,11 +84,11 @@ class Measurements:
             self._booked.update({test: elapsed * own / whole for test, own in seconds.items()})
 
     def costs(self) -> Sequence[str]:
-        """What each campaign took, in a line."""
+        """The cost of each campaign, in a line."""
         return self._costs
 
     def _measure(self, project: Path, stated: Mapping[str, Requirement]) -> None:
-        """Measure all together, except formulas with errors of their own."""
+        """Measure all formulas together, except those with errors."""
         try:
             place = workplace_around(project, None, _warn)
             prepared = self._prepared_without_wrong(place, stated)
@@ -102,7 +102,7 @@ class Measurements:
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
 
     def _prepared_without_wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> AssertionCampaign | None:
-        """Prepare those that are right, and judge the others; None where none is right."""
+        """Prepare the campaign of the valid formulas, and record the errors of the others; None if none is valid."""
         try:
             prepared = self._prepared(place, tuple(stated.values()))
         except ShortBudgetError:
@@ -121,7 +121,7 @@ class Measurements:
         return self._prepared_without_wrong(place, right) if right else None
 
     def _wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> dict[str, HatiError]:
-        """Those that cannot be prepared alone."""
+        """The errors of the formulas that cannot be prepared individually."""
         wrong: dict[str, HatiError] = {}
         for test, each in stated.items():
             try:
@@ -155,7 +155,7 @@ class Measurements:
 
 
 def _judgement(each: Answer, book: SampleCollector, seconds: float) -> FormulaReport | HatiError:
-    """The report, or the error where the formula could not be measured or judged."""
+    """The report, or the error if the formula could not be measured or judged."""
     if why := blockers(each, book):
         return MeasurementError("; ".join(why), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
@@ -166,7 +166,7 @@ def _judgement(each: Answer, book: SampleCollector, seconds: float) -> FormulaRe
 
 
 def _unmeasured(requirement: Requirement, book: SampleCollector) -> HatiError | None:
-    """That methods of a formula could not be measured, and why."""
+    """The error that methods of a formula could not be measured, with the reasons; None if they could."""
     why = unmeasured(requirement, book)
     return MeasurementError("; ".join(why), place=requirement.place) if why else None
 

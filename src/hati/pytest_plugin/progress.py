@@ -1,4 +1,4 @@
-"""How far measuring is, on pytest's terminal."""
+"""The progress of measuring, on pytest's terminal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hati.studies.assertion import Assertion
 
 _FIRST_LINE = 2.0
 _BETWEEN_LINES = 5.0
-"""Seconds, where lines cannot be written over."""
+"""In seconds, if lines cannot be overwritten."""
 _BETWEEN_DRAWINGS = 0.2
 
 
 class Display:
-    """Writes on the terminal, though pytest captures what tests write; nothing with ``-q``."""
+    """Writes to the terminal, although pytest captures the output of tests; writes nothing with ``-q``."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._capture = config.pluginmanager.get_plugin("capturemanager")
@@ -32,12 +32,12 @@ class Display:
         self._write(lambda terminal: (terminal.ensure_newline(), terminal.write_line(f"hati: {text}")))
 
     def draw(self, text: str) -> None:
-        """Write over the current line."""
+        """Overwrite the current line."""
         self._drawn = True
         self._write(lambda terminal: (terminal.rewrite(f"hati: {text}", erase=True), terminal.flush()))
 
     def end(self) -> None:
-        """End the line that was written over."""
+        """End the line that was overwritten."""
         if self._drawn:
             self._write(lambda terminal: terminal.write("\n"))
 
@@ -48,7 +48,7 @@ class Display:
 
 
 class MeasuringProgress:
-    """An observer that shows the runs so far, and how many formulas they decide."""
+    """An observer that shows the runs so far, and the number of formulas that they decide."""
 
     def __init__(self, study: Assertion, display: Display, clock: Callable[[], float] = time.monotonic) -> None:
         self._study, self._display, self._clock = study, display, clock
@@ -58,7 +58,7 @@ class MeasuringProgress:
         self._runs: list[Run] = []
 
     def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
-        """Take a run into account."""
+        """Add a run."""
         if plan is not self._plan:
             self._plan, self._runs = plan, []
         self._runs.append(run)
