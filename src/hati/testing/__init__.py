@@ -1,6 +1,6 @@
-"""Fakes and conformance suites for those who write engines and stores; never imported by the rest of Hati.
+"""Fakes and conformance suites for authors of engines and stores; never imported by the rest of Hati.
 
-The suites are imported by name: ``hati.testing.conformance``, ``hati.testing.conformance``.
+The suites are imported by name: ``hati.testing.conformance``, ``hati.testing.ledgers``.
 """
 
 from hati.testing.fakes import FakeEngine, FakeMachines, MemoryStore

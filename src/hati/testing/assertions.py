@@ -1,4 +1,4 @@
-"""Assertion studies of formulas whose methods a fake engine measures, by their names."""
+"""Assertion studies of formulas whose methods a fake engine measures by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hati.logic.syntax import parse_formula
 from hati.studies.assertion import Assertion, MeasuredMethod, Requirement, Standard, assertion_id, methods_of
 
 TIME = Metric("time", "s")
-"""What the methods are measured by."""
+"""The metric of the methods."""
 
 TREE = Revision("tree", RevisionKind.DIRECTORY)
 
@@ -16,16 +16,16 @@ _WITHOUT_END = Budget(runs=1_000)
 
 
 def requirement(text: str) -> Requirement:
-    """A formula of the command line.
+    """A formula, as from the command line.
 
     Raises:
-        FormulaError: for a text that is none.
+        FormulaError: for a text that is not a formula.
     """
     return Requirement(parse_formula(text), Source(text))
 
 
 def point(name: str, revision: Revision = TREE) -> MeasuredMethod:
-    """A method, and the benchmark of its name."""
+    """A method, with a benchmark of the same name."""
     benchmark = Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,))
     return MeasuredMethod(name, benchmark, revision, Configuration(), "time")
 
@@ -34,7 +34,7 @@ def study_of(*formulas: str, budget: Budget | None = None, standard: Standard | 
     """The study of formulas, by default with a budget of 1,000 runs and Hati's own standard.
 
     Raises:
-        FormulaError: for a text that is none.
+        FormulaError: for a text that is not a formula.
     """
     asked, by = tuple(requirement(text) for text in formulas), standard or Standard()
     names = (name for each in asked for relation in each.relations for name in methods_of(relation))

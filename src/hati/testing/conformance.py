@@ -1,4 +1,4 @@
-"""What every engine and every store must do: suites to inherit."""
+"""Conformance suites for engines, stores and kinds of studies, to be inherited."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ from hati.wiring.workplace import mute
 
 
 class EngineConformance:
-    """The duties of an engine. A subclass overrides the three fixtures.
+    """The tests of an engine. A subclass overrides the three fixtures.
 
-    ``engine`` is under test; ``good_jobs`` are at least three different jobs of which every run succeeds;
-    ``bad_job`` is one of which every run fails.
+    ``engine`` is under test; ``good_jobs`` are at least three different jobs whose runs always succeed; ``bad_job`` is
+    a job whose runs always fail.
     """
 
     @pytest.fixture
@@ -73,16 +73,16 @@ class EngineConformance:
         raise pytest.UsageError("a subclass of EngineConformance needs the fixture `bad_job`")
 
     def test_nothing_comes_where_nothing_is_out(self, engine: AnyEngine) -> None:
-        """And there is room."""
+        """An engine without batches has capacity, and yields no runs."""
         assert engine.capacity() > 0
         assert list(engine.completed()) == []
 
     def test_every_job_is_run(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """At least once each, and nothing else; runs carry their tasks unchanged."""
+        """Each job is run at least once, and nothing else; runs carry their tasks unchanged."""
         assert {run.task for run in _runs(engine, *map(_alone, good_jobs))} == {_task(job) for job in good_jobs}
 
     def test_a_good_run_has_observations(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """Finite ones, of at least one metric, each metric once, with what the run cost."""
+        """They are finite, of at least one metric, each metric once, with the run's resources."""
         for run in _runs(engine, *map(_alone, good_jobs)):
             assert run.outcome is Outcome.DONE, run.detail
             assert len({o.metric for o in run.observations}) == len(run.observations) > 0
@@ -98,27 +98,27 @@ class EngineConformance:
             assert run.seconds > 0
 
     def test_a_failure_is_a_run_with_its_reason(self, engine: AnyEngine, bad_job: AnyWork) -> None:
-        """It is neither an exception nor silence."""
+        """A failure is neither an exception nor silently dropped."""
         runs = _runs(engine, _alone(bad_job))
         assert runs
         assert all(run.outcome is not Outcome.DONE and run.detail and not run.observations for run in runs)
 
     def test_a_failure_ends_nothing(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...], bad_job: AnyWork) -> None:
-        """The jobs after it are run, in its batch and in later ones."""
+        """The jobs after a failure are run, in its batch and in later ones."""
         made = _runs(engine, Batch((bad_job, good_jobs[0])), *map(_alone, good_jobs[1:]))
         assert {run.task for run in made if run.outcome is Outcome.DONE} == {_task(job) for job in good_jobs}
 
     def test_batches_begin_in_the_order_of_their_release(
         self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]
     ) -> None:
-        """Whichever order the jobs are given in: an order that was drawn is not undone to save time."""
+        """They do so for any order of the jobs: a randomised order is not changed to save time."""
         for jobs in (good_jobs, good_jobs[::-1]):
             made = _by_task(_runs(engine, *map(_alone, jobs)))
             starts = [made[_task(job).id].started for job in jobs]
             assert starts == sorted(starts), "batches did not begin in the order in which they were submitted"
 
     def test_a_sequence_is_kept_on_one_machine(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """Each run begins after the one before it has ended, and nothing else is between them."""
+        """Each run begins after the previous one has ended, and nothing else runs between them."""
         for jobs in (good_jobs, good_jobs[::-1]):
             other = _again(good_jobs[0], len(good_jobs))
             made = _by_task(_runs(engine, Batch(jobs), _alone(other)))
@@ -131,20 +131,20 @@ class EngineConformance:
             assert foreign.machine != runs[0].machine or not between, "something else was run within a batch"
 
     def test_a_free_batch_stays_on_one_machine(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """In whichever order; two of them, so that a second machine would have been idle."""
+        """Its order is free; two batches, so that a second machine would be idle."""
         for made in (_runs(engine, Batch(good_jobs, BatchOrder.FREE)), _runs(engine, Batch(good_jobs))):
             assert {run.task for run in made} == {_task(job) for job in good_jobs}
             assert len({run.machine for run in made}) == 1, "a batch was split"
 
     def test_those_together_run_at_the_same_time(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """On one machine."""
+        """They run on one machine."""
         first, second = _runs(engine, Batch(good_jobs[:2], BatchOrder.TOGETHER))
         assert first.machine == second.machine, "a batch was split"
         for one, other in ((first, second), (second, first)):
             assert one.started < other.started + timedelta(seconds=other.seconds), "a duet did not run at the same time"
 
     def test_what_waits_can_be_withdrawn(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """No job of it runs then; other batches do. A batch that is not out has not begun."""
+        """No job of a withdrawn batch runs; other batches do. A batch that was not submitted has not begun."""
         room = engine.capacity()
         batches = [_alone(_again(good_jobs[0], number)) for number in range(room + 1)]
         for batch in batches:
@@ -156,7 +156,7 @@ class EngineConformance:
         assert made == {_task(job).id for batch in batches[:-1] for job in batch.members}
 
     def test_withdrawing_ends_what_has_not_begun(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """A batch has begun with its first run; the rest of it is under way, or is never run."""
+        """A batch has begun with its first run; the rest of it is running, or is never run."""
         batch = Batch(good_jobs)
         engine.submit(batch)
         runs = engine.completed()
@@ -176,7 +176,7 @@ class EngineConformance:
         assert {first.task, *(run.task for run in runs)} == set(map(_task, good_jobs[:2]))
 
     def test_it_has_room_again(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """As much as at first, once nothing is out; and less while something is."""
+        """The capacity is as at first once all runs are done, and smaller before."""
         room = engine.capacity()
         engine.submit(_alone(good_jobs[0]))
         assert engine.capacity() == room - 1
@@ -184,7 +184,7 @@ class EngineConformance:
         assert engine.capacity() == room
 
     def test_room_is_there_when_a_run_is_handed_over(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """So that a machine need not wait for all others: batches submitted meanwhile come by the same iterator."""
+        """So no machine waits for all others: runs of batches submitted meanwhile come from the same iterator."""
         engine.submit(_alone(good_jobs[0]))
         runs = engine.completed()
         assert next(runs).task == _task(good_jobs[0])
@@ -193,7 +193,7 @@ class EngineConformance:
         assert [run.task for run in runs] == [_task(good_jobs[1])]
 
     def test_it_can_be_left_unfinished(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """It works as before once its batches are withdrawn: an aborted campaign closes its iterator."""
+        """An aborted campaign closes the iterator; the engine works as before once its batches are withdrawn."""
         room, batch = engine.capacity(), Batch(good_jobs)
         engine.submit(batch)
         runs = engine.completed()
@@ -208,7 +208,7 @@ class EngineConformance:
         assert {run.task for run in _runs(engine, *map(_alone, again))} == set(map(_task, again))
 
     def test_closing_ends_all(self, engine: AnyEngine, good_jobs: tuple[AnyWork, ...]) -> None:
-        """What waits is forgotten, and nothing more comes."""
+        """Waiting batches are dropped, and no more runs come."""
         for job in good_jobs:
             engine.submit(_alone(job))
         runs = engine.completed()
@@ -221,7 +221,7 @@ AnyWork = Job | Task
 AnyEngine = Engine[Any]
 """An engine of jobs; a fake may take tasks."""
 CLOCKS_DIFFER = timedelta(milliseconds=5)
-"""A run's start is a time of day, and its length is not: the two clocks may differ by this over a run."""
+"""The largest difference over a run between the clocks of its start (time of day) and of its length (monotonic)."""
 
 
 def _task(work: AnyWork) -> Task:
@@ -233,7 +233,7 @@ def _alone(job: AnyWork) -> Batch[AnyWork]:
 
 
 def _again(job: AnyWork, number: int) -> AnyWork:
-    """The same of another repetition."""
+    """The same work with another repetition."""
     if isinstance(job, Job):
         return replace(job, task=replace(job.task, repetition=job.task.repetition + number))
     return replace(job, repetition=job.repetition + number)
@@ -295,14 +295,14 @@ def an_event(second: int) -> Event:
 
 
 class StoreConformance(ABC):
-    """Inherit, fill ``open``, and let pytest run it."""
+    """The tests of a store: inherit, implement ``open``, and let pytest run them."""
 
     @abstractmethod
     def open(self) -> SqlStore:
-        """The store under test: each call opens the same place once more."""
+        """The store under test; each call opens the same place again."""
 
     def begun(self, campaign: int = 1) -> tuple[SqlStore, StudyId]:
-        """An open store that knows a study."""
+        """An open store with a study."""
         store, study = self.open(), a_study(campaign)
         store.begin(study, METRICS, MACHINE)
         return store, study
@@ -466,14 +466,14 @@ class StoreConformance(ABC):
 
 
 class StudyTypeConformance:
-    """The duties of a kind of study. A subclass overrides the three fixtures.
+    """The tests of a kind of study. A subclass overrides the three fixtures.
 
-    ``kind`` is under test; ``request_`` is one that a project answers with few runs; ``project`` is its folder.
+    ``kind`` is under test; ``request_`` is a request that needs few runs; ``project`` is the folder of a project.
     """
 
     @pytest.fixture
     def kind(self) -> AnyStudyType:
-        """The kind."""
+        """The kind under test."""
         raise pytest.UsageError("a subclass of StudyTypeConformance needs the fixture `kind`")
 
     @pytest.fixture
@@ -488,11 +488,11 @@ class StudyTypeConformance:
 
     @pytest.fixture
     def place(self, kind: AnyStudyType, request_: Struct, project: Path) -> Workplace:
-        """The project, with a store that forgets."""
+        """The project, with a store in memory."""
         return kind.open(project, "sqlite://", request_, mute)
 
     def test_its_request_is_described(self, kind: AnyStudyType) -> None:
-        """It is frozen, has a docstring for the help, and describes the option of each field."""
+        """The request is frozen, has a docstring for the help, and describes the option of each field."""
         for name, hint in get_type_hints(kind.request, include_extras=True).items():
             assert hasattr(hint, "__metadata__"), f"{name} has no FlagField"
         assert kind.request.__struct_config__.frozen
@@ -506,7 +506,7 @@ class StudyTypeConformance:
         assert [task.id for task in first.tasks] == [task.id for task in again.tasks]
 
     def test_a_finished_one_is_not_measured_again(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
-        """Its campaign is found, and nothing is left of it; or its kind measures afresh each time."""
+        """Its campaign is found, and has nothing left to run; or its kind measures again each time."""
         prepared = kind.prepare(place, request_, fresh=False)
         kind.concluded(prepared, request_, kind.make(prepared, request_, mute, silent)).written()
         runs = len(prepared.evidence().runs)
@@ -515,7 +515,7 @@ class StudyTypeConformance:
         assert len(again.evidence().runs) == (0 if kind.afresh else runs)
 
     def test_it_goes_on_where_it_was_broken_off(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
-        """The runs that there are count, and none is made twice."""
+        """An interrupted campaign keeps its runs, and no task is run twice."""
         prepared = kind.prepare(place, request_, fresh=False)
         with pytest.raises(KeyboardInterrupt):
             kind.make(prepared, request_, mute, _stop)
@@ -527,9 +527,9 @@ class StudyTypeConformance:
         assert len(tasks) == len(set(tasks))
 
     def test_a_store_gives_it_back(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
-        """The request comes back as it was, and the report of the stored study has the same answer.
+        """The stored request is unchanged, and the report of the stored study has the same answer.
 
-        Of a kind that a store does not give back the report is refused; or its runs are reported as another kind.
+        For a kind that a store cannot restore, the report is refused, or its runs are reported as another kind.
         """
         prepared = kind.prepare(place, request_, fresh=False)
         found = kind.make(prepared, request_, mute, silent)
@@ -546,7 +546,7 @@ class StudyTypeConformance:
         assert report.document.answer == written.document.answer
 
     def test_it_is_written_in_every_format(self, kind: AnyStudyType, place: Workplace, request_: Struct) -> None:
-        """Text, Markdown, HTML and JSON; test cases where it has verdicts."""
+        """The formats are text, Markdown, HTML and JSON; kinds with verdicts have test cases."""
         prepared = kind.prepare(place, request_, fresh=False)
         written = kind.concluded(prepared, request_, kind.make(prepared, request_, mute, silent))
         for write in (document_text, document_markdown, document_html):

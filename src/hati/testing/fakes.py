@@ -1,4 +1,4 @@
-"""Engines and stores that need no program and no file, so that tests are instant and repeatable."""
+"""Engines and stores without programs and files, so that tests are fast and repeatable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hati.core import Batch, BatchOrder, Evidence, Observations, Outcome, Resour
 from hati.engine import SerialEngine
 
 Measure = Callable[[Task], Mapping[str, Sequence[float]] | str]
-"""What a task yields: each metric's values in order, or why it failed."""
+"""The result of a task: each metric's values in order, or the reason of its failure."""
 
 FIRST_START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -21,9 +21,9 @@ FIRST_START = datetime(2026, 1, 1, tzinfo=UTC)
 class FakeEngine(SerialEngine[Task]):
     """An engine whose runs are a function of the task.
 
-    ``measure`` gives each metric's values, or a text: the failure's detail. ``units`` holds the units of
-    metrics that are not in seconds; ``warmup`` how many leading values of a longer run are warm-up;
-    ``seconds`` what each run costs by its own account; ``tasks`` every task handed out, in order.
+    ``measure`` returns each metric's values, or a text: the failure's detail. ``units`` are the units of metrics that
+    are not in seconds. ``warmup`` is the number of leading values of a longer run that are warm-up. ``seconds`` is the
+    recorded time of each run. ``tasks`` are all tasks run, in order.
 
     >>> engine = FakeEngine(lambda task: {"latency": [1.0 + task.repetition]})
     """
@@ -39,17 +39,17 @@ class FakeEngine(SerialEngine[Task]):
         super().__init__()
 
     def execute(self, task: Task, /) -> Run:
-        """One run."""
+        """Run a task."""
         return self.execute_together((task,))[0]
 
     def execute_together(self, tasks: Sequence[Task], /) -> Sequence[Run]:
-        """Runs that start at the same time."""
+        """Run tasks that start at the same time."""
         started = FIRST_START + timedelta(seconds=self.seconds * len(self.tasks))
         self.tasks += tasks
         return [self.run_at(task, started, self.seconds, self.machine) for task in tasks]
 
     def run_at(self, task: Task, started: datetime, seconds: float, machine: str) -> Run:
-        """The run of a task on a machine, from its start on."""
+        """The run of a task on a machine, with its start and length."""
         measured = self.measure(task)
         if isinstance(measured, str):
             return Run(task, machine, started, seconds, Outcome.FAILED, detail=measured, exit=1)
@@ -71,9 +71,9 @@ class FakeEngine(SerialEngine[Task]):
 
 @dataclass
 class FakeMachines(FakeEngine):
-    """Several machines that work at the same time: the run that ends first comes first.
+    """Several machines that work in parallel: runs come in the order in which they end.
 
-    ``number`` of machines; ``lasting`` says how many seconds a run takes on the machine of that index.
+    ``number`` is the number of machines; ``lasting`` returns the seconds of a run on the machine with an index.
     """
 
     number: int = 2
@@ -87,16 +87,16 @@ class FakeMachines(FakeEngine):
         self._begun: list[tuple[float, int, int, Run, Batch[Task]]] = []
 
     def capacity(self) -> int:
-        """The machines that are idle, without those that a batch waits for."""
+        """The number of idle machines, less the number of waiting batches."""
         return max(0, sum(until <= self._now for until in self._free.values()) - len(self._queue))
 
     def submit(self, batch: Batch[Task]) -> None:
-        """Let a batch wait, or start it where a machine is idle."""
+        """Queue a batch, and start it if a machine is idle."""
         self._queue.append(batch)
         self._start()
 
     def withdraw(self, batch: Batch[Task]) -> bool:
-        """Forget a batch where it waits, else those of its runs that have not begun."""
+        """Drop a waiting batch, or the runs of a started one that have not begun."""
         if batch in self._queue:
             self._queue.remove(batch)
         now = FIRST_START + timedelta(seconds=self._now)
@@ -114,7 +114,7 @@ class FakeMachines(FakeEngine):
             yield run
 
     def close(self) -> None:
-        """Drop the batches that are out."""
+        """Drop all batches."""
         self._queue.clear()
         self._begun.clear()
 
@@ -136,12 +136,12 @@ class FakeMachines(FakeEngine):
 
 @dataclass
 class MemoryStore:
-    """Keeps runs in a list; fills ``hati.core.Store``."""
+    """Keeps runs in a list; implements ``hati.core.Store``."""
 
     kept: list[Run] = field(default_factory=list)
 
     def record(self, run: Run) -> bool:
-        """Keep a run; False where its task had one already."""
+        """Keep a run; False if its task had one already."""
         if any(run.task.id == known.task.id for known in self.kept):
             return False
         self.kept.append(run)

@@ -1,4 +1,4 @@
-"""What a ledger must do, whatever database it is in: a suite to inherit, and a model that it agrees with."""
+"""The conformance suite of a ledger in any database, to be inherited, and a model for comparison."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def a_batch(*repetitions: int, study: str = "study-1") -> Batch[Job]:
 
 
 def a_client(name: str) -> Client:
-    """A machine of that name, which has all files."""
+    """A machine with a name, which has all files."""
     return Client(f"machine-{name}", name, 2, ("files",))
 
 
 class LedgerConformance(ABC):
-    """Inherit, fill ``open``, and let pytest run it."""
+    """The tests of a ledger: inherit, implement ``open``, and let pytest run them."""
 
     @abstractmethod
     def open(self) -> SqlStore:
-        """The store under test: each call opens the same place once more."""
+        """The store under test; each call opens the same place again."""
 
     @pytest.fixture
     def ledger(self) -> Ledger:
-        """Its ledger, at a time that tests set."""
+        """The store's ledger, with a clock that tests set."""
         self.now = 1000.0
         return self.open().ledger.at(lambda: self.now)
 
     def claimed(self, ledger: Ledger, name: str = "one") -> Lease:
-        """What a machine is given, which is something."""
+        """The lease that a machine gets, which must not be None."""
         lease = ledger.claim(f"worker-{name}", a_client(name), choose, SECONDS)
         assert lease is not None
         return lease
@@ -360,14 +360,14 @@ class LedgerConformance(ABC):
 
 
 class LostReplies:
-    """Calls a ledger so that the reply to the first commit is lost."""
+    """Calls a ledger with the reply to the first commit lost."""
 
     def __init__(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
         self._engine = ledger.engine
         self._monkeypatch = monkeypatch
 
     def __call__(self, call: Callable[[], T]) -> T:
-        """What the call returns."""
+        """The result of the call."""
         dialect = self._engine.dialect
         commit, left = dialect.do_commit, [True]
 
@@ -385,7 +385,7 @@ class LostReplies:
 
 
 def decisions(history: Iterable[LedgerEntry]) -> list[tuple[int | None, str]]:
-    """What the steering decides where a history of leases is replayed: batches and reasons."""
+    """The decisions of the steering if a history of leases is replayed: batches and reasons."""
     queued: dict[int, Queue] = {}
     leased: dict[int, str] = {}
     found = []
@@ -405,7 +405,7 @@ def decisions(history: Iterable[LedgerEntry]) -> list[tuple[int | None, str]]:
 
 @dataclass
 class _ModelBatch:
-    """What a model knows of a batch."""
+    """The model's state of a batch."""
 
     jobs: tuple[Job, ...]
     state: BatchState = BatchState.OPEN
@@ -417,14 +417,14 @@ class _ModelBatch:
 
 @dataclass
 class _Held:
-    """A lease that was given, and the machine."""
+    """A lease, and the name of its machine."""
 
     lease: Lease
     name: str
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """Drives a ledger beside a model; ``ledger_of`` is set by who runs it, to what opens an empty one at a clock."""
+    """Drives a ledger and a model in parallel; the caller sets ``ledger_of``, which opens an empty one with a clock."""
 
     ledger_of: Callable[[Callable[[], float]], Ledger]
     leases: Bundle[_Held] = Bundle("leases")
@@ -538,7 +538,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return [(n, self.ledger.states([n]), self.ledger.attempts(n)) for n in self.batches]
 
     def _chosen(self, name: str) -> int | None:
-        """What a machine gets; what has all results is done."""
+        """The batch that a machine gets; batches with all results are marked as done."""
         while True:
             fit = [n for n, b in self.batches.items() if b.state is BatchState.OPEN]
             own = [n for n in fit if self.batches[n].machine == f"machine-{name}"]

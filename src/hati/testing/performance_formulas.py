@@ -1,4 +1,4 @@
-"""Hypothesis strategies for formulas of performance and files of them."""
+"""Hypothesis strategies for performance formulas and files of them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _FUNCTIONS = (("log2", 1), ("abs", 1), ("round", 1), ("min", 2), ("max", 3))
 
 @st.composite
 def performance_formulas(draw: st.DrawFn, *, levels: int = 3) -> PerformanceFormula:
-    """A formula with up to that many levels of connectives and quantifiers."""
+    """A formula with up to ``levels`` levels of connectives and quantifiers."""
     return _formula(_Chooser(draw), levels)
 
 
@@ -101,7 +101,7 @@ def formula_files(draw: st.DrawFn) -> FormulaFile:
 
 
 class _Chooser(Struct, frozen=True):
-    """Draws among things. Strategies nested in strategies would take most of a test's time."""
+    """Draws among alternatives. Nested strategies would take most of a test's time."""
 
     draw: st.DrawFn
     variables: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from hati.space.constraint import Flag, Literal, Membership, Name, NegatedTerm, 
 T = TypeVar("T")
 
 NAMES = ("a", "b", "cache_size", "page-size", "not", "innodb.flush", "größe", "x y", "in", "_1")
-"""Names of options, some of which formulas must put in backquotes and TOML in quotes."""
+"""Names of options; some need backquotes in formulas and quotes in TOML."""
 
 _TEXTS = ("WAL", "", "it's", 'a "b"', "back\\slash", "line\nbreak", "\x00", "1", "true", "ü")
 _REALS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.5, 1e16, -1e-7)
@@ -57,12 +57,12 @@ def spaces(draw: st.DrawFn, *, most_options: int = 4, most_constraints: int = 3)
 
 @st.composite
 def formulas(draw: st.DrawFn, known: Sequence[Option], *, levels: int = 3) -> Constraint:
-    """A formula that fits the options, with up to that many levels of connectives."""
+    """A formula that fits the options, with up to ``levels`` levels of connectives."""
     return _formula(_Chooser(draw, known), levels)
 
 
 class _Chooser(Struct, frozen=True):
-    """Draws among things. Strategies nested in strategies would take most of a test's time."""
+    """Draws among alternatives. Nested strategies would take most of a test's time."""
 
     draw: st.DrawFn
     known: Sequence[Option]
@@ -112,7 +112,7 @@ def _atom(choose: _Chooser) -> Constraint:
 
 
 def _term(choose: _Chooser, levels: int) -> Term:
-    """A number; sums and products are never compared with a setting, so any number will do."""
+    """A numeric term; sums and products are never compared with a setting, so any number is valid."""
     kind = choose.one(("name", "literal", "product", "sum", "negative")) if levels else choose.one(("name", "literal"))
     numeric = [option for option in choose.known if option.kind.numeric]
     if kind == "name" and numeric:
