@@ -1,4 +1,4 @@
-"""What the store knows of a subject, benchmark and metric, as entries of ``hati.knowledge``."""
+"""The knowledge in the store about a subject, benchmark and metric, as entries of ``hati.knowledge``."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
 class ProbeRequest(Struct, frozen=True, kw_only=True):
-    """The experiments or domains to measure (none: all), and how.
+    """What is asked: experiments or domains (none: all), and how.
 
-    ``given`` are inputs that are not measured; results that are at most ``age`` seconds old are reused; ``folder`` is
-    where the disk is measured.
+    ``given`` are inputs that are not measured; results of at most ``age`` seconds are reused; ``folder`` is where the
+    disk is measured.
     """
 
     names: tuple[str, ...] = ()

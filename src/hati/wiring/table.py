@@ -45,9 +45,9 @@ BENCHMARK = "table"
 
 
 class TableRequest(Struct, frozen=True):
-    """The file and rows to study, and the space of their configurations.
+    """Which rows of which file are studied, as configurations of which space.
 
-    ``space`` is a ``hati.toml`` or its folder. Without ``metrics`` the only column that can be one is used.
+    ``space`` is a ``hati.toml`` or its folder. Without ``metrics`` the only column that can be one is taken.
     ``where`` holds texts such as ``revision=2.1.0``. ``deviation`` is a fraction, a column, or another table with the
     same columns: the relative standard deviation of a run, from which noise is drawn for every task.
     """
