@@ -220,7 +220,7 @@ class SvnHistory:
             raise
 
     def nearest(self, text: str) -> str:
-        """What to write in place of a name that is none."""
+        """What to write instead of an unknown name."""
         return suggestion(text, ["HEAD", "BASE", "PREV", "r1", f"^/{_TRUNK}", "^/branches/NAME"])
 
     def base(self) -> Revision | None:

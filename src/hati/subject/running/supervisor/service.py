@@ -159,7 +159,7 @@ class Service:
         self.poll.register(channel.fd, select.POLLIN | select.POLLRDHUP)
 
     def ring(self, _: int, __: object) -> None:
-        """Record when a child ended, since reaping it and its closed pipes are noticed somewhat later."""
+        """Record when a child ended: it is reaped, and the end of its pipes is seen, somewhat later."""
         self.rang = time.perf_counter_ns()
 
     def serve(self) -> None:
