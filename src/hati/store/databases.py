@@ -219,7 +219,7 @@ class Sqlite(Database):
             self._opened = _identity(self.file)
 
     def as_error(self, error: DBAPIError) -> HatiError:
-        """What the user can fix."""
+        """A database's error as an error with a fix."""
         return self.refused(str(error.orig))
 
     def refused(self, reason: str) -> HatiError:
@@ -386,7 +386,7 @@ class Postgresql(Database):
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
     def as_error(self, error: DBAPIError) -> HatiError:
-        """What the user can fix."""
+        """A database's error as an error with a fix."""
         state = getattr(error.orig, "sqlstate", None) or ""
         if not state and not error.connection_invalidated:
             return self._unopened(_NOISE.sub("", " ".join(str(error.orig).split())))

@@ -151,7 +151,7 @@ def run_of(content: Mapping[str, Any], task: Task) -> Run:
 
 
 def append(connection: Connection, at: float, what: EntryKind, batch: int, content: Mapping[str, Any]) -> LedgerEntry:
-    """Append an entry to the history, and apply it to the state; for a release, which has no batch yet, it is 0."""
+    """Append an entry to the history, and apply it to the state; ``batch`` is 0 for a release, which has none yet."""
     row = {"at": at, "what": what.value, "batch": batch or None, "content": json.dumps(content)}
     done = connection.execute(insert(schema.ledger).values(row))
     assert done.inserted_primary_key is not None
