@@ -25,7 +25,7 @@ _NAMED = 12
 _LINE = 16
 """The distance between names, in pixels."""
 _ROOM = 1.4
-"""The length of the x axis, relative to the last point, beyond which its name is placed."""
+"""The length of the x axis relative to its last point, so that the name of the point fits."""
 
 
 def half_normal_chart(figure: EffectFigure) -> Chart:
