@@ -227,9 +227,6 @@ def _numbered(found: Iterable[_Series]) -> Iterator[_Series]:
         own, hyphen, processors = name.rpartition("-") if _COUNTED.fullmatch(name) else (name, "", "")
         while (name, each.unit) in seen:
             number += 1
-            own, hyphen, processors = (
-                each.name.rpartition("-") if _COUNTED.fullmatch(each.name) else (each.name, "", "")
-            )
             name = f"{own}#{number:02d}{hyphen}{processors}"
         seen.add((name, each.unit))
         yield each._replace(name=name)

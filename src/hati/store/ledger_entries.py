@@ -71,7 +71,6 @@ class EntryKind(StrEnum):
     DUPLICATE = "duplicate"
     ENDED = "ended"
     WITHDRAWN = "withdrawn"
-    QUARANTINED = "quarantined"
     VOIDED = "voided"
 
 
@@ -270,10 +269,6 @@ def _withdrawn(connection: Connection, entry: LedgerEntry) -> None:
     _change(connection, entry, state=entry.content["state"])
 
 
-def _quarantined(connection: Connection, entry: LedgerEntry) -> None:
-    _change(connection, entry, state=BatchState.QUARANTINED.value)
-
-
 def _voided(connection: Connection, entry: LedgerEntry) -> None:
     connection.execute(delete(schema.result).where(schema.result.c.task == entry.content["task"]))
 
@@ -289,6 +284,5 @@ _APPLY = {
     EntryKind.ACCEPTED: _accepted,
     EntryKind.ENDED: _ended,
     EntryKind.WITHDRAWN: _withdrawn,
-    EntryKind.QUARANTINED: _quarantined,
     EntryKind.VOIDED: _voided,
 }
