@@ -1,7 +1,7 @@
-"""Reports as plain frozen values: tables, figure data, sentences and exchanged values.
+"""Reports as plain frozen values: tables, figure data, sentences and published values.
 
-A conclusion goes in; out come tables (text for people, values for programs), the data of figures in tidied
-units, and the names and unrounded numbers that programs rely on. Drawing them is the renderers' work.
+Each module turns a conclusion into tables (text for people, values for programs), figure data in tidied units,
+and the names and unrounded numbers that programs rely on. Renderers draw them.
 """
 
 import lazy_loader

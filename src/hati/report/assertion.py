@@ -1,6 +1,6 @@
-"""Judged formulas: in a sentence, as a table, in words with their evidence, as test cases and as exchanged values.
+"""Judged formulas as a sentence, a table, an explanation with evidence, test cases and published values.
 
-What they will cost, and what they have cost, is shown too.
+Also their expected and their actual cost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MEANT = (
 
 
 def expected_runs_table(methods: Sequence[ExpectedRuns]) -> Table:
-    """A row for each thing that is run, by all its names."""
+    """A row for each method that is run, with all its names."""
     columns = (
         Column("method"),
         Column("runs at least", align=Align.RIGHT),
@@ -110,7 +110,7 @@ class CostJson(Struct, frozen=True):
 
 
 def sharing(costs: Sequence[Cost]) -> tuple[str, ...]:
-    """The explanation of shared runs, where any are shared."""
+    """The note that explains shared runs; empty if no runs are shared."""
     shared = any(cost.shared for cost in costs)
     return ("Shared runs are those of several formulas, and count for each of them.",) if shared else ()
 
@@ -164,12 +164,12 @@ class AssertionJson(StudyJson, frozen=True, tag_field="format", tag="hati-assert
 
 
 def _with_costs(found: Assured) -> Iterator[tuple[Answer, Cost | None]]:
-    """None where nothing was measured."""
+    """The answers with their costs; None where nothing was measured."""
     return zip(found.answers, found.costs or (None,) * len(found.answers), strict=True)
 
 
 def assertion_table(found: Assured, standard: Standard) -> Table:
-    """A row for each formula, and below one of several relations one for each of these, with costs if any."""
+    """A row for each formula, followed by one for each of its relations if it has several; with costs if any."""
     costs = (Column("cost", align=Align.RIGHT),) if found.costs else ()
     columns = (
         Column("verdict"),
@@ -185,7 +185,7 @@ def assertion_table(found: Assured, standard: Standard) -> Table:
 
 
 def assertion_answer(answers: Sequence[Answer]) -> str:
-    """In a line: how many hold, are violated, or are neither."""
+    """The numbers of formulas that hold, are violated or are inconclusive, in one line."""
     counts = {verdict: sum(each.verdict is verdict for each in answers) for verdict in FormulaVerdict}
     words = {
         FormulaVerdict.HOLDS: "hold",
@@ -215,7 +215,7 @@ def _rows(each: Answer, cost: Cost | None) -> list[tuple[Cell, ...]]:
 
 
 def named_formula(each: Answer) -> str:
-    """A formula behind its name, where it has one."""
+    """The text of a formula, preceded by its name if it has one."""
     text = str(each.requirement.formula)
     return f"{each.requirement.name}: {text}" if each.requirement.name else text
 
@@ -241,7 +241,7 @@ def estimate_text(atom: Atom) -> str:
 
 
 def excess_text(atom: Atom, book: SampleCollector) -> str:
-    """By how much the left side is larger: in percent of two measured sides that are above zero, else in their unit."""
+    """By how much the left side is larger: in percent if both sides are measured and positive, else in their unit."""
     found = atom.evidence
     if found.scale is not EstimateScale.MEAN or not math.isfinite(found.estimate):
         return estimate_text(atom)
@@ -252,7 +252,7 @@ def excess_text(atom: Atom, book: SampleCollector) -> str:
 
 
 def interval_text(atom: Atom) -> str:
-    """Where the truth is."""
+    """The interval of the true value, as text."""
     found = atom.evidence
     if found.interval is None:
         return "unknown" if found.remark else "unbounded"
@@ -281,7 +281,7 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
 
 
 def _undecided(answers: Sequence[Answer]) -> Iterator[str]:
-    """Why relations have no verdict, each once; of one text that means several, as of ``SELF``, with the names."""
+    """Why relations are inconclusive, each once; with the formula's name if several share a text, as with ``SELF``."""
     known: dict[tuple[str, str], tuple[Answer, Atom]] = {}
     for each in answers:
         for atom in each.atoms:
@@ -294,7 +294,7 @@ def _undecided(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _unconfirmed(judged: Judged) -> bool:
-    """Whether the parts decide a formula individually, but not among all."""
+    """Whether a part decides the formula individually, but not after the correction for all parts."""
     if not isinstance(judged, Combined) or judged.verdict is not FormulaVerdict.INCONCLUSIVE:
         return False
     return judged.parts[judged.deciding[0]].verdict is not FormulaVerdict.INCONCLUSIVE
@@ -320,7 +320,7 @@ def _assumed(atoms: Sequence[Atom]) -> str:
 
 
 def _has_common_margin(relation: Relation) -> bool:
-    """Whether the margin of all formulas applies to a relation, which states none of its own."""
+    """Whether the common margin applies: the relation is not strict, and states no margin of its own."""
     return relation.margin is None and relation.comparator in {
         Comparator.AT_MOST,
         Comparator.AT_LEAST,
@@ -389,7 +389,7 @@ class Explained(Struct, frozen=True):
 
 
 def explained(each: Answer, standard: Standard) -> Explained:
-    """In words; ``standard`` is what each relation was judged by."""
+    """The verdict in words; ``standard`` is the standard that relations were judged by."""
     relations = tuple((f"{atom.text}: {atom.verdict}", tuple(_sentences(atom, standard))) for atom in each.atoms)
     whole = f"The formula individually: {each.judged.verdict}; among all formulas of this call: {each.verdict}."
     return Explained(relations, whole)
@@ -408,7 +408,7 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
 
 
 def explanation(each: Answer, standard: Standard) -> str:
-    """The same as text, with where the formula is written."""
+    """The explanation as text, with the place of the formula in its file."""
     parts = explained(each, standard)
     lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
     for number, (relation, sentences) in enumerate(parts.relations, start=1):
@@ -434,13 +434,13 @@ def _probabilities(atom: Atom, standard: Standard) -> str:
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
-"""How many bars a histogram has."""
+"""The number of bars of a histogram."""
 
 _LONGEST = 40
 
 
 def assertion_evidence(each: Answer, book: SampleCollector) -> str:
-    """The formula, and of each of its relations the verdict, the numbers and a histogram of both sides' run means."""
+    """The formula and, for each of its relations, verdict, numbers and a histogram of both sides' run means."""
     head = [f"{each.verdict}: {named_formula(each)}", f"  at {each.requirement.place}"]
     return "\n".join([*head, *(line for atom in each.atoms for line in ("", *_evidence_lines(atom, book)))])
 

@@ -18,15 +18,15 @@ from hati.studies.assertion import Assured, Atom, SampleCollector, Standard, sid
 
 BINS = 40
 _TAIL = 0.005
-"""The share of a side's observations at either end that must not make the rest narrow."""
+"""The fraction of a side's observations at either end that the range of the axis ignores."""
 _FAR = 4.0
-"""In widths of the measurements: a limit that is farther away is named, not drawn."""
+"""In widths of the measured range: a limit that is farther away is named, not drawn."""
 _MAGNITUDES = 30.0
-"""From this quotient of the ends on the axis is logarithmic."""
+"""If the quotient of its ends is larger, the axis is logarithmic."""
 
 
 class SideFigure(NamedTuple):
-    """A side that was measured: the share of its observations in each bin, every run counting alike; its run means."""
+    """A measured side: the fraction of its observations in each bin, with equal weight for each run; its run means."""
 
     name: str
     shares: tuple[float, ...]
@@ -34,9 +34,10 @@ class SideFigure(NamedTuple):
 
 
 class RelationFigure(NamedTuple):
-    """Both sides over common bins, of which the outermost hold what lies ``beyond`` them; one side where it is a limit.
+    """The measured sides of a relation over common bins: one side if the other is a limit.
 
-    Values are in ``unit``, tidied. ``limit`` is None where there is none, or it is too far away: ``far``.
+    The outermost bins include the ``beyond`` observations outside the range. Values are in ``unit``, tidied. ``limit``
+    is None if there is none, or if it is too far away to be drawn; it is then ``far``.
     """
 
     text: str
@@ -50,7 +51,7 @@ class RelationFigure(NamedTuple):
 
 
 def relation_figure(atom: Atom, book: SampleCollector) -> RelationFigure | None:
-    """The measurements of a relation's sides, as its verdict took them; None where any is missing or unfit."""
+    """The measurements of a relation's sides, as its verdict used them; None if any is missing or unusable."""
     if not atom.is_observed_in(book):
         return None
     named = ((str(atom.relation.left), atom.resolved.left), (str(atom.relation.right), atom.resolved.right))
@@ -77,7 +78,7 @@ def relation_figure(atom: Atom, book: SampleCollector) -> RelationFigure | None:
 
 
 def _range(sides: Sequence[MeasuredSample]) -> tuple[float, float]:
-    """That of all but the tails, and of all run means; never empty."""
+    """The range of the observations without their tails, and of all run means; never empty."""
     ends = [float(np.quantile(np.concatenate(side.runs), share)) for side in sides for share in (_TAIL, 1.0 - _TAIL)]
     means = [float(mean) for side in sides for mean in side.means]
     low, high = min(*ends, *means), max(*ends, *means)
@@ -172,7 +173,7 @@ def _drawn(found: Assured) -> frozenset[tuple[int, int]]:
 
 
 def _chart(number: int, place: int, drawn: frozenset[tuple[int, int]]) -> str:
-    """The name of a relation's chart; empty where others come first."""
+    """The name of a relation's chart; empty if the relation is not drawn."""
     return f"relation-{number}-{place}" if (number, place) in drawn else ""
 
 
@@ -215,7 +216,7 @@ def _rows(atom: Atom, book: SampleCollector) -> Iterator[tuple[Cell, ...]]:
 
 
 def _spread(side: MeasuredSample) -> Cell:
-    """The standard deviation of run means as a share of their mean; None of one run, and of a mean of zero."""
+    """The standard deviation of run means as a fraction of their mean; None for one run, or a mean of zero."""
     mean = float(side.means.mean())
     if len(side.means) < 2 or mean == 0.0:
         return None

@@ -70,7 +70,7 @@ def _known(found: Audit) -> list[tuple[str, Entry[StatisticChoice]]]:
 
 
 def _sensitivities(found: Audit) -> str:
-    """What each statistic finds."""
+    """The smallest change that each statistic detects alone, as text."""
     sizes = (
         f"{each.statistic.title} {'none' if each.detectable is None else percent(each.detectable)}"
         for each in found.by_statistic

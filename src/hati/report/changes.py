@@ -1,4 +1,4 @@
-"""A change between two samples, and which statistic stands for a run: in a few characters, and as plain values."""
+"""A change between two samples, and the statistic that stands for a run: as short texts and as plain values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hati.studies.comparison import (
 _TINY_P = 1e-4
 _NOTHING = "~"
 WITH_POWER = "with 80 % probability, if the estimate and the noise hold"
-"""How sure a number of runs that would decide is."""
+"""The condition on which a number of runs would decide."""
 
 
 class ChangeJson(Struct, frozen=True):
@@ -49,7 +49,7 @@ def change_text(found: Change) -> Shown:
 
 
 def needed_notes(rows: Sequence[Comparison], runs: str) -> list[str]:
-    """What the numbers of runs that would decide mean, where there are some."""
+    """The note that explains the numbers of runs that would decide; empty if there are none."""
     undecided = [row.change for row in rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
     if all(found.runs_needed is None for found in undecided):
         return []
@@ -68,23 +68,23 @@ def p_text(p_value: float) -> str:
 
 
 def verdict_text(found: Change) -> str:
-    """The verdict, marked where it is of the tail alone."""
+    """The verdict, marked if it is that of the tail alone."""
     return f"{found.verdict.value} (tail)" if found.of_tail else found.verdict.value
 
 
 def interval_text(interval: tuple[float, float]) -> str:
-    """The interval of a ratio as changes in percent, without the sign for it."""
+    """The interval of a ratio as changes in percent, without the percent sign."""
     low, high = (change_number(end - 1.0) for end in interval)
     return f"{low} to {high}"
 
 
 def statistic_name(row: Comparison) -> str:
-    """The name of the one that is compared."""
+    """The name of the statistic that is compared."""
     return (MEAN if row.choice is None else row.choice.statistic).title
 
 
 def statistics_text(found: Comparisons) -> str:
-    """What each run counts as."""
+    """The statistics that stand for a run, as text."""
     names = dict.fromkeys(found.statistic if row.choice is None else row.choice.statistic.title for row in found.rows)
     *most, last = names
     return f"its {', '.join(most)} or {last}" if most else f"its {last}"

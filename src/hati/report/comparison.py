@@ -76,7 +76,7 @@ class ClusterJson(ChangeJson, frozen=True):
 
 
 def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
-    """A row for each cluster, where any changed."""
+    """A row for each cluster; none if no cluster changed."""
     if not any(part.changed for part in row.clusters):
         return []
     return [
@@ -95,7 +95,7 @@ def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
 
 
 def cluster_sentence(row: Comparison) -> str:
-    """Which of its clusters changed; empty where none did."""
+    """The clusters that changed, in a sentence; empty if none did."""
     described = [_cluster_text(part, row) for part in row.clusters if part.changed]
     return f"of {len(row.clusters)} clusters of observations {'; '.join(described)}" if described else ""
 
@@ -145,7 +145,7 @@ class TestJson(Struct, frozen=True):
 
 
 def median_tests_table(found: Comparisons) -> Table:
-    """The p-values of a row's tests in a column each, as in the Kalibera paper, Fig. 5, turned."""
+    """The p-values of the tests: a row for each comparison, a column for each test (Kalibera paper, Fig. 5)."""
     tests = found.rows[0].tests
     columns = (Column("benchmark"), *(Column(_heading(one), align=Align.RIGHT) for one in tests))
     one = len({row.metric.name for row in found.rows}) == 1
@@ -238,7 +238,7 @@ class ComparisonsJson(Struct, frozen=True, tag_field="format", tag="hati-compare
 
 
 def comparison_table(found: Comparisons) -> Table:
-    """A row for each comparison, and under it its clusters where one of them changed."""
+    """A row for each comparison, followed by its clusters if one of them changed."""
     metrics = {row.metric.name for row in found.rows}
     one = len(metrics) == 1
     rows: list[tuple[Cell, ...]] = []
@@ -292,7 +292,7 @@ def _verdict(row: Comparison) -> Cell:
 
 
 def _phase(row: Comparison) -> str:
-    """Why a verdict may be that of warm-up; empty where nothing says so."""
+    """Why warm-up may explain a verdict; empty if nothing suggests it."""
     if row.change.verdict is ChangeVerdict.INCONCLUSIVE:
         return ""
     return _UNSTEADY if row.unsteady else _ONE_SIDED if row.one_sided else ""
@@ -308,7 +308,7 @@ def comparison_sentence(row: Comparison) -> str:
 
 
 def _joined_sentence(found: Change, joining: Joining) -> str:
-    """What a comparison across machines says."""
+    """The result of a comparison across machines, in a sentence."""
     if not joining.revisions:
         return "inconclusive: no revision was measured on both machines, and a change is not distinguished from these"
     if found.ratio is None or found.interval is None:
@@ -324,7 +324,7 @@ def _joined_sentence(found: Change, joining: Joining) -> str:
 
 
 def _joining_notes(found: Comparisons) -> list[str]:
-    """The ratio of machines that was removed from each change, and what would decide it."""
+    """The ratio between machines that was removed from each change, and the revisions on both that would decide."""
     joined = [(row, row.joining) for row in found.rows if row.joining is not None and row.joining.ratio is not None]
     return [_joining_note(row, joining) for row, joining in joined[:_MOST_JOINED]] + (
         [f"{len(joined) - _MOST_JOINED} further comparisons are joined: see --format json."]
@@ -370,12 +370,12 @@ def _noise_column(found: Comparisons) -> Column:
 
 
 def _with_intervals(found: Comparisons) -> bool:
-    """Whether the table has the intervals of changes, and not what means vary by."""
+    """Whether the table shows intervals of changes rather than the variation of means."""
     return found.intervals is not IntervalMethod.T or any(row.within_process for row in found.rows)
 
 
 def _interval(row: Comparison) -> Cell:
-    """Of the change, in percent."""
+    """The interval of the change, in percent."""
     interval = (row.within_process or row).change.interval
     return None if interval is None else interval_text(interval)
 
@@ -387,7 +387,7 @@ def _spread(row: Comparison) -> Cell:
 
 
 def _runs(row: Comparison) -> Cell:
-    """The runs of each sample, and where they do not decide, how many would."""
+    """The runs of each sample and, if they do not decide, the number that would."""
     known = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
     decided = row.change.verdict is not ChangeVerdict.INCONCLUSIVE
     if decided or row.within_process is not None or row.joining is not None:
@@ -397,7 +397,7 @@ def _runs(row: Comparison) -> Cell:
 
 
 def _with_ratio(found: Comparisons, metric: str) -> int:
-    """How many comparisons of a metric have a ratio with a logarithm."""
+    """The number of comparisons of a metric with a positive ratio."""
     return sum(row.metric.name == metric and (row.change.ratio or 0.0) > 0.0 for row in found.rows)
 
 

@@ -1,4 +1,4 @@
-"""Designs as tables: their properties, their runs, and what foldovers, blocks and orthogonal arrays are good for."""
+"""Designs as tables: runs and properties, with those of foldovers, blocks, orthogonal and covering arrays."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def separation_note(separation: Separation) -> str:
 
 
 def blocks_notes(blocks: Blocks) -> tuple[str, ...]:
-    """How the blocks were made, and what they cost."""
+    """How the blocks were formed, and which effects they hide or explain."""
     if blocks.explained is not None:
         main, pair = (percent(part, 2) for part in blocks.explained)
         sizes = sorted({blocks.of_runs.count(block) for block in blocks.of_runs})

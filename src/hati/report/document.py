@@ -1,4 +1,4 @@
-"""A report as plain values: the answer, what it rests on, and what limits it. Renderers draw any of it."""
+"""A report as plain values: the answer, its evidence and its limits. Renderers draw them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ChartKind(StrEnum):
 
 
 class Chart(Struct, frozen=True):
-    """Figure data, drawn where charts can be; ``name`` is its own in a document."""
+    """Figure data, drawn if the output can have charts; ``name`` is unique in a document."""
 
     kind: ChartKind
     name: str
@@ -65,7 +65,7 @@ class Brief(Struct, frozen=True):
 
 
 class Aside(Struct, frozen=True):
-    """What only an interactive document has room for; shown behind its title."""
+    """Sections for interactive documents only, shown behind their title."""
 
     title: str
     sections: tuple[Section, ...]
@@ -83,10 +83,10 @@ Section = Table | Facts | Prose | Chart | Folded | Brief | Aside | Part
 
 
 class Case(NamedTuple):
-    """A test case: ``failure``, ``skipped`` and ``error`` are why, None where it passes.
+    """A test case; ``failure``, ``skipped`` or ``error`` gives the reason, and all are None if it passes.
 
-    An error is a missing measurement; ``note`` is a remark on a case that passes; ``seconds`` are those of its
-    runs, None where unknown. Runs that several cases share are divided equally.
+    An error is a missing measurement; ``note`` is a remark on a case that passes; ``seconds`` is the time of its
+    runs, None if unknown. The time of runs that several cases share is divided equally.
     """
 
     suite: str
@@ -104,7 +104,7 @@ class Document(Struct, frozen=True):
     ``answer`` gives it in one or two sentences. ``facts`` describe the study; ``failures`` are runs that
     failed, with their reasons; ``warnings`` limit the answer and name remedies; ``reading`` explains terms.
     ``cases`` are verdicts as test cases of a ``suite``, for continuous integration. ``study`` is its key,
-    shown where a document outlives its console. ``mark`` is what a bot finds its own comment by.
+    shown where a document outlives its console. A bot finds its own comment by ``mark``.
     """
 
     title: str

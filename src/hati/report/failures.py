@@ -199,7 +199,7 @@ def _runs(conclusion: FailureConclusion) -> str:
 
 
 def _seen(found: PassingCoverage) -> str:
-    """The share of combinations that passed.
+    """The fraction of combinations that passed, in words.
 
     >>> _seen(PassingCoverage(2, 264, 263, 1))
     '99.6 % of the 264 valid combinations of settings of 2 options (263) were seen passing; 1 contains a failing one'

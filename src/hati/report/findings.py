@@ -103,7 +103,7 @@ def _range(found: Finding) -> str:
 
 
 def _largest(found: Finding) -> tuple[str, str, str]:
-    """Where it is largest, and how large it is there."""
+    """The series in which the finding is largest, with size and interval."""
     spot, size = max(found.sizes.items(), key=lambda one: abs(one[1].ratio - 1.0))
     others = len(found.sizes) - 1
     more = f" and {others} more" if others else ""

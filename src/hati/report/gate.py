@@ -27,9 +27,9 @@ from hati.studies.recalibration import Recalibration
 
 
 def gate_answer(ruling: Ruling) -> str:
-    """The worst that is not known, the largest of it with its size, and where that is.
+    """The worst verdict that is not a known finding, with its largest change: size and place.
 
-    It begins with the number of configurations measured, where nothing is known of the others.
+    It begins with the number of configurations measured, if nothing is known about the others.
     """
     measured = partial_coverage(ruling.gate.coverage)
     return f"{measured}: {_answer(ruling)}" if measured else _answer(ruling)
@@ -71,7 +71,7 @@ def _worst(ruling: Ruling) -> str:
 
 
 def _largest(found: GateConclusion, rows: Sequence[Comparison]) -> str:
-    """Over all configurations, where it shows there; else where it is largest."""
+    """The change over all configurations, if it shows there; else the largest change in a stratum."""
     rows = [row for row in rows if not row.configuration] or rows
     row = max(rows, key=lambda row: abs(math.log(row.change.ratio)) if row.change.ratio else math.inf)
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
@@ -101,9 +101,9 @@ def _size(row: Comparison) -> str:
 
 
 def _because(found: GateConclusion, row: Comparison) -> str:
-    """The setting with the largest change the same way, where the change depends on settings.
+    """The setting with the largest change in the same direction, if the change depends on settings.
 
-    For a stratum without its size, which is that over all configurations.
+    For a stratum its size is left out: it is the one over all configurations.
     """
     ratio = row.change.ratio
     own = [one for one in found.affected_options if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
@@ -207,8 +207,9 @@ def _row(row: Comparison, ruling: Ruling) -> Joined:
 
 
 def gate_tables(ruling: Ruling) -> list[Table]:
-    """A row for each benchmark and metric; then, where there are any, the strata that changed, the options that carry
-    it, and what could not be measured.
+    """A row for each benchmark and metric; then the changed strata, the affected options and the failed measurements.
+
+    The last three tables are there only if they have rows.
     """
     found = ruling.gate
     tables = [_rows_table(ruling)]
@@ -229,7 +230,7 @@ def gate_tables(ruling: Ruling) -> list[Table]:
 
 
 def gate_table(ruling: Ruling) -> Table | None:
-    """The rows that are not the same, as far as they are few; None where there are none."""
+    """The first rows whose verdict is not the same, the worst verdict first; None if there are none."""
     rows = [row for row in ruling.gate.rows if row.change.verdict is not ChangeVerdict.SAME]
     shown = sorted(rows, key=lambda row: _RANKS.index(row.change.verdict))[:_MOST]
     if not shown:
@@ -360,8 +361,8 @@ def _undecided(row: Comparison) -> str:
 def gate_cases(ruling: Ruling) -> Sequence[Case]:
     """A case for each benchmark and metric, each stratum that changed, and each configuration that was not measured.
 
-    A slower row fails, unless it is known or does not stop a change; an undecided one is skipped; one that works at
-    the reference alone is an error. Time is booked on the benchmark; a stratum's runs are among those.
+    A slower row fails, unless it is known or does not stop a change; an undecided one is skipped; a configuration that
+    works only at the reference is an error. Only rows of benchmarks have seconds: a stratum's runs are among theirs.
     """
     found = ruling.gate
     whole = zip(_cases(found.rows, ruling), booked(found.rows), strict=True)
@@ -396,7 +397,7 @@ def _broken_case(each: Broken, ruling: Ruling) -> Case:
 
 
 def gate_document(ruling: Ruling, advice: Recalibration | None = None, name: str = "hati check") -> Document:
-    """What a gate says of a change; ``advice`` is whether important options are to be determined again."""
+    """The result of a regression check; ``advice`` says whether to determine the important options again."""
     short = gate_table(ruling)
     again = recalibration_sentence(advice) if advice else None
     return Document(

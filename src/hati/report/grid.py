@@ -11,7 +11,7 @@ _TURN = "waits for its turn"
 
 
 def grid_tables(status: LedgerStatus) -> tuple[Table, ...]:
-    """Tables of machines and of batches, and where there are such, of what waits and of what failed."""
+    """Tables of machines and batches and, if there are any, of waiting and failed batches."""
     if not status.machines and not status.studies:
         return ()
     tables = [_machines(status), _batches(status)]

@@ -103,7 +103,7 @@ class ObservationsJson(Struct, frozen=True, tag_field="format", tag="hati-harnes
 
 
 def observations_table(wanted: QuantilePrecision, found: Sequence[SufficientRun]) -> Table:
-    """A row for each run; without runs, one that gives the requirement."""
+    """A row for each run; without runs, one row with the requirement."""
     sentence = (
         f"A run needs {wanted.observations:,} independent observations for the {general(wanted.quantile)} quantile to "
         f"be, with {percent(wanted.confidence)} confidence, that of a probability within "
@@ -192,7 +192,7 @@ def _relative(plan: RunPlan, of: str) -> float | None:
 
 
 def plans_table(plans: Sequence[RunPlan], aim: Aim) -> Table:
-    """A row for each sample: what it varies by, and what the observations it has and the best number ask for."""
+    """A row for each sample: its variation, and the runs needed with its observations per run and with the best."""
     columns = (
         Column("benchmark"),
         Column("within", "%", _RIGHT),

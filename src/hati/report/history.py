@@ -1,4 +1,4 @@
-"""What a history concludes: tables, sentences and exchanged values."""
+"""The conclusion of a history: tables, sentences and published values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TINY = 1e-4
 
 
 def history_table(concluded: HistoryConclusion) -> Table:
-    """A row for each change of level; what else is to be said are its notes."""
+    """A row for each change of level, with the warnings as notes."""
     levels = [level for one in concluded.change_points if not one.of_tail for level in (one.before, one.after)]
     unit, factor = tidy(concluded.metric.unit, levels)
     columns = (
@@ -75,7 +75,7 @@ def history_answer(concluded: HistoryConclusion) -> str:
 
 
 def series_title(concluded: HistoryConclusion) -> str:
-    """What a series is of; the name of one that is measured now says its metric and stratum already."""
+    """The title of a series: metric, name and stratum; the name of a series measured by Hati has all three."""
     metric, name = concluded.metric.name, concluded.name
     if metric in name.split():
         return name
@@ -84,7 +84,7 @@ def series_title(concluded: HistoryConclusion) -> str:
 
 
 def histories_answer(concluded: Sequence[HistoryConclusion]) -> str:
-    """How many series changed, in a sentence; of a single one what it says."""
+    """The number of series that changed, in a sentence; for a single series, its own answer."""
     if len(concluded) == 1:
         return history_answer(concluded[0])
     changed = sum(bool(one.change_points) for one in concluded)
@@ -210,7 +210,7 @@ def _row(one: LevelChange, factor: float) -> tuple[Cell, ...]:
 
 
 def _handover_text(one: Handover, concluded: HistoryConclusion) -> str:
-    """The machines, their ratio by the positions that both measured, and what that leaves for a change there."""
+    """The machines, their ratio by the positions measured on both, and the change that remains."""
     old, new = one.machines
     what = f"{old} to {new} at {one.position}" if concluded.machines > 1 else f"at {one.position}"
     if one.ratio is None:
@@ -254,7 +254,7 @@ def _trend_text(trend: Trend | None, unit: str) -> str:
 
 
 def _bound(bound: float, unit: str | None) -> str:
-    """A bound that too few values have is unbounded."""
+    """The text of a bound; ``unbounded`` if too few values determine it."""
     if not math.isfinite(bound):
         return "unbounded"
     return change(bound) if unit is None else quantity(bound, unit)

@@ -1,6 +1,4 @@
-"""Histories as documents, with their charts: values by position, levels and their changes, and how the space is
-distributed.
-"""
+"""Histories as documents with charts: values by position, levels, changes, and the distribution over the space."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ class HistoryStep(NamedTuple):
 
 
 class HistoryFigure(NamedTuple):
-    """A series as it is drawn, values in ``unit``, the metric's own tidied."""
+    """The data of a series' chart; values are in ``unit``, the metric's unit tidied."""
 
     title: str
     metric: str
@@ -62,7 +60,7 @@ class HistoryFigure(NamedTuple):
 def history_figure(
     series: Series, concluded: HistoryConclusion, spreads: Mapping[str, RevisionSpread] | None = None
 ) -> HistoryFigure:
-    """The data of one series' chart; ``spreads`` are those of its positions."""
+    """The data of one series' chart; ``spreads`` are the distributions over the space by position."""
     spreads = spreads or {}
     quantiles = [spreads[name].quantiles if name in spreads else None for name in series.positions]
     known = [value for each in quantiles if each for value in each]
@@ -91,7 +89,7 @@ def _scaled(quantiles: Quantiles, factor: float) -> Quantiles:
 def history_figures(
     pairs: Sequence[tuple[Series, HistoryConclusion]], replayed: Replayed | None = None
 ) -> tuple[HistoryFigure | None, ...]:
-    """One for each series, as long as there are not too many; those that changed come first."""
+    """A figure for each series, None for those beyond the largest number; series that changed come first."""
     ordered = sorted(range(len(pairs)), key=lambda place: (not pairs[place][1].change_points, place))
     drawn = set(ordered[:_MOST])
     return tuple(
@@ -101,7 +99,7 @@ def history_figures(
 
 
 def _spreads(series: Series, replayed: Replayed | None) -> Mapping[str, RevisionSpread]:
-    """How a whole space is distributed at each revision; nothing for a stratum, or a single configuration."""
+    """The distribution over the whole space at each revision; empty for a stratum or a single configuration."""
     if replayed is None or series.stratum:
         return {}
     return {
@@ -176,7 +174,7 @@ def _not_drawn(figures: Sequence[HistoryFigure | None]) -> tuple[Aside, ...]:
 
 
 def _series_facts(concluded: HistoryConclusion) -> tuple[Fact, ...]:
-    """Those of one of several series, whose name is a title already; a table of changes has warnings as its notes."""
+    """The facts of one of several series, without the name in its title and the warnings in its table's notes."""
     facts = (fact for fact in history_facts(concluded) if fact[0] != "series")
     warnings = () if concluded.change_points else concluded.warnings
     return (*facts, *(("warning", text) for text in warnings))

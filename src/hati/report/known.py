@@ -1,4 +1,4 @@
-"""Known properties of a benchmark and metric, and the measured part of a space: sentences and exchanged values."""
+"""Known properties of a benchmark and metric, and the measured part of a space: sentences and published values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Knowledge(Struct, frozen=True):
     """The basis for planning new studies of a benchmark and metric; unknown fields are None.
 
-    ``cost`` is that of a run in seconds; ``statistic`` is what stands for a run in comparisons; ``warm_up`` is that of
-    runs whose benchmark states none.
+    ``cost`` is the cost of a run in seconds; ``statistic`` stands for a run in comparisons; ``warm_up`` applies to runs
+    whose benchmark states none.
     """
 
     important: Entry[ImportantOptions] | None = None
@@ -113,7 +113,7 @@ def _statistic(choice: StatisticChoice) -> str:
 
 
 def _variation(found: Variation) -> str:
-    """Standard deviations; without repetitions noise and interactions are one."""
+    """Standard deviations; without repetitions, noise and interactions cannot be separated."""
     between = percent(found.interactions**0.5, 2)
     if found.noise == 0.0:
         return f"configurations vary by {between} beyond main effects, noise included"
@@ -135,7 +135,7 @@ class CoverageJson(Struct, frozen=True):
 
 
 def partial_coverage(coverage: Sequence[Coverage]) -> str:
-    """How many of how many configurations an answer is about, where nothing is known of the others; else nothing.
+    """The number of configurations measured, out of all; empty unless nothing is known about the others.
 
     >>> partial_coverage([Coverage("main", 1, 131072, (), "the default configuration")])
     '1 of 131,072 configurations'
@@ -156,7 +156,7 @@ def coverage_notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
 
 
 def coverage_lines(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """What precedes an answer about revisions: how much is covered, where that is not all, and why."""
+    """The lines before an answer about revisions: the coverage, if it is partial, and why these are measured."""
     partial = partial_coverage(coverage)
     return (*((f"{partial}.",) if partial else ()), *coverage_notes(coverage))
 

@@ -49,7 +49,7 @@ class LoadCurveJson(Struct, frozen=True, tag_field="format", tag="hati-predict-o
 
 
 class LoadPanel(NamedTuple):
-    """Lines over the load: of each point the name of its line, the load and the value."""
+    """Lines over the load; a point is the name of its line, the load and the value."""
 
     name: str
     unit: str

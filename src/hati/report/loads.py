@@ -55,7 +55,7 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
 
 
 def load_run_json(name: str, folder: str, found: LoadObservations, problem: str) -> LoadRunJson:
-    """What is published of an experiment; ``problem`` says why it ended early, and is empty where it did not."""
+    """The published result of an experiment; ``problem`` says why it ended early, and is empty if it did not."""
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
     return LoadRunJson(
         name, folder, clocks, [_summary(each) for each in _by_sensor(found)], found.messages_lost, problem

@@ -94,7 +94,7 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
 
 
 def variant_names(before: Variant, after: Variant) -> tuple[str, str]:
-    """Each by its benchmark where these differ, and by the settings that do; both by the benchmark where nothing does.
+    """The names of two variants: the benchmarks and settings that differ, or the benchmark if nothing does.
 
     A setting on one side only is shown as inactive on the other.
     """

@@ -16,10 +16,10 @@ _POLICIES = {Scheduling.PS: "ProcessorSharing", Scheduling.FCFS: "FCFS", Schedul
 
 
 def resource_environment(machine: ProbedMachine, disk: float | None = None) -> str:
-    """The XML of a ``.resourceenvironment``: a container with a processor, and with a disk where its rate is known.
+    """The XML of a ``.resourceenvironment``: a container with a processor, and with a disk if its rate is known.
 
-    The processing rate of the processor is its speed: a demand in seconds of the machine that demands were measured on
-    takes as many seconds divided by it. That of the disk is in bytes a second.
+    The processing rate of the processor is its speed relative to the machine on which demands were measured: a demand
+    in seconds takes that time divided by the speed. The rate of the disk is in bytes a second.
     """
     ET.register_namespace("xmi", _XMI)
     ET.register_namespace("resourceenvironment", _NAMESPACE)

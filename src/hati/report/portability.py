@@ -16,7 +16,7 @@ from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import EDGES, Former, KnownMachine, Portability, Ported, SetAside
 
 _SMALL = 2.0
-"""Below which 96 % of the metric's values are in the SPL paper, section 6.5."""
+"""In the SPL paper, section 6.5, 96 % of the metric's values are below this."""
 _BARS = 30
 _LARGE = 10.0
 _MEANT = (
@@ -54,7 +54,7 @@ def _between(low: float, high: float) -> str:
 
 
 def portability_answer(found: Portability) -> str:
-    """In a line: the median, the largest, and how many are small."""
+    """The median and the largest value of the metric and the number of small ones, in one line."""
     first, second = found.names
     count = len(found.tests)
     below = sum(test.metric < _SMALL for test in found.tests)
@@ -96,7 +96,7 @@ def _tests(found: Portability) -> Table:
 
 
 def _of_definitions(found: Portability) -> Iterator[str]:
-    """Measurements by other definitions than the compared one, or than the present one."""
+    """Notes on measurements of another definition than the compared one or the present one."""
     names = {machine.fingerprint: name for machine, name in zip(found.machines, found.names, strict=True)}
     for left in found.set_aside:
         runs = f"{left.runs:,} run{'' if left.runs == 1 else 's'} of {left.benchmark} on {names[left.machine]}"

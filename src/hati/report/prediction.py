@@ -127,7 +127,7 @@ def prediction_document(prediction: ServicePrediction, title: str) -> Document:
 
 
 def machine_facts(model: ServiceModel) -> tuple[Fact, ...]:
-    """The resources that are as on a machine that was probed."""
+    """The resources that have the cores and the speed of a probed machine."""
     return tuple((each.name, _machine(each.measured, model)) for each in model.measured if each.measured is not None)
 
 

@@ -17,14 +17,17 @@ from hati.studies.screening import AnyChoice, ModelChoice, Outlook, expected_det
 
 
 def promise(choice: AnyChoice, found: float | None, source: str) -> str:
-    """For the smallest effect that is expected to be found, a fraction, by what ``source`` says of the variation."""
+    """The promise for the smallest effect expected to be found, a fraction; ``source`` is where the variation is from.
+
+    Without such an effect it is in standard deviations.
+    """
     if found is None:
         return promise_in_deviations(choice)
     return f"it will find effects of about {percent(found, 2)} with 80 % power, as far as {source}"
 
 
 def least_promise(least: float, pilots: int, check: int) -> str:
-    """For effects, as fractions, that will be found if options do not interact, where nothing is known of that."""
+    """The promise where interactions are unknown: ``least``, a fraction, will be found if options do not interact."""
     return (
         f"it will find effects of about {percent(least, 2)} with 80 % power if options do not interact: "
         f"{pilots:,} pilot runs do not show whether they do; {check:,} runs of the design will"
@@ -32,7 +35,7 @@ def least_promise(least: float, pilots: int, check: int) -> str:
 
 
 def vague_promise(least: float, most: float, pilots: int, check: int) -> str:
-    """For effects, as fractions, that are found if options do not interact, and if most of the variance is theirs."""
+    """The promise of a range of fractions: ``least`` if options do not interact, ``most`` if interactions dominate."""
     return (
         f"it will find effects of {percent(least, 2)} (if options do not interact) to {percent(most, 2)} with 80 % "
         f"power: {pilots:,} pilot runs do not show which; {check:,} runs of the design will"
@@ -40,7 +43,7 @@ def vague_promise(least: float, most: float, pilots: int, check: int) -> str:
 
 
 def corrected_promise(found: Outlook, before: float | None) -> str:
-    """What a screening will find by its own runs, where something else or nothing was promised; else nothing."""
+    """The promise by a screening's own runs, if it promised something else or nothing before; else empty."""
     runs = f"after {found.runs:,} of {found.planned:,} runs"
     size = f"effects of about {percent(found.detectable, 2)} with 80 % power"
     varies = f"configurations vary by {percent(found.deviation, 2)} about the effects found so far"
@@ -54,7 +57,7 @@ def corrected_promise(found: Outlook, before: float | None) -> str:
 
 
 def promise_in_deviations(choice: AnyChoice) -> str:
-    """For a noise that nothing is known of yet."""
+    """The promise in standard deviations, for noise that is not known yet."""
     found = expected_detectable_deviations(choice)
     if found is None:
         return "too few runs to distinguish effects from noise: none will be called important"
@@ -72,9 +75,10 @@ Options = tuple[str, ...]
 class Consequences(Struct, frozen=True):
     """What follows from a design.
 
-    ``resolution`` is None for a full factorial and for optimal designs. ``main_effects`` holds, for each option whose
-    main effect shares its estimate with interactions of two, these; ``interactions`` the sets of such interactions that
-    share one. The efficiency and the largest standard error (in standard deviations of a run) are of optimal designs.
+    ``resolution`` is None for a full factorial and for optimal designs. ``main_effects`` has each option whose main
+    effect shares its estimate with interactions of two options, and these interactions. ``interactions`` has the sets
+    of such interactions that share an estimate. Only optimal designs have the efficiency and the largest standard error
+    (in standard deviations of a run).
     """
 
     kind: str
@@ -88,7 +92,7 @@ class Consequences(Struct, frozen=True):
     replicated: int = 0
 
     def sentences(self) -> tuple[str, ...]:
-        """In a few lines."""
+        """The consequences in a few sentences."""
         if self.d_efficiency is not None:
             return (
                 f"{self.kind}: D-efficiency {self.d_efficiency:.3f} for main effects; largest standard error of a main "
@@ -164,7 +168,7 @@ def _some(pairs: Sequence[Options]) -> str:
 
 
 def runs_after_design(choice: AnyChoice) -> tuple[str, ...]:
-    """How many flips and repeats of suspect runs there may be, in a sentence; none where there can be neither."""
+    """The numbers of flips and repeats of suspect runs that may follow, in a sentence; none if neither can."""
     if isinstance(choice, ModelChoice) and choice.follow_up:
         repeats = [(choice.again, "suspect runs"), (choice.flips_held_back, "suspect flips")]
         listed = " and ".join(f"up to {number} for repeats of {what}" for number, what in repeats if number)

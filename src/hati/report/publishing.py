@@ -21,22 +21,22 @@ P = TypeVar("P", bound=Struct)
 
 
 class Of(Struct, frozen=True):
-    """Where the value of a field comes from: a path of attributes, or a function of the source; else its own name.
+    """Where the value of a field comes from: a path of attributes or a function of the source.
 
-    Without a path it is the source itself, whose attributes the key groups.
+    An empty path is the source itself, whose attributes the key groups. Without ``Of`` the path is the field's name.
     """
 
     path: str | Callable[[Any], object] = ""
 
     def __call__(self, source: object) -> object:
-        """The value, of a source."""
+        """The value in a source."""
         if not isinstance(self.path, str):
             return self.path(source)
         return attrgetter(self.path)(source) if self.path else source
 
 
 class Joined:
-    """The attributes of several objects, each of the first that has it, after those that are given by name."""
+    """The attributes of several objects: those given by name first, then each from the first object that has it."""
 
     def __init__(self, *parts: object, **own: object) -> None:
         self.__dict__.update(own)

@@ -1,4 +1,4 @@
-"""Numbers as people read them: sensible digits, thousands apart, units tidied.
+"""Numbers formatted for people: significant digits, thousands separators, tidied units.
 
 Nothing here is for programs: values for further computation or exchange stay unrounded.
 """
@@ -65,7 +65,7 @@ def decimals(values: Iterable[float], digits: int = DIGITS) -> int:
 
 
 def fixed(value: float, places: int) -> str:
-    """The value with that many decimal places and thousands apart; never ``-0``."""
+    """The value with that many decimal places and thousands separators; never ``-0``."""
     if not math.isfinite(value):
         return "?"
     text = f"{value:,.{places}f}"
@@ -73,7 +73,7 @@ def fixed(value: float, places: int) -> str:
 
 
 def general(value: float, digits: int = DIGITS) -> str:
-    """The value with that many significant digits, thousands apart; with an exponent where it is tiny or huge.
+    """The value with that many significant digits and thousands separators; with an exponent if it is tiny or huge.
 
     Whole digits are never dropped: 16,384 stays 16,384.
 
@@ -105,7 +105,7 @@ def percent(fraction: float, digits: int = 3) -> str:
 
 
 def change(fraction: float) -> str:
-    """A relative change with its sign and one decimal place; from a tenfold on with whole percents.
+    """A relative change with its sign and one decimal place; in whole percents from a tenfold change on.
 
     >>> change(0.1243), change(-0.5), change(12.5)
     ('+12.4 %', '-50.0 %', '+1,250 %')
@@ -123,7 +123,7 @@ _TENFOLD = 9.9995
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A duration in the units that people use.
 
     >>> duration(0.0123), duration(75.2), duration(7260.0)
     ('12.3 ms', '1 min 15 s', '2 h 1 min')

@@ -1,4 +1,4 @@
-"""What a recommendation concludes, and why candidates are not recommended: tables, sentences, exchanged values."""
+"""The conclusion of a recommendation, and why candidates are left out: tables, sentences, published values."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _REASONS = {
 
 
 def left_out_table(conclusion: RecommendationConclusion) -> Table | None:
-    """A row for each candidate that is not recommended, one for all with the same reason and no figure of their own.
+    """A row for each candidate that is not recommended; those with the same reason and no figures share a row.
 
-    None where there is none.
+    None if there are none.
     """
     if not conclusion.left_out:
         return None
@@ -91,7 +91,7 @@ def _reason(one: LeftOut) -> str:
 
 
 def broken_rules(broken: Sequence[KeptMetric]) -> str:
-    """Rules with how far the means are beyond them."""
+    """The broken rules, each with the mean that breaks it."""
     return ", ".join(map(_broken, broken))
 
 

@@ -75,7 +75,7 @@ def _spreads(found: Replayed) -> Iterator[Joined]:
 
 
 def skipped_text(found: Skipped) -> str:
-    """What could not be measured, and the first line of why."""
+    """What could not be measured, and the first line of the reason."""
     why = found.why.splitlines()[0] if found.why else "no reason is known"
     if found.configuration is None:
         return f"{found.revision} could not be measured: {why}"
@@ -109,7 +109,7 @@ def _where(found: Affected) -> str:
 
 
 def spread_tables(found: Replayed) -> list[Table]:
-    """For each benchmark and metric with several configurations a row for each revision, with a box plot over them."""
+    """A table for each benchmark and metric with several configurations: a row for each revision, with a box plot."""
     return [
         _spread_table(f"{key[1]} of {key[0]} over the configurations", found.metrics[key].unit, spreads)
         for key, spreads in found.spreads.items()
@@ -148,7 +148,7 @@ def box_plot(quantiles: Sequence[float], low: float, high: float) -> str:
 
 
 def replay_document(found: Replayed, concluded: Sequence[HistoryConclusion], further: Sequence[Aside] = ()) -> Document:
-    """Where the series of a replay changed, and how each revision is distributed over the configurations."""
+    """Where the series of a replay changed, and the distribution over the configurations at each revision."""
     covered = (("coverage", line) for line in coverage_lines(found.coverage))
     tables: tuple[Section, ...] = (*affected_tables(concluded), *spread_tables(found), *further)
     return histories_document(found.series, concluded, found, tuple(covered), tables)

@@ -14,14 +14,14 @@ from hati.report.quantities import duration, fixed, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 
 _BEGINNING = 12
-"""How much of a task's id is shown: enough to name it by."""
+"""The number of characters of a task's id that are shown: enough to identify it."""
 
 
 def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[Machine] = ()) -> Table:
     """One row for each run, in the order given: when, what it cost, how it ended, what it measured, what disturbed it.
 
-    The last is a column only where anything was disturbed, and the machine only where runs are of several of the known
-    ``machines``. ``last`` is how many rows are shown at most, the last ones.
+    Disturbances have a column only if a run was disturbed, machines only if the runs come from several; the known
+    ``machines`` have names. At most the ``last`` rows are shown.
     """
     found = tuple(runs)
     owners = {fingerprint: machine.name for machine in machines for fingerprint in machine.fingerprints}
@@ -82,7 +82,7 @@ def _minute(moment: datetime) -> Shown:
 
 
 def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
-    """The reasons of those that were disturbed, by their tasks; judged among the runs of their study's sample."""
+    """The reasons of disturbed runs by the ids of their tasks; each is judged among the runs of its study's sample."""
     samples = defaultdict[tuple[object, ...], list[Run]](list)
     for run in runs:
         task = run.task
@@ -97,7 +97,7 @@ def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = None) -> Table:
-    """All that is known of one run, and of its machine as it was then."""
+    """All that is known about one run, and about the state of its machine at that time."""
     task = run.task
     states = {state.fingerprint: state.properties for state in machine.states} if machine else {}
     rows: list[tuple[Cell, ...]] = [
@@ -159,7 +159,7 @@ def plan_table(
 ) -> Table:
     """A row for each task in order, a column for each of the options.
 
-    ``seconds`` is the time that all tasks would take, None where unknown; ``notes`` are more to be said.
+    ``seconds`` is the time that all tasks would take, None if unknown; ``notes`` are further notes.
     """
     tasks = plan.tasks
     columns = (Column("task"), Column("stage"), Column("repetition", None, Align.RIGHT), *(Column(o) for o in options))

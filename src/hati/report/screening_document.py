@@ -43,9 +43,9 @@ from hati.studies.screening import Effect, ScreeningConclusion
 
 _RIGHT = Align.RIGHT
 _OTHERS = 8
-"""How many effects that are not important the short table lists."""
+"""The number of effects that are not important in the short table."""
 _ALIASES = 4
-"""How many aliases a note names."""
+"""The number of aliases that a note names."""
 _PAIR = 2
 """Aliases of pairs and single options are worth a note; those of three options rarely have an effect."""
 
@@ -53,8 +53,8 @@ _PAIR = 2
 class ScreeningTables(NamedTuple):
     """All tables of a screening conclusion.
 
-    ``effects`` is short enough for a terminal, ``all_effects`` has every effect with all that is known of it,
-    ``dispersion`` is None where ln s^2 was not analysed.
+    ``effects`` is short enough for a terminal, ``all_effects`` has every effect with all that is known about it,
+    ``dispersion`` is None if ln s^2 was not analysed.
     """
 
     effects: Table
@@ -119,7 +119,7 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
 
 
 def all_effects_table(conclusion: ScreeningConclusion) -> Table:
-    """Every effect, important ones first, with all that is known of it."""
+    """Every effect, important ones first, with all that is known about it."""
     effects = _important_first(conclusion.effects)
     unit, factor = tidy(conclusion.metric.unit, [e.estimate for e in effects])
     places = decimals([e.estimate * factor for e in effects])
@@ -342,7 +342,7 @@ def screening_charts(conclusion: ScreeningConclusion) -> tuple[Chart, ...]:
 
 
 def with_means(document: Document) -> Document:
-    """The document of a screening with a table of the means that its chart of main effects draws."""
+    """The document of a screening, with a table of the means in its chart of main effects."""
     figures = [each.figure for each in document.sections if isinstance(each, Chart) if each.kind is _MEANS]
     tables = tuple(means_table(figure) for figure in figures)
     return replace(document, sections=(*document.sections, *tables))

@@ -74,7 +74,7 @@ def _figure(conclusion: ScreeningConclusion, effects: tuple[Effect, ...], thresh
 
 
 class SettingMean(NamedTuple):
-    """The mean of the metric at one setting of an option, with a 95 % interval where there is a noise to judge by."""
+    """The mean of the metric at one setting of an option, with a 95 % interval if the noise is known."""
 
     setting: str
     mean: float
@@ -90,7 +90,7 @@ class MainEffect(NamedTuple):
 
 
 class MainEffectsFigure(NamedTuple):
-    """The options as ranked, ``left_out`` were not estimated; means in ``unit``, the metric's own tidied."""
+    """The options as ranked, without the ``left_out`` that were not estimated; means in ``unit``, tidied."""
 
     metric: str
     unit: str
@@ -140,10 +140,10 @@ class RunOrder(NamedTuple):
 def main_effects(conclusion: ScreeningConclusion) -> MainEffectsFigure:
     """Means at the settings of each option whose effect was estimated, as ranked.
 
-    Of options with more than two settings they are those of the model; of the others
-    they are the overall mean minus and plus half the effect: in a balanced design the plain means, otherwise
-    (runs failed, or are still to be made) free of the other options' effects, which plain means would not be.
-    A mean of half the runs has the standard error of the effect divided by sqrt(2), which gives the intervals.
+    For options with more than two settings they are those of the model. For the others they are the overall mean minus
+    and plus half the effect: the plain means in a balanced design. Otherwise (runs failed, or are not done yet) they
+    are free of the other options' effects, which plain means would not be. A mean of half the runs has the standard
+    error of the effect divided by sqrt(2), which gives the intervals.
     """
     means = _configuration_means(conclusion)
     effects = [effect for name in conclusion.ranking if (effect := main_effect(conclusion, name))]
@@ -189,8 +189,9 @@ def means_table(figure: MainEffectsFigure) -> Table:
 
 
 def interactions(conclusion: ScreeningConclusion, most: int = 6) -> Interactions:
-    """Means of the four combinations of the strongest pairs; left out are pairs of
-    which a combination has no run, and those of options with more than two settings.
+    """The means of the four combinations of the strongest pairs.
+
+    Pairs with a combination without runs, and pairs of options with more than two settings, are left out.
     """
     means = _configuration_means(conclusion)
     unit, factor = tidy(conclusion.metric.unit, means.values())
@@ -205,7 +206,7 @@ def interactions(conclusion: ScreeningConclusion, most: int = 6) -> Interactions
 
 
 def run_order(conclusion: ScreeningConclusion) -> RunOrder:
-    """The value of every run that yielded one, in the order in which they were made."""
+    """The value of every run that yielded one, in the order of the runs."""
     points = sorted(conclusion.points, key=lambda point: point.order)
     unit, factor = tidy(conclusion.metric.unit, [point.value for point in points])
     seen: dict[Configuration, int] = defaultdict(int)

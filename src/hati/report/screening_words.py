@@ -1,6 +1,6 @@
-"""What a screening concludes, in sentences and parts.
+"""The conclusion of a screening in sentences and tables.
 
-Parts are the effects at the settings of other options, the follow-up, and suspect runs.
+The tables are the effects at the settings of other options, the follow-up, and suspect runs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
 
 
 def _constraints(conclusion: ScreeningConclusion) -> list[str]:
-    """The formulas of the template but those that fix an option."""
+    """The formulas of the template, except those that fix an option."""
     fixed = dict(conclusion.dominating.fixed) if conclusion.dominating else {}
     return [text for text in conclusion.template if text.partition(" == ")[0] not in fixed]
 
@@ -124,10 +124,11 @@ def _interval(effect: ConditionalEffect) -> Shown | None:
 
 
 _NAMED = 4
+"""The number of names in a sentence before it counts the rest."""
 
 
 def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
-    """What the flips of each option say; None where none was flipped."""
+    """The flips of each option with their claim; None if no option was flipped."""
     found = flipped_options(conclusion)
     if not found:
         return None
@@ -281,14 +282,13 @@ NOT_SHOWN = EffectVerdict.NOT_SHOWN.value
 DIFFERENCE_OF_MEANS = "difference of means"
 LEAST_SQUARES = "least squares"
 
-"""How many of several a sentence names before it counts the rest."""
 _TOGETHER = 2
 """The number of important interactions that the sentence names in addition."""
 _PAIR = 2
 _SHOWN = 4
-"""How many settings of an option a list names."""
+"""The number of settings of an option that a list names."""
 _ALIASED_WITH = {3: "two", 4: "three"}
-"""Of how many options the interactions are that a main effect is aliased with, by the resolution."""
+"""The number of options in the interactions that a main effect is aliased with, by the resolution."""
 
 
 def effect_name(options: Options) -> str:
@@ -312,20 +312,20 @@ def option_summary(conclusion: ScreeningConclusion, name: str) -> OptionSummary:
 
 
 def step(option: OptionSummary) -> str:
-    """From its first setting to its second: ``FULL -> OFF``; of an option with more, how many there are."""
+    """An option's first and second setting, as in ``FULL -> OFF``; if it has more, their number."""
     if not option.two_level:
         return f"{len(option.settings)} settings"
     return f"{setting_text(option.first)} -> {setting_text(option.second)}"
 
 
 def answer(conclusion: ScreeningConclusion) -> str:
-    """The study's question answered in a sentence or two, with what flips refute, and suspect and lost runs."""
+    """The study's answer in a sentence or two, with refuted effects, suspect runs and lost runs."""
     sentences = _effects_answer, refuted_sentence, suspects_sentence, losses
     return " ".join(filter(None, (sentence(conclusion) for sentence in sentences)))
 
 
 def losses(conclusion: ScreeningConclusion) -> str:
-    """How many runs failed, and which settings were left out for that; empty where all worked."""
+    """The number of runs that failed, and the settings left out because of it; empty if no run failed."""
     lost = conclusion.losses or Losses(conclusion.failed, conclusion.done + conclusion.failed)
     if not lost.failed:
         return ""
@@ -352,7 +352,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
 
 
 def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str]:
-    """The options that are important, or important or aliased, with their effects; and those of interactions alone."""
+    """The options that are important, or important or aliased, with their effects; and those that only interact."""
     important, aliased = conclusion.important, conclusion.important_or_aliased
     found = []
     if important:
@@ -421,7 +421,7 @@ def _settings_influence(conclusion: ScreeningConclusion, effect: Effect) -> str:
 
 
 def detection(conclusion: ScreeningConclusion) -> str:
-    """What could have been found, in words: no 'not shown' without it."""
+    """The smallest effect that would have been found, in words: no 'not shown' without it."""
     found = conclusion.detectable
     if found is None:
         return "How small an effect could have been found is unknown: nothing measures the noise."
@@ -537,7 +537,7 @@ def noise_summary(conclusion: ScreeningConclusion) -> str:
 
 
 def machines_summary(conclusion: ScreeningConclusion) -> str:
-    """How far machines are apart, and whether options have the same effect on each; empty of one machine.
+    """The differences between machines, and whether options have the same effect on each; empty for one machine.
 
     ``b12 +30.0 % relative to a7: removed, as a difference between blocks; the effect of no option differs between
     machines (8 tested, p >= 0.31)``
@@ -559,7 +559,7 @@ def machines_summary(conclusion: ScreeningConclusion) -> str:
 
 
 def run_summary(conclusion: ScreeningConclusion) -> str:
-    """``96 done, 0 failed, 2 min 5 s in all``; where other runs failed too, those of the design and all."""
+    """``96 done, 0 failed, 2 min 5 s in all``; if runs outside the design failed too, its runs and all runs."""
     made, time = conclusion.all_runs, duration(conclusion.seconds)
     own = f"{conclusion.done:,} done, {conclusion.failed:,} failed"
     if made.failed == conclusion.failed:
@@ -578,11 +578,11 @@ def _etc(option: OptionSummary) -> str:
 
 
 def aliased_with(effect: Effect, most: int) -> str:
-    """The other members of the alias set, of the lowest order first; after the first few only how many more."""
+    """The other members of the alias set, lowest order first; beyond ``most`` only their number."""
     return listed(map(effect_name, sorted(effect.aliases, key=len)), most)
 
 
 def roman(number: int) -> str:
-    """A resolution as it is written."""
+    """A resolution as a Roman numeral."""
     ones = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
     return "X" * (number // 10) + ones[number % 10]

@@ -20,7 +20,7 @@ _LATENCY = "latency"
 _MEASURES = {_LATENCY: "ns", "throughput": "1/s", "build-time": "s", "file-size": "B"}
 """Bencher's built-in measures, which have units."""
 _AS_LATENCY = (_LATENCY, "time", "real_time")
-"""The metrics of which the first that a benchmark has, if it is a time, is its latency."""
+"""A benchmark's latency is the first of these metrics that it has, if that is a time."""
 _PER_OPERATION = {"", "op"}
 _TOOLS = {Better.LOWER: "customSmallerIsBetter", Better.HIGHER: "customBiggerIsBetter"}
 
@@ -28,7 +28,7 @@ _TOOLS = {Better.LOWER: "customSmallerIsBetter", Better.HIGHER: "customBiggerIsB
 class SingleValue(Struct, frozen=True):
     """A sample as one number: the mean of the means of its ``runs``, in the metric's unit.
 
-    ``deviation`` is the standard deviation of the runs' means, None of a single run.
+    ``deviation`` is the standard deviation of the runs' means, None for a single run.
     """
 
     name: str
@@ -40,7 +40,7 @@ class SingleValue(Struct, frozen=True):
     machine: str
 
     def times(self, factor: float) -> SingleValue:
-        """The same in another unit, whose name stays to be said."""
+        """The value in another unit; ``metric`` keeps the old one, so that the caller must state the new one."""
         deviation = None if self.deviation is None else factor * self.deviation
         return SingleValue(
             self.name, self.metric, factor * self.value, deviation, self.runs, self.revision, self.machine
@@ -100,7 +100,7 @@ def action_tool(samples: Sequence[Sample]) -> str:
     """The ``tool`` of github-action-benchmark that reads these samples' custom JSON.
 
     Raises:
-        InputError: where of some metrics lower values are better, and of others higher ones: a file has one direction.
+        InputError: if lower values are better for some metrics and higher ones for others: a file has one direction.
     """
     metrics = {each.metric.name: each.metric.better for each in samples}
     names = [[name for name, better in metrics.items() if better is one] for one in Better]
@@ -147,7 +147,7 @@ def _measures(own: Sequence[SingleValue]) -> Iterator[tuple[str, BencherValue]]:
 
 
 def _latency(own: Sequence[SingleValue]) -> SingleValue | None:
-    """The one that has this name, else the first that may have it; None where that is not a time."""
+    """The value of the first metric that can be the latency; None if that is not a time."""
     known = {each.metric.name: each for each in own}
     chosen = next((known[name] for name in _AS_LATENCY if name in known), None)
     return chosen if chosen is not None and _is_time(chosen) else None

@@ -18,7 +18,7 @@ _RIGHT = Align.RIGHT
 
 
 def suite_tables(conclusion: SuiteConclusion) -> tuple[Table, ...]:
-    """The distribution over the space, the strata, and what agrees with what."""
+    """The distribution over the space, the strata, and the agreement with a comparison."""
     tables = [_distribution_table(conclusion), _strata_table(conclusion)]
     if conclusion.against is not None:
         tables.append(_against_table(conclusion, conclusion.against))

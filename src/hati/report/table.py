@@ -65,7 +65,7 @@ class Table(Struct, frozen=True):
 
 
 def cell_text(cell: Cell) -> str:
-    """The text of a cell: ``true`` and ``false``, numbers with thousands apart, nothing for None."""
+    """The text of a cell: ``true`` and ``false``, numbers with thousands separators, empty for None."""
     if isinstance(cell, Shown):
         return cell.text
     if cell is None:

@@ -1,4 +1,4 @@
-"""What a validation concludes: tables, sentences and exchanged values."""
+"""The conclusion of a validation: tables, sentences and published values."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _answer_of_terms(conclusion: ValidationConclusion) -> str:
 
 
 def _doubt(conclusion: ValidationConclusion) -> str:
-    """Why one model that is left decides nothing."""
+    """Why a single remaining model decides nothing."""
     if conclusion.in_doubt:
         was, is_ = ("was", "is") if len(conclusion.in_doubt) == 1 else ("were", "are")
         names = effects_text(conclusion.in_doubt)

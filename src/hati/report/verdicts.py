@@ -32,7 +32,7 @@ def comparison_cases(found: Comparisons) -> Sequence[Case]:
 
 
 def booked(rows: Sequence[Comparison]) -> Sequence[float | None]:
-    """The seconds of each comparison's runs, which those of several metrics share."""
+    """The seconds of each comparison's runs, divided equally among the metrics of the same runs."""
     sharing = Counter(map(_measured, rows))
     taken = [(row.before.seconds, row.after.seconds, sharing[_measured(row)]) for row in rows]
     return [None if before is None or after is None else (before + after) / metrics for before, after, metrics in taken]
@@ -58,7 +58,7 @@ def comparisons_document(found: Comparisons) -> Document:
 
 
 def comparisons_answer(found: Comparisons) -> str:
-    """How many comparisons have which verdict, with the names of those that changed."""
+    """The number of comparisons with each verdict, with the names of those that changed."""
     undecidable = sum(not row.has_verdict for row in found.rows)
     parts = (
         *(_counted(verdict, found) for verdict in ChangeVerdict),
@@ -69,7 +69,7 @@ def comparisons_answer(found: Comparisons) -> str:
 
 
 def _clustered(found: Comparisons) -> str:
-    """What changed in clusters alone: the whole hides it."""
+    """The benchmarks of which only clusters changed: the whole hides it."""
     rows = [
         row for row in found.rows if row.change.verdict not in _CHANGED and any(part.changed for part in row.clusters)
     ]

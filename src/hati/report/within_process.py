@@ -51,7 +51,7 @@ _LINES: dict[str, tuple[str, str]] = {
         "hati compare before.json after.json",
     ),
 }
-"""A line that makes ten processes, and one that compares them."""
+"""For each format, a command that runs ten processes and one that compares them."""
 
 
 def several_processes(formats: Iterable[str]) -> list[str]:
@@ -75,7 +75,7 @@ class WithinProcessJson(Struct, frozen=True):
 
 
 def within_process_verdict(row: Comparison, within: WithinProcess) -> str:
-    """The label, after the verdict where there is one."""
+    """The label, preceded by the verdict if there is one."""
     return f"{verdict_text(row.change)} ({_LABEL})" if within.decides else _LABEL
 
 
@@ -89,7 +89,7 @@ def within_process_sentence(row: Comparison, within: WithinProcess) -> str:
 
 
 def within_process_notes(rows: Sequence[Comparison]) -> list[str]:
-    """What such estimates and verdicts hold for."""
+    """Notes on what estimates and verdicts within one process hold for."""
     known = [row.within_process for row in rows if row.within_process is not None]
     other = {statistic_name(row) for row in rows if row.one_run_each and row.within_process is None and _of_other(row)}
     missing = [
