@@ -1,4 +1,4 @@
-"""Relations that are looked at after every run or pair of runs, and decided as soon as they are.
+"""Sequential decisions on relations: a look after every run or pair, until the first that decides.
 
 Runs compared with an absolute limit have no second side that cancels skewness.
 """
@@ -55,12 +55,12 @@ class Path(Protocol):
         ...
 
     def path(self, bound: float, direction: int) -> FloatArray:
-        """Up to each look, shape (looks,): of a left mean of at most bound right (1), or of at least (-1)."""
+        """The p-values up to each look, shape (looks,), of left <= bound right (direction 1) or >= (-1)."""
         ...
 
 
 class Look(Struct, frozen=True):
-    """After ``size`` runs of a side: the p-values of all looks up to it together, 1 before the first."""
+    """The p-values of all looks together, up to the one after ``size`` runs of a side; 1 before the first look."""
 
     runs: Path
     size: int
@@ -81,16 +81,16 @@ class Look(Struct, frozen=True):
 _HALVINGS = 24
 _MOST_TYPICAL = 100
 _POWER = 0.85
-"""Of the mean and deviation alone: with what the largest run adds it makes 80 %, by simulation."""
+"""The power given the mean and deviation alone; with the effect of the largest run it is 80 %, by simulation."""
 _FARTHEST = 1e9
 
 
 class Alone(Struct, frozen=True, eq=False, dict=True):
-    """Run means in their order, shape (runs,), and a limit; looks are taken from ``fewest`` runs on.
+    """Run means in their order, shape (runs,), against a limit; looks are taken from ``fewest`` runs on.
 
-    What a run says of a bound is left - bound limit. With the truth on the bound the e-value of either side ever
-    reaches 1 / alpha with a probability of at most alpha, where runs are normal, as skewed as exponential ones, or half
-    as skewed. No p-value is less than ``unseen``.
+    A run's evidence on a bound is left - bound limit. If the true mean is on the bound, the e-value of either side ever
+    reaches 1 / alpha with a probability of at most alpha, for runs that are normal, as skewed as exponential ones, or
+    half as skewed. No p-value is less than ``unseen``.
     """
 
     left: FloatArray
@@ -99,7 +99,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def size(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return len(self.left)
 
     def above(self, bound: float) -> float:
@@ -115,7 +115,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
         return -self._half(-1, alpha), self._half(1, alpha)
 
     def detectable(self, bound: float, alpha: float) -> float:  # noqa: ARG002  # of any bound it is the same
-        """At the last look alone, on the worse side."""
+        """The detectable difference at the last look alone, on the worse side."""
         half = max(self._half(direction, alpha) for direction in (1, -1))
         if not (math.isfinite(half) and self._error > 0.0):
             return half
@@ -126,9 +126,9 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
         return Look(self, size)
 
     def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
-        """The number of runs that decide with 80 % power, if they are normal with the mean and deviation of these.
+        """The number of runs that decide with 80 % power, if they are normal with the present mean and deviation.
 
-        Their mean is then as near to the bound as it is in one case of five; between two bounds, in one of ten to each.
+        It allows for a mean as near to the bound as in one case of five; with two bounds, in one of ten for each.
         """
         ends = [bound for bound in (bounds.low, bounds.high) if bound is not None]
         mean, deviation = float(self.left.mean()), self._error * math.sqrt(self.size)
@@ -153,7 +153,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
         return fewest_runs(decides, self.fewest)
 
     def path(self, bound: float, direction: int) -> FloatArray:
-        """The p-values up to each look: of a mean of at most the bound (1), or at least (-1)."""
+        """The p-values up to each look of a mean of at most the bound (direction 1), or at least (-1)."""
         if (bound, direction) not in self._paths:
             e_values = skewed_e_values(self.beyond(bound, direction))[self.fewest - 1 :]
             least = np.array([unseen(size) for size in range(self.fewest, self.size + 1)])
@@ -162,7 +162,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
         return self._paths[bound, direction]
 
     def beyond(self, bound: float, direction: int) -> FloatArray:
-        """How far runs are above the bound (1), or below it (-1)."""
+        """The distances of runs above the bound (direction 1), or below it (-1)."""
         return direction * differences(self.left, bound * self.limit)
 
     @cached_property
@@ -175,7 +175,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
         return float(np.std(self.left, ddof=1)) / math.sqrt(self.size)
 
     def _half(self, direction: int, alpha: float) -> float:
-        """How far from the mean the farthest mean is that is not refuted at alpha, below it (1) or above it (-1)."""
+        """The distance to the farthest mean not refuted at alpha, below the observed (direction 1) or above it (-1)."""
         if unseen(self.size) > alpha:
             return math.inf
         if not self._error > 0.0:
@@ -195,7 +195,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
 
 @lru_cache(maxsize=128)
 def _typical(size: int) -> FloatArray:
-    """Normal values as they are on average, with mean 0 and standard deviation 1."""
+    """Typical normal values (quantiles at equal steps), scaled to mean 0 and standard deviation 1."""
     scores = normal_quantiles((np.arange(size) + 0.5) / size)
     return np.asarray(scores / scores.std(ddof=1))
 
@@ -203,10 +203,10 @@ def _typical(size: int) -> FloatArray:
 class Pairs(Struct, frozen=True, eq=False, dict=True):
     """Run means in the order of their pairs, shape (pairs,) each; looks are taken from ``fewest`` pairs on.
 
-    What a pair says of a bound is left - bound right. With the truth on the bound the e-value of its mean ever reaches
-    1 / (2 alpha) with a probability of at most 2 alpha, and so of at most alpha with the mean on either side, where
-    differences are as likely to lie as far above as below. No p-value is less than that of the signs alone: with few
-    pairs, and two values that differences take, the e-value exceeds it.
+    A pair's evidence on a bound is left - bound right. If the true mean is on the bound and differences are symmetric
+    about it, the e-value of the mean ever reaches 1 / (2 alpha) with a probability of at most 2 alpha, thus of at most
+    alpha with the mean on either side. No p-value is less than that of the signs alone: for few pairs whose differences
+    take two values only, the e-value exceeds it.
     """
 
     left: FloatArray
@@ -228,7 +228,7 @@ class Pairs(Struct, frozen=True, eq=False, dict=True):
         return -half, half
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """At the last look alone."""
+        """The detectable difference at the last look alone."""
         critical = anytime_critical(len(self.left), 2.0 * alpha)
         if math.isinf(critical):
             return math.inf
@@ -236,7 +236,7 @@ class Pairs(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of pairs."""
         return len(self.left)
 
     def error(self, bound: float) -> float:
@@ -244,7 +244,7 @@ class Pairs(Struct, frozen=True, eq=False, dict=True):
         return float(np.std(self._differences(bound), ddof=1)) / math.sqrt(len(self.left))
 
     def mean(self, bound: float) -> float:
-        """Of the differences."""
+        """The mean of the differences."""
         return float(self._differences(bound).mean())
 
     def at(self, size: int) -> OneSided:
@@ -261,7 +261,7 @@ class Pairs(Struct, frozen=True, eq=False, dict=True):
         return {}
 
     def path(self, bound: float, direction: int) -> FloatArray:
-        """Those of a mean difference of at most zero (1), or at least (-1): of the largest e-value beyond it so far."""
+        """The p-values of a mean difference <= 0 (direction 1) or >= 0 (-1), by the largest e-value so far."""
         if (bound, direction) not in self._paths:
             differences = direction * self._differences(bound)
             beyond = np.cumsum(differences)[self.fewest - 1 :] > 0.0
@@ -300,7 +300,7 @@ class Looked(Test, Protocol):
 
     @property
     def size(self) -> int:
-        """Runs of a side that there are."""
+        """Runs of a side so far."""
         ...
 
     def at(self, size: int) -> OneSided:
@@ -313,13 +313,13 @@ class Looked(Test, Protocol):
 
 
 def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
-    """What runs show of a relation, looked at after each pair: the n-th run of the left with that of the right.
+    """The evidence on a relation by looks after each pair: the n-th run of the left with the n-th of the right.
 
-    The bounds are those of ``decide``, and the verdict and its p-values are of the first look that gives one: with the
-    truth on a bound HOLDS and VIOLATED each are given in at most alpha of all campaigns, however long they go on. Pairs
-    are judged by the anytime-valid t-test of ``anytime_e_values``. Runs against a limit use ``skewed_e_values``, as
-    their skewness does not cancel. Looks begin with ``fewest_pairs`` and ``fewest_alone``. The rest covers all runs. A
-    history is not used.
+    The bounds are those of ``decide``. The verdict and its p-values are those of the first look that decides: if the
+    truth is on a bound, HOLDS and VIOLATED are each given in at most alpha of all campaigns, however long they go on.
+    Pairs are judged by the anytime-valid t-test of ``anytime_e_values``. Runs against a limit use ``skewed_e_values``,
+    as their skewness does not cancel. Looks begin with ``fewest_pairs`` and ``fewest_alone``. The other values cover
+    all runs. A history is not used.
 
     Raises:
         InputError: for ``=`` without a margin, and for sides with different numbers of runs.
@@ -337,7 +337,7 @@ def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
 
 
 def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
-    """The verdict of ``decide_early`` with its p-values, without interval, detectable and runs needed: less to compute.
+    """The verdict of ``decide_early`` with its p-values; skips interval, detectable and runs needed to save time.
 
     Raises:
         InputError: as ``decide_early``.
@@ -360,7 +360,7 @@ def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
 
 
 def pairs_to_decide(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> int | None:
-    """After how many runs of a side ``decide_early`` first has a verdict; None where it has none.
+    """The number of runs of a side after which ``decide_early`` first has a verdict; None if it has none.
 
     Raises:
         InputError: for ``=`` without a margin, and for sides with different numbers of runs.
@@ -369,12 +369,12 @@ def pairs_to_decide(left: MeasuredSample, right: MeasuredSample | Limit, relatio
 
 
 def fewest_pairs(alpha: float) -> int:
-    """Pairs before the first look: as many as that their signs alone can be significant, 7 at 1 %."""
+    """Pairs before the first look: enough for their signs alone to be significant, 7 at 1 %."""
     return fewest_signs(2.0 * alpha)
 
 
 def _first_decided(looked: Looked, relation: AskedRelation, right: float) -> int | None:
-    """p-values never grow from look to look, so that none decides where the last does not."""
+    """The first look that decides; p-values never grow from look to look, so None if the last does not."""
     bounds = relation.bounds(right)
 
     def decides(size: int) -> bool:
@@ -404,7 +404,7 @@ def _right_mean(right: MeasuredSample | Limit) -> float:
 
 
 def _needed(looked: Looked, relation: AskedRelation, right: float) -> int | None:
-    """No fewer than there are, but where fewer have decided."""
+    """The runs needed: more than there are, unless fewer have decided."""
     decided = _first_decided(looked, relation, right)
     if decided is not None:
         return decided

@@ -32,7 +32,7 @@ from hati.stats import (
 )
 
 UNSEEN = 0.3
-"""The share of runs that may be of a kind of their own, such as a second mode."""
+"""The fraction of runs that may be of a separate kind, such as a second mode."""
 
 
 def unseen(runs: int) -> float:
@@ -50,22 +50,22 @@ def fewest_alone(alpha: float) -> int:
 
 
 _ROUNDING = 1e-14
-"""Of the greater number: no measurement is so precise."""
+"""As a fraction of the larger number: no measurement is so precise."""
 
 
 def difference(left: float, right: float) -> float:
-    """Left less right; 0 where they differ by rounding alone."""
+    """Left minus right; 0 if they differ by rounding alone."""
     return left - right if abs(left - right) > _ROUNDING * max(abs(left), abs(right)) else 0.0
 
 
 def differences(left: FloatArray, right: FloatArray | float) -> FloatArray:
-    """The same of each, shape of the left."""
+    """The elementwise ``difference``, in the shape of the left."""
     found = left - right
     return np.where(np.abs(found) > _ROUNDING * np.maximum(np.abs(left), np.abs(right)), found, 0.0)
 
 
 class SideMean(Struct, frozen=True):
-    """A side's mean, with the variance, number and variance's degrees of freedom of its values.
+    """A side's mean, with the variance of its values, their number, and the variance's degrees of freedom.
 
     A limit is a mean of no values.
     """
@@ -81,18 +81,18 @@ class SideMean(Struct, frozen=True):
         return self.variance / self.size if self.size else 0.0
 
     def of(self, size: int) -> SideMean:
-        """The same of another size."""
+        """The same mean and variance with another number of values."""
         return replace(self, size=size, df=max(self.df, size - 1.0)) if self.size else self
 
 
 def side_mean(values: FloatArray) -> SideMean:
-    """Of independent values, shape (n,), n >= 2."""
+    """The mean of independent values, shape (n,), n >= 2."""
     mean = mean_of(values)
     return SideMean(mean, float(((values - mean) ** 2).sum()) / (len(values) - 1), len(values), len(values) - 1.0)
 
 
 def limit_mean(value: float) -> SideMean:
-    """Of a limit, which is known."""
+    """The mean of a limit, which is known exactly."""
     return SideMean(value, 0.0, 0, math.inf)
 
 
@@ -100,8 +100,8 @@ def limit_mean(value: float) -> SideMean:
 class Contrast:
     """Two means; a ``bound`` is a factor of the right one.
 
-    That the left is beyond it is a linear hypothesis, left - bound right: exact where the right mean is not known, too
-    (Fieller 1954, Journal of the Royal Statistical Society B 16, 175-185).
+    A left mean beyond the bound is a linear hypothesis on left - bound right. It is exact even though the right mean is
+    estimated (Fieller 1954, Journal of the Royal Statistical Society B 16, 175-185).
     """
 
     left: SideMean
@@ -129,7 +129,7 @@ class Contrast:
         return _noncentrality(round(self.df(bound), 2), round(self._critical(bound, alpha), 9)) * error
 
     def bound_test(self, bound: float, alpha: float) -> BoundTest:
-        """What it takes to show at alpha that the left is beyond the bound."""
+        """The test, at alpha, that the left is beyond the bound."""
         error = self.standard_error(bound)
         if error > 0.0:
             critical = self._critical(bound, alpha)
@@ -138,25 +138,25 @@ class Contrast:
         return BoundTest.of(self._difference(bound), error, critical)
 
     def standard_error(self, bound: float) -> float:
-        """Of the difference."""
+        """The standard error of the difference."""
         return math.sqrt(self.left.square + bound**2 * self.right.square)
 
     def df(self, bound: float) -> float:
-        """Welch's (1947, Biometrika 34, 28-35): the SPL paper, section 4.1."""
+        """Welch's degrees of freedom (1947, Biometrika 34, 28-35; SPL paper, section 4.1)."""
         parts = (self.left.square, self.left.df), (bound**2 * self.right.square, self.right.df)
         total = sum(square for square, _ in parts)
         known = sum(square**2 / df for square, df in parts)
         return total**2 / known if known > 0.0 else math.inf
 
     def of(self, size: int) -> Contrast:
-        """The same with ``size`` values of each side."""
+        """The contrast with ``size`` values on each side."""
         return replace(self, left=self.left.of(size), right=self.right.of(size))
 
     def _difference(self, bound: float) -> float:
         return difference(self.left.mean, bound * self.right.mean)
 
     def _beyond(self, size: float, bound: float) -> float:
-        """Without variance: the fraction of orders in which all values of a side are beyond; for a limit ``unseen``."""
+        """The p-value; without variance, the fraction of orders with all values of a side beyond, or ``unseen``."""
         error = self.standard_error(bound)
         if error > 0.0:
             return self._above(size / error, bound)
@@ -171,23 +171,23 @@ class Contrast:
         return t_cdf(-statistic, self.df(bound))
 
     def _critical(self, bound: float, alpha: float) -> float:
-        """The statistic of which that is alpha."""
+        """The statistic that is exceeded with probability alpha."""
         return t_quantile(1.0 - alpha, self.df(bound))
 
 
 class BesideLimit(Contrast):
-    """One mean and a limit, so that skewness does not cancel: p-values are of runs that may be skewed as exponential.
+    """One mean against a limit: skewness does not cancel, and p-values allow for runs as skewed as exponential ones.
 
-    The largest of those of normal runs, of exponential ones, the tail toward the bound, and of runs of two kinds, the
-    rarer one beyond it: so none is less than ``unseen``.
+    A p-value is the largest of three: for normal runs, for exponential runs with the tail toward the bound, and for
+    runs of two kinds with the rarer one beyond the bound. Thus none is less than ``unseen``.
     """
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
-        """The quantiles alpha and 1 - alpha; infinite where so few runs show nothing at alpha."""
+        """The quantiles alpha and 1 - alpha; infinite if the runs are too few to show anything at alpha."""
         return (-math.inf, math.inf) if unseen(self.left.size) > alpha else super().reach(bound, alpha)
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """How far beyond the bound the mean must be; infinite where so few runs show nothing at alpha."""
+        """How far beyond the bound the mean must be; infinite if the runs are too few to show anything at alpha."""
         return math.inf if unseen(self.left.size) > alpha else super().detectable(bound, alpha)
 
     def _beyond(self, size: float, bound: float) -> float:
@@ -227,7 +227,7 @@ class OneSided(Protocol):
 
 
 class Test(OneSided, Protocol):
-    """The same with what they reach."""
+    """One-sided tests with their quantiles and detectable differences."""
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """The quantiles alpha and 1 - alpha of left - bound right about the true one."""
@@ -239,7 +239,7 @@ class Test(OneSided, Protocol):
 
 
 class Planned(Protocol):
-    """A test of a number of runs that are to be made."""
+    """A test of a planned number of runs."""
 
     def bound_test(self, bound: float, alpha: float) -> BoundTest:
         """What it takes to show at alpha that the left is beyond the bound."""
@@ -251,10 +251,10 @@ class Planned(Protocol):
 
 
 def p_values(test: OneSided, bounds: Bounds) -> tuple[float, float]:
-    """Those of the relation's being violated, and of its holding.
+    """The p-values of a violated relation (small: it holds) and of one that holds (small: it is violated).
 
-    Of one bound both are one-sided. That the left is between two bounds is shown by two one-sided tests (Schuirmann
-    1987, Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680), that it is outside by either at half the level.
+    For one bound both are one-sided. Two one-sided tests show that the left is between two bounds (Schuirmann 1987,
+    Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680); either test, at half the level, that it is outside.
     """
     low, high = bounds.low, bounds.high
     holds = [test.above(low)] if low is not None else []
@@ -266,7 +266,7 @@ def p_values(test: OneSided, bounds: Bounds) -> tuple[float, float]:
 
 
 def verdict_of(p_holds: float, p_violated: float, alpha: float) -> FormulaVerdict:
-    """HOLDS or VIOLATED where that is shown at alpha."""
+    """HOLDS or VIOLATED if it is shown at alpha, else INCONCLUSIVE."""
     if p_holds <= alpha:
         return FormulaVerdict.HOLDS
     return FormulaVerdict.VIOLATED if p_violated <= alpha else FormulaVerdict.INCONCLUSIVE
@@ -291,7 +291,7 @@ def estimate_of(left: float, right: float, scale: EstimateScale) -> float:
 def interval_of(
     test: Test, left: float, right: float, scale: EstimateScale, alpha: float
 ) -> tuple[float, float] | None:
-    """On the scale, at alpha on either side; None where it has no end."""
+    """The interval on the scale, at alpha on either side; None if it is unbounded."""
     if scale is EstimateScale.RATIO:
         ends = [_ratio_end(test, left, right, alpha, end) for end in (1, 0)]
         return (ends[0], ends[1]) if math.isfinite(sum(ends)) else None
@@ -301,7 +301,7 @@ def interval_of(
 
 
 def detectable_of(test: Test, relation: AskedRelation, right: float, scale: EstimateScale) -> float | None:
-    """On the scale."""
+    """How far beyond its bounds the truth must be to be detected, on the scale; None if not finite."""
     bounds = relation.bounds(right)
     alpha = relation.alpha / 2.0 if relation.sign is Comparator.EQUAL else relation.alpha
     size = max(test.detectable(bound, alpha) for bound in (bounds.low, bounds.high) if bound is not None)
@@ -310,13 +310,13 @@ def detectable_of(test: Test, relation: AskedRelation, right: float, scale: Esti
 
 
 def runs_needed(contrast: Contrast, relation: AskedRelation, fewest: int) -> int | None:
-    """Runs of each side that decide with 80 % power, if means and variances hold; None where 10,000 do not."""
+    """Runs of each side that decide with 80 % power, if means and variances hold; None if 10,000 do not."""
     bounds = relation.bounds(contrast.right.mean)
     return runs_to_decide(lambda runs: planned(contrast.of(runs), bounds, relation.alpha), fewest)
 
 
 def planned(test: Planned, bounds: Bounds, alpha: float) -> PlannedTest:
-    """The test that HOLDS or VIOLATED is decided by, as ``p_values`` has it."""
+    """The planned test that decides HOLDS or VIOLATED, as in ``p_values``."""
     ends = [bound for bound in (bounds.low, bounds.high) if bound is not None]
     shown = [test.bound_test(bound, alpha / len(ends)) for bound in ends]
     between = (test.bound_test(ends[0], alpha), test.bound_test(ends[1], alpha)) if len(ends) > 1 else None
@@ -324,7 +324,7 @@ def planned(test: Planned, bounds: Bounds, alpha: float) -> PlannedTest:
 
 
 def _ratio_end(test: Test, left: float, right: float, alpha: float, end: int) -> float:
-    """The ratio at which a one-sided test ends; infinite where there is none, as where the right may be zero."""
+    """The ratio at which a one-sided test ends; infinite if there is none, for example if the right may be zero."""
     ratio = left / right
     most = _FARTHEST * ratio
     for _ in range(_ROUNDS):

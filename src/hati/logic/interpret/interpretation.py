@@ -45,14 +45,14 @@ from hati.logic.interpret.relation import (
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
 _GATHERS = 40_000_000
-"""Observations that are drawn for one distribution."""
+"""The number of observations drawn for one distribution."""
 _FEWEST_MEANS = 8
 _CHUNK = 1 << 18
 _DIGITS = 9
 
 
 class Resampled(Struct, frozen=True, eq=False):
-    """Two means and draws of their distributions about zero, shape (draws,) each."""
+    """Two means, and draws of their distributions centred on zero, shape (draws,) each."""
 
     left: float
     right: float
@@ -64,15 +64,15 @@ class Resampled(Struct, frozen=True, eq=False):
         return self.left_draws - bound * self.right_draws
 
     def above(self, bound: float) -> float:
-        """The fraction of draws that are not below the difference: at most alpha beyond the quantile 1 - alpha."""
+        """The fraction of draws not below the difference: at most alpha beyond the quantile 1 - alpha."""
         return float(np.mean(self.differences(bound) >= self.left - bound * self.right))
 
     def below(self, bound: float) -> float:
-        """The same downwards; the quantile alpha is that 1 - alpha of the reflected draws, so that axiom (5) holds."""
+        """The fraction not above it; the quantile alpha is the quantile 1 - alpha of reflected draws, for axiom (5)."""
         return float(np.mean(self.differences(bound) <= self.left - bound * self.right))
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
-        """The inverse of the empirical distribution function at 1 - alpha, of the draws and of the reflected ones."""
+        """The quantiles alpha and 1 - alpha: empirical quantiles 1 - alpha of the reflected draws and of the draws."""
         draws = self.differences(bound)
         return -upper_quantile(-draws, alpha), upper_quantile(draws, alpha)
 
@@ -97,10 +97,10 @@ def resampled(left: MeasuredSample, right: MeasuredSample | Limit, rng: np.rando
 
 
 def _mean_draws(side: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
-    """Draws of the mean of as many runs of as many observations, about its own mean; zero of a limit.
+    """Draws of a side's mean about its own mean, shape (draws,); zero for a limit.
 
-    Drawn from the history, or from the runs themselves where there is none: shape (draws,). Runs of several sizes
-    count as ones of their harmonic mean.
+    A draw has as many runs and observations as the side. It resamples the history or, without one, the runs
+    themselves. Runs of several sizes count as runs of their harmonic mean.
     """
     if isinstance(side, Limit):
         return np.zeros(draws)
@@ -114,8 +114,8 @@ def resampled_means(
 ) -> FloatArray:
     """Draws of the mean of ``size`` resampled runs, each of a given number of resampled observations, shape (draws,).
 
-    A run's resampled means theta* are drawn with replacement from a store of them (SPL paper, section 4.4), which holds
-    one for each run of each draw, or as many as 40 million observations make: the means of long runs hardly differ.
+    A run's resampled means theta* are drawn with replacement from a store of them (SPL paper, section 4.4). The store
+    has one per run of each draw, or as many as 40 million observations give: the means of long runs differ little.
     """
     wanted = min(draws * size, _GATHERS // observations)
     each = max(_FEWEST_MEANS, -(-wanted // len(runs)))
@@ -125,7 +125,7 @@ def resampled_means(
 
 
 def _means(run: FloatArray, observations: int, number: int, rng: np.random.Generator) -> FloatArray:
-    """Of observations drawn from a run with replacement, shape (number,)."""
+    """Means of observations drawn from a run with replacement, shape (number,)."""
     if len(run) == 1:
         return np.full(number, run[0])
     rows = max(1, _CHUNK // observations)
@@ -137,7 +137,7 @@ def _means(run: FloatArray, observations: int, number: int, rng: np.random.Gener
 
 
 PREDICTIVE_DRAWS = 2_000
-"""Of the distribution of a difference of means."""
+"""Draws of the distribution of a difference of means."""
 _STEPS = 30
 _PRECISE = 1e-7
 _TINY = 1e-300
@@ -145,10 +145,10 @@ _LARGEST_STEP = 1.0
 
 
 class Deviations(Struct, frozen=True, eq=False, dict=True):
-    """Run means about their own sample's mean, as fractions of it where ``relative``, shape (n,).
+    """Deviations of run means from their sample's mean, as fractions of it if ``relative``, shape (n,).
 
-    Each sample's are n / (n - 1) times as large in square, so that their mean square is unbiased; ``df`` of them are
-    independent.
+    The squares in each sample are scaled by n / (n - 1), so that their mean is an unbiased variance; ``df`` of the
+    deviations are independent.
     """
 
     values: FloatArray
@@ -157,7 +157,7 @@ class Deviations(Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def of(cls, samples: Sequence[FloatArray]) -> Deviations:
-        """Of samples of run means, shape (n,) each, of which one at least has two."""
+        """The deviations in samples of run means, shape (n,) each; at least one sample has two."""
         several = [means for means in samples if len(means) > 1]
         relative = all(float(means.mean()) > 0.0 for means in samples)
         parts = [
@@ -168,15 +168,15 @@ class Deviations(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def variance(self) -> float:
-        """Their mean square."""
+        """The mean square of the deviations."""
         return float(np.mean(self.values**2))
 
     @cached_property
     def variance_df(self) -> float:
-        """What chi-square distribution the variance is like: fewer degrees of freedom for heavy tails.
+        """The effective degrees of freedom of the variance: fewer for heavy tails.
 
         The variance of a variance of n values grows with their excess kurtosis g as 2 + g (Box 1953, Biometrika 40,
-        318-335); a negative g is taken for zero.
+        318-335); a negative g counts as zero.
         """
         if self.variance <= 0.0:
             return self.df
@@ -184,7 +184,7 @@ class Deviations(Struct, frozen=True, eq=False, dict=True):
         return 2.0 * self.df / (2.0 + max(0.0, excess))
 
     def unit(self, mean: float) -> float:
-        """What a deviation is of, for a side with that mean."""
+        """The unit of a deviation, for a side with that mean."""
         return abs(mean) if self.relative else 1.0
 
     def draws(self, mean: float, runs: int, rng: np.random.Generator) -> FloatArray:
@@ -194,10 +194,10 @@ class Deviations(Struct, frozen=True, eq=False, dict=True):
 
 
 class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
-    """Draws about two means, as much wider as it takes not to know their variance: that has ``df`` degrees of freedom.
+    """Draws about two means, widened because their variance is estimated with ``df`` degrees of freedom.
 
-    A draw times sqrt(df / chi-square) is a predictive one: of normal draws it makes Student's t. Where few values make
-    the quantile of the draws it is that quantile times t / z at alpha instead, if that is wider.
+    A draw times sqrt(df / chi-square) is predictive: normal draws become Student's t. Where few values determine the
+    quantile of the draws, that quantile times t / z at alpha is used instead, if it is wider.
     """
 
     drawn: Resampled
@@ -214,7 +214,7 @@ class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
         return self._beyond(-self.drawn.differences(bound), difference(bound * self.drawn.right, self.drawn.left))
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
-        """As at the bound 1, in proportion to the deviation."""
+        """The quantiles at the bound 1, scaled by the deviation at this bound."""
         low, high = self._at_one if alpha == self.alpha else self._reach(alpha)
         scale = self._deviation(bound) / (self._deviation(1.0) or 1.0)
         return scale * low, scale * high
@@ -234,7 +234,7 @@ class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
         return -self._quantile(-draws, alpha), self._quantile(draws, alpha)
 
     def _quantile(self, draws: FloatArray, alpha: float) -> float:
-        """Where the p-value is alpha: by secants of the logarithms, from the quantile of the draws on."""
+        """The size at which the p-value is alpha: by secants of the logarithms, from the quantile of the draws on."""
         least = self._factor * upper_quantile(draws, alpha)
         if least <= 0.0 or np.mean(draws > 0.0) <= alpha:
             return least
@@ -252,7 +252,7 @@ class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
         return float(np.std(self.drawn.differences(bound)))
 
     def _beyond(self, draws: FloatArray, size: float) -> float:
-        """The probability of so large a difference, or of a larger one; where nothing varied, by how many runs."""
+        """The probability of a difference of at least this size; if nothing varied, by the number of known runs."""
         if size > 0.0 and not draws.any():
             return 1.0 / (1.0 + self.known)
         widened = float(np.mean(self._factor * draws >= size))
@@ -271,7 +271,7 @@ class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
 
 
 class _Side(Struct, frozen=True, eq=False):
-    """A side's mean as it is compared and as it was measured, of how many runs, and how they vary."""
+    """A side's mean as compared and as measured, its number of runs, and their deviations."""
 
     mean: float
     own_mean: float
@@ -289,10 +289,10 @@ class _Side(Struct, frozen=True, eq=False):
 def remembering(
     left: MeasuredSample, right: MeasuredSample, alpha: float, rng: np.random.Generator
 ) -> tuple[HistoricalVariance, Contrast]:
-    """The test of two sides of which one has a history at least, and what more runs would make of it.
+    """The test of two sides, of which at least one has a history, and the contrast that plans more runs.
 
-    A history that only one side has, or that both share, estimates the variance of both, with the runs of both. Each of
-    two histories estimates that of its own side; the degrees of freedom are then the smaller number.
+    A history of one side only, or one that both share, estimates the variance of both together with the runs of both.
+    Two histories estimate the variance of their own sides; the degrees of freedom are then the smaller number.
     """
     sides = [_side(side, varying) for side, varying in zip((left, right), _varying(left, right), strict=True)]
     drawn = Resampled(sides[0].mean, sides[1].mean, *(side.draws(rng) for side in sides))
@@ -319,7 +319,7 @@ def _varying(left: MeasuredSample, right: MeasuredSample) -> tuple[Deviations, D
 
 
 def _shared(histories: Sequence[FloatArray]) -> bool:
-    """Whether there is but one."""
+    """Whether there is only one history."""
     return any(not len(means) for means in histories) or all(np.array_equal(means, histories[0]) for means in histories)
 
 
@@ -328,11 +328,11 @@ def _side(side: MeasuredSample, varying: Deviations) -> _Side:
 
 
 DRAWS = 10_000
-"""Of the distribution of a difference of means."""
+"""Draws of the distribution of a difference of means."""
 
 
 def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
-    """Definition 4.5: Welch's t-test on all observations, whatever their run."""
+    """Definition 4.5: Welch's t-test on all observations, ignoring runs."""
     sides = [_observed(side) for side in (left, right)]
     if any(side.size == 1 for side in sides):
         return _undefined(left, right, "Welch's test needs two observations of each side")
@@ -343,7 +343,7 @@ def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRe
 def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
     """Definition 4.8 as printed, where S^2 counts twice and z stands for t.
 
-    Of one run, or of one observation of each, it is not defined.
+    It is undefined for one run, or for runs of one observation.
     """
     if any(isinstance(side, MeasuredSample) and not _nested(side) for side in (left, right)):
         return _undefined(left, right, "Definition 4.8 needs two runs of each side, and two observations of each run")
@@ -358,9 +358,9 @@ def nonparametric(
     rng: np.random.Generator,
     draws: int = DRAWS,
 ) -> RelationEvidence:
-    """Definition 4.10: beyond the quantiles of means of resampled runs of the histories, shifted to one mean.
+    """Definition 4.10: rejection beyond the quantiles of resampled means of the histories, shifted to one mean.
 
-    Of a side without a history its own runs are resampled.
+    A side without a history resamples its own runs.
     """
     test = resampled(left, right, rng, draws)
     return _printed_evidence(test, test.left, test.right, left, right, relation)
@@ -374,10 +374,10 @@ def _printed_evidence(
     second: MeasuredSample | Limit,
     relation: AskedRelation,
 ) -> RelationEvidence:
-    """``>=`` is ``<=`` with the sides exchanged (axiom 5); ``<`` holds where ``>=`` is rejected, as the original
-    tool has it.
+    """The evidence by an interpretation of the paper.
 
-    Equality is rejected where either is: at 2 alpha in all.
+    ``>=`` is ``<=`` with the sides exchanged (axiom 5); ``<`` holds if ``>=`` is rejected, as in the original tool.
+    Equality is rejected if either is: at 2 alpha in all.
     """
     sizes = len(first.runs), 0 if isinstance(second, Limit) else len(second.runs)
     scale = scale_of(left, right, sizes)
@@ -405,12 +405,12 @@ def _printed_evidence(
 
 
 def printed_level(sign: Comparator, alpha: float) -> float:
-    """The level at which a relation is rejected: twice alpha for equality, which is two relations."""
+    """The level of rejection of a relation: twice alpha for equality, which is two relations."""
     return 2.0 * alpha if sign is Comparator.EQUAL else alpha
 
 
 def _observed(side: MeasuredSample | Limit) -> SideMean:
-    """Of all observations."""
+    """The mean of all observations."""
     if isinstance(side, Limit):
         return limit_mean(side.value)
     values: FloatArray = np.concatenate(side.runs)
@@ -419,9 +419,9 @@ def _observed(side: MeasuredSample | Limit) -> SideMean:
 
 
 def _two_level(side: MeasuredSample | Limit) -> SideMean:
-    """With the variance (o R^2 + S^2) / o of a run, known: (o R^2 + S^2) / (r o) is that of the mean.
+    """The mean with a run's variance (o R^2 + S^2) / o, taken as known; the mean's is (o R^2 + S^2) / (r o).
 
-    For runs of several sizes S^2 / o is the mean of each run's.
+    For runs of several sizes S^2 / o is averaged over the runs.
     """
     if isinstance(side, Limit):
         return limit_mean(side.value)
@@ -445,31 +445,31 @@ def _undefined(left: MeasuredSample, right: MeasuredSample | Limit, why: str) ->
 
 
 FEWEST_RUNS = 5
-"""Of a side without a history: t on fewer run means errs too often where they have two modes."""
+"""For a side without a history: t on fewer run means errs too often if they have two modes."""
 _SHORTEST_HISTORY = 10
 """A shorter history determines the distribution of run means too poorly."""
 _ALONE = 100
-"""From as long a history on one run of a side is enough, else two."""
+"""With a history of at least this length one run of a side is enough, else two."""
 _LEVEL = 0.01
-"""At smaller levels the history must be longer in proportion, and spares no runs."""
+"""At smaller levels the history must be longer in proportion, and saves no runs."""
 _ROUNDING = 1e-9
 
 
 def decide(
     left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation, rng: np.random.Generator
 ) -> RelationEvidence:
-    """What run means show of a relation.
+    """The verdict on a relation by run means, with its evidence.
 
-    ``<=`` HOLDS where it is shown at alpha that left < right (1 + margin), and is VIOLATED where it is shown that
-    left > right (1 + margin): with the truth there each has at most probability alpha. ``>=`` is ``<=`` with
-    the sides exchanged. ``=`` HOLDS where both are shown (Schuirmann 1987), and is VIOLATED where it is shown at alpha
-    that either is violated. ``<`` and ``>`` have their bound at 1.
+    ``<=`` HOLDS if left < right (1 + margin) is shown at alpha, and is VIOLATED if left > right (1 + margin) is shown:
+    with the truth on the bound each has at most probability alpha. ``>=`` is ``<=`` with the sides exchanged. ``=``
+    HOLDS if both are shown (Schuirmann 1987), and is VIOLATED if either is shown at alpha to be violated. ``<`` and
+    ``>`` have their bound at 1.
 
-    By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
-    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. At an alpha below 1 % a
-    history has to be longer in proportion, and spares no runs. The generator is for randomised interpretations.
-    Against a limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history is not used: it does not
-    show events that are rarer than one of its runs, and skewness cancels only between two sides.
+    The test is Student's t with Welch's degrees of freedom, and from ten earlier runs on that of ``remembering``. Fewer
+    than five runs of a side show nothing; with a history two suffice, and from 100 earlier runs on one. At an alpha
+    below 1 % a history must be longer in proportion, and saves no runs. The generator is for randomised
+    interpretations. Against a limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history is not
+    used: it does not show events rarer than one of its runs, and skewness cancels only between two sides.
 
     Raises:
         InputError: for ``=`` without a margin.
@@ -495,7 +495,7 @@ class Tested(Struct, frozen=True, eq=False):
 def tested(
     left: MeasuredSample, right: MeasuredSample | Limit, alpha: float, rng: np.random.Generator
 ) -> Tested | None:
-    """What the default interpretation rests on; None where there are too few runs."""
+    """The test of the default interpretation; None if there are too few runs."""
     if isinstance(right, Limit):
         return _against_limit(left, right, alpha)
     fewest = min(len(left.runs), len(right.runs))
@@ -516,7 +516,7 @@ def _fewest_against(history: int, alpha: float) -> int:
 
 
 def _against_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | None:
-    """The test against a limit, also for fewer runs than decide: these estimate how many more it takes."""
+    """The test against a limit, also for too few runs to decide: these estimate how many more are needed."""
     if len(left.runs) == 1:
         return None
     contrast = BesideLimit(side_mean(left.means), limit_mean(right.value))
@@ -546,7 +546,7 @@ def _evidence(found: Tested, relation: AskedRelation) -> RelationEvidence:
 
 
 def _too_few(left: MeasuredSample, right: MeasuredSample | Limit, alpha: float) -> RelationEvidence:
-    """The runs needed are then the fewest that decide anything: little is known of how runs vary."""
+    """The evidence of too few runs: the runs needed are the fewest that decide anything, as the noise is unknown."""
     sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
     means = float(left.means.mean()), right.value if isinstance(right, Limit) else float(right.means.mean())
     scale = scale_of(*means, sizes)
@@ -584,7 +584,7 @@ def interpret(
     relation: AskedRelation,
     rng: np.random.Generator,
 ) -> RelationEvidence:
-    """What an interpretation says of a relation.
+    """The verdict of an interpretation on a relation, with its evidence.
 
     Raises:
         InputError: for equality without a margin under the default interpretation.

@@ -1,7 +1,7 @@
 """Relations of two means: the request, the measurements, the verdict and its evidence.
 
-Verdicts are connected by Kleene's strong logic (Kleene 1952, Introduction to Metamathematics); a set of formulas has
-alarms.
+Verdicts are combined by Kleene's strong logic (Kleene 1952, Introduction to Metamathematics); the alarms of a set of
+formulas are corrected for their number.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ class FormulaVerdict(StrEnum):
 
     @classmethod
     def of(cls, truth: bool | None) -> FormulaVerdict:  # noqa: FBT001  # a truth of three values
-        """The verdict of a truth, None where that is unknown."""
+        """The verdict of a truth value; None is unknown."""
         return cls.INCONCLUSIVE if truth is None else cls.HOLDS if truth else cls.VIOLATED
 
     @property
     def truth(self) -> bool | None:
-        """The truth of the verdict, None where it has none."""
+        """The truth value of the verdict; None if INCONCLUSIVE."""
         return None if self is FormulaVerdict.INCONCLUSIVE else self is FormulaVerdict.HOLDS
 
 
 ALPHA = 0.01
-"""Each way of being wrong, of each relation."""
+"""The error probability of HOLDS and of VIOLATED, for each relation."""
 MARGIN = 0.02
-"""Within it a relation that is not strict holds all the same; a fraction of the right mean."""
+"""The tolerance of a relation that is not strict, as a fraction of the right mean."""
 
 
 class Bounds(Struct, frozen=True):
-    """Where a relation ends, as factors of the right mean: it is that the left is above ``low`` and below ``high``."""
+    """The bounds of a relation, as factors of the right mean: the left is above ``low`` and below ``high``."""
 
     low: float | None
     high: float | None
@@ -54,7 +54,7 @@ class Bounds(Struct, frozen=True):
 class AskedRelation(Struct, frozen=True):
     """A performance relation (SPL paper, Definition 3.4) with its level and its margin.
 
-    ``alpha`` is what HOLDS and VIOLATED each may be wrong in, in (0, 0.5). ``margin`` is relative: ``<=`` is that left
+    ``alpha``, in (0, 0.5), is the error probability of HOLDS and of VIOLATED. ``margin`` is relative: ``<=`` means left
     <= right (1 + margin), ``>=`` the same with the sides exchanged, and ``=`` both. A strict relation has the margin 0.
 
     Raises:
@@ -76,7 +76,7 @@ class AskedRelation(Struct, frozen=True):
             raise InputError(f"{self.sign} has no margin", fix=f"use {self.sign}= for one")
 
     def bounds(self, right: float) -> Bounds:
-        """For a right mean, of which only the sign counts: a margin widens the bounds away from a negative mean."""
+        """The bounds for a right mean, of which only the sign counts: a margin widens them for a negative one, too."""
         room = 1.0 + math.copysign(self.margin, right)
         low = None if self.sign in {Comparator.AT_MOST, Comparator.LESS} else 1.0 / room
         high = None if self.sign in {Comparator.AT_LEAST, Comparator.MORE} else room
@@ -87,7 +87,7 @@ class Limit(Struct, frozen=True):
     """A right side that is not measured: an absolute limit, in the left side's unit.
 
     Raises:
-        InputError: where it is not finite.
+        InputError: if it is not finite.
     """
 
     value: float
@@ -100,10 +100,10 @@ class Limit(Struct, frozen=True):
 class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
     """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
 
-    ``history`` are earlier runs of the same method, or of one with the same variation from run to run, transformed
-    alike; a run of which only the mean is known has one observation. They estimate how runs vary, not the mean:
-    all are taken as one level. ``offset`` is a known constant that is added to the compared values, and does not
-    change their variation.
+    ``history`` has earlier runs of the same method, or of one with the same variation from run to run, with the same
+    transformation; a run with only a known mean has one observation. They estimate the variation of runs, not the mean:
+    all are taken as one level. ``offset`` is a known constant that is added to the compared values, and does not change
+    their variation.
 
     Raises:
         InputError: without runs, for a run without observations, and for values that are not finite.
@@ -129,17 +129,17 @@ class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def own_means(self) -> FloatArray:
-        """Of the runs as they were measured, shape (runs,)."""
+        """The means of the runs as measured, shape (runs,)."""
         return _means(self.runs)
 
     @cached_property
     def history_means(self) -> FloatArray:
-        """Of the earlier runs, shape (history,)."""
+        """The means of the earlier runs, shape (history,)."""
         return _means(self.history)
 
 
 def mean_of(values: FloatArray) -> float:
-    """The mean; rounding does not carry it beyond the values, so that the mean of equal ones is their value."""
+    """The mean, clipped to the range of the values: the mean of equal values is exactly their value."""
     return float(min(max(values.mean(), values.min()), values.max()))
 
 
@@ -156,37 +156,37 @@ class EstimateScale(StrEnum):
 
 
 class Judged(Protocol):
-    """A formula's verdict, whether of one relation or of several."""
+    """The verdict of a formula of one relation or of several."""
 
     @property
     def verdict(self) -> FormulaVerdict:
-        """Of the whole."""
+        """The verdict of the whole formula."""
         ...
 
     @property
     def p_holds(self) -> float:
-        """The p-value of its being violated: small where it is shown to hold."""
+        """The p-value of a violated formula: small if it is shown to hold."""
         ...
 
     @property
     def p_violated(self) -> float:
-        """The p-value of its holding: small where it is shown to be violated."""
+        """The p-value of a formula that holds: small if it is shown to be violated."""
         ...
 
 
 class RelationEvidence(Struct, frozen=True):
-    """A relation's verdict and what it rests on.
+    """A relation's verdict and its evidence.
 
-    ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` is of confidence
-    1 - 2 alpha, so that each end is where a one-sided test at alpha ends; ``detectable`` is how far beyond its bound
-    the truth must be, on the scale, to be detected in 80 % of cases. ``runs`` are those of both sides, 0 of a limit,
-    and ``runs_needed`` how many of each decide with 80 % power if the estimate and the noise hold. Interval, detectable
-    and runs needed are None where they do not exist. ``p_holds`` and ``p_violated`` are as ``Judged`` says;
-    ``remembered`` counts the earlier runs that estimate the noise; ``remark`` says why nothing was tested, where there
-    is no verdict.
+    ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` has confidence
+    1 - 2 alpha, so that its ends are those of one-sided tests at alpha; ``detectable`` is how far beyond its bound
+    the truth must be, on the scale, to be detected in 80 % of cases. ``runs`` are those of both sides, 0 for a limit,
+    and ``runs_needed`` is the number on each side that decides with 80 % power if the estimate and the noise hold.
+    Interval, detectable and runs needed are None if they do not exist. ``p_holds`` and ``p_violated`` are those of
+    ``Judged``; ``remembered`` counts the earlier runs that estimate the noise; ``remark`` says why nothing was tested,
+    if there is no verdict.
 
     Raises:
-        InputError: for p-values that are none.
+        InputError: for p-values outside of 0 to 1.
     """
 
     verdict: FormulaVerdict
@@ -207,32 +207,32 @@ class RelationEvidence(Struct, frozen=True):
 
 
 class SettledFormula(Struct, frozen=True):
-    """What needs no measurement. Fills :class:`Judged`."""
+    """A formula that is true or false without measurement; fills :class:`Judged`."""
 
     value: bool
 
     @property
     def verdict(self) -> FormulaVerdict:
-        """Certain."""
+        """The certain verdict."""
         return FormulaVerdict.of(self.value)
 
     @property
     def p_holds(self) -> float:
-        """0 where it is true."""
+        """0 if it is true, else 1."""
         return 0.0 if self.value else 1.0
 
     @property
     def p_violated(self) -> float:
-        """0 where it is false."""
+        """0 if it is false, else 1."""
         return 1.0 - self.p_holds
 
 
 class Combined(Struct, frozen=True):
-    """A formula of formulas: its verdict, and the places of the ``parts`` that decide it, or leave it undecided.
+    """A combination of formulas: its verdict, and the places of the ``parts`` that decide it or leave it undecided.
 
     p-values are those of all parts together, so that they are comparable with those of other formulas. A conjunction
-    is shown where each part is (intersection-union: Berger 1982, Technometrics 24, 295-300). A disjunction has its
-    smallest p-value times the number of parts that are not certain (Bonferroni).
+    is shown if each part is (intersection-union: Berger 1982, Technometrics 24, 295-300). A disjunction has the
+    smallest p-value of its parts times the number of parts that are not certain (Bonferroni).
     """
 
     parts: tuple[Judged, ...]
@@ -246,20 +246,20 @@ class VerdictAlgebra(Algebra[Judged]):
     """Kleene's logic over verdicts with their p-values.
 
     Raises:
-        InputError: where there is nothing to join.
+        InputError: if there are no parts.
     """
 
     def constant(self, *, truth: bool) -> Judged:
-        """What needs no measurement."""
+        """A formula that needs no measurement."""
         return SettledFormula(truth)
 
     def negation(self, part: Judged) -> Combined:
-        """Holds where the part is violated."""
+        """The negation: holds if the part is violated."""
         verdict = FormulaVerdict.of(KLEENE.negation(part.verdict.truth))
         return Combined((part,), verdict, (0,), part.p_violated, part.p_holds)
 
     def conjunction(self, parts: Iterable[Judged]) -> Combined:
-        """Violated where a part is, else holds where all do."""
+        """The conjunction: violated if a part is, else holds if all parts do."""
         parts = _several(parts)
         return Combined(
             parts,
@@ -269,7 +269,7 @@ class VerdictAlgebra(Algebra[Judged]):
         )
 
     def disjunction(self, parts: Iterable[Judged]) -> Combined:
-        """Holds where a part does, else violated where all are."""
+        """The disjunction: holds if a part does, else violated if all parts are."""
         parts = _several(parts)
         return Combined(
             parts,
@@ -279,7 +279,7 @@ class VerdictAlgebra(Algebra[Judged]):
         )
 
     def implication(self, condition: Judged, consequence: Judged) -> Combined:
-        """Holds where the condition is violated or the consequence holds, violated where both are the other way."""
+        """The implication: holds if the condition is violated or the consequence holds, violated if neither."""
         return replace(self.disjunction((self.negation(condition), consequence)), parts=(condition, consequence))
 
 
@@ -287,9 +287,9 @@ VERDICTS = VerdictAlgebra()
 
 
 def confirmed(found: Judged, alpha: float) -> Judged:
-    """A formula of formulas with its verdict where its own p-value suffices for it, else INCONCLUSIVE.
+    """A combined formula with its verdict if its own p-value supports it, else INCONCLUSIVE.
 
-    Its parts are each decided at the level, so that among many of them one is decided falsely more often than that.
+    Each part is decided at the level alpha, so that among many parts one is wrong more often than that.
     """
     if not isinstance(found, Combined):
         return found
@@ -304,22 +304,22 @@ def _several(parts: Iterable[Judged]) -> tuple[Judged, ...]:
     return found
 
 
-def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdict, tuple[int, ...]]:  # noqa: FBT001 - a truth of three values
+def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdict, tuple[int, ...]]:  # noqa: FBT001
     """The verdict, and the places of the parts that have it."""
     verdict = FormulaVerdict.of(truth)
     return verdict, tuple(place for place, part in enumerate(parts) if part.verdict is verdict)
 
 
 def _any(p_values: Sequence[float], opposite: Sequence[float]) -> float:
-    """The p-value of any of the parts that are not certainly false: a part that needs no measurement cannot err."""
+    """The p-value for any of the parts, corrected for those that are not certain: a certain part cannot err."""
     return min(1.0, max(1, sum(p_value > 0.0 for p_value in opposite)) * min(p_values))
 
 
 def alarms(found: Sequence[Judged], alpha: float) -> list[FormulaVerdict]:
     """The verdicts of formulas that are judged together, at one level.
 
-    Of those that stay VIOLATED at most a share alpha is so falsely, on average (Benjamini and Hochberg 1995); where the
-    p-value does not suffice after the correction, a formula is INCONCLUSIVE. HOLDS stays.
+    Of those that stay VIOLATED at most a fraction alpha is false, on average (Benjamini and Hochberg 1995). A formula
+    whose p-value does not suffice after the correction is INCONCLUSIVE. HOLDS stays.
     """
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""What a file of formulas declares, other names of methods and generators and constants, and quantifiers expanded.
+"""Declarations of a file of formulas (aliases, generators, constants), and the expansion of quantifiers.
 
 An expanded formula is a tree of relations without variables.
 """
@@ -38,7 +38,7 @@ from hati.logic.syntax.formula import (
 from hati.logic.syntax.transformation import Generator, Method, Values, affine, evaluate, folded, grounded
 
 MOST_DECLARATIONS = 500
-"""The greatest count of declarations."""
+"""The largest number of declarations."""
 
 
 class Declaration(Node):
@@ -93,7 +93,7 @@ class Declarations(Struct, frozen=True, dict=True):
     """Declarations in their order.
 
     Raises:
-        InputError: for a name that is declared twice, and for names in a circle, which mean no method or generator.
+        InputError: for a name that is declared twice, and for names that stand for each other in a circle.
     """
 
     declared: tuple[Declaration, ...] = ()
@@ -165,7 +165,7 @@ class Declarations(Struct, frozen=True, dict=True):
         """The method with declarations in place of its name and of its generators' names.
 
         Raises:
-            InputError: where the alias and its use both say the revision, the generators or the arguments.
+            InputError: if the alias and its use both give the revision, the generators or the arguments.
         """
         seen: list[str] = []
         while method.name in self.aliases and method.name not in seen:
@@ -184,7 +184,7 @@ class Declarations(Struct, frozen=True, dict=True):
 
 
 def _refuse_circle(meant: Mapping[str, str], what: str) -> None:
-    """Refuse names that lead back to themselves through others; a name that means itself is the object of that name."""
+    """Refuse names that lead back to themselves through others; a name that means itself is the method of that name."""
     seen: set[str] = set()
     for start in reversed(list(meant)):
         chain, name = dict[str, None](), start
@@ -216,7 +216,7 @@ def _merged(target: Method, use: Method) -> Method:
 
 
 def _made(target: Generator, use: Generator) -> Generator:
-    """What a generator stands for with what its use adds."""
+    """A declared generator with what its use adds."""
     _check_once(use.callee.name, "its arguments", target.arguments, use.arguments)
     _check_once(use.callee.name, "its revision", target.revision, use.revision)
     return replace(
@@ -233,7 +233,7 @@ def _check_once(name: str, what: str, declared: object, used: object) -> None:
 
 
 def unknown(what: str, name: str, known: Mapping[str, object] | tuple[str, ...]) -> InputError:
-    """The error that a name is none of the known ones, with the nearest."""
+    """The error for an unknown name, with the nearest known one."""
     return InputError(f"unknown {what} {name!r}", fix=suggestion(name, known))
 
 
@@ -247,7 +247,7 @@ class Sets(Struct, frozen=True):
     declared: Mapping[str, Domain]
 
     def size(self, domain: Domain, values: Values) -> int:
-        """How many elements a set has, those that are there twice counted twice."""
+        """The number of elements of a set, with repeated ones counted each time."""
         return sum(self._element_size(element, values) for element in domain.elements)
 
     def _element_size(self, element: Element, values: Values) -> int:
@@ -259,7 +259,7 @@ class Sets(Struct, frozen=True):
         """The values of a quantifier's variables, each once, in order.
 
         Raises:
-            FormulaError: for an empty range, or values that are not as many as the variables.
+            FormulaError: for an empty range, or if the number of values is not that of the variables.
         """
         seen = set()
         for row in self._elements(formula.domain, values):
@@ -298,7 +298,7 @@ def _value(expression: Expression, values: Values) -> Expression:
 
 
 def _steps(element: Range, values: Values) -> tuple[Value, Value, int]:
-    """The first number of a range, the step, and how many there are; decimals are exact."""
+    """The first number of a range, the step, and the count of numbers; decimals are exact."""
     bounds = (element.first, element.last, element.step or _ONE)
     first, last, step = (_exact(_number(bound, values, "a range's bound").value) for bound in bounds)
     if step <= 0:
@@ -381,7 +381,7 @@ def _side(side: RelationSide, values: Values) -> RelationSide:
 
 
 def _check_factor(side: PerformanceSide, transformation: Expression) -> None:
-    """Refuse a factor that turned out to be zero, or below it of a statistic that it would not commute with."""
+    """Refuse a factor that is zero, or a negative one of a statistic that does not commute with it."""
     line = None if side.sugared is None else affine(transformation)
     if line is None or line.factor > 0 or (line.factor < 0 and side.measured.statistic == MEAN):
         return
@@ -391,7 +391,7 @@ def _check_factor(side: PerformanceSide, transformation: Expression) -> None:
 
 
 MOST_ATOMS = 20_000
-"""The greatest count of relations that a formula expands to."""
+"""The largest number of relations that a formula expands to."""
 
 _LARGE = 10**12
 
@@ -441,7 +441,7 @@ class _Expansion:
         return self._ground(formula, self._constants)
 
     def _count(self, formula: PerformanceFormula, values: Values) -> int:
-        """The count of relations, exactly or some count above the greatest."""
+        """The number of relations: exact, or some number above the largest."""
         if not isinstance(formula, Quantified):
             parts = [part for part in formula.parts if isinstance(part, Proposition)]
             return sum(self._count(part, values) for part in parts) or 1

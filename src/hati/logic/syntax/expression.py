@@ -38,7 +38,7 @@ SELF = "SELF"
 """The method that a formula is attached to."""
 
 REVISION = re.compile(r"[\w.-]+==[0-9][\w.!]*(?:[+-]\w[\w.]*)?|[\w^](?:[\w./^~-]*[\w^~])?(?:@\{[^{}\s]*\})?")
-"""A revision that needs no quotes: a package's release, or what git and svn call theirs."""
+"""A revision that needs no quotes: a package's release, or a name that git or svn uses."""
 
 _BARE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?")
 _QUANTILE = re.compile(r"p[0-9]+")
@@ -46,7 +46,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def is_word(text: str) -> bool:
-    """Whether that is a plain word, as variables and declared names are.
+    """Whether the text is a plain word, as variables and declared names are.
 
     >>> is_word("n"), is_word("pkg.mod"), is_word("for")
     (True, False, False)
@@ -88,7 +88,7 @@ _CALLED = {
     "$END": "the end",
     **dict.fromkeys(("_AND", "_OR", "_IMPLIES"), "a connective"),
 }
-"""What a terminal is called in messages; those that are not there are not mentioned, lest the message be long."""
+"""The names of terminals in messages; terminals without a name are left out, to keep messages short."""
 
 
 _FOREIGN = {
@@ -210,7 +210,7 @@ class Number(Expression):
 
     @property
     def precedence(self) -> int:  # type: ignore[override]  # depends on its sign
-        """That of a division where its unit has one, and that of a sign where it has one."""
+        """The precedence of a division if its unit has one, and of a sign if the number is negative."""
         if "/" in self.unit:
             return _PRECEDENCE[Operator.DIVIDE]
         return Negative.precedence if math.copysign(1, self.value) < 0 else PLAIN
@@ -278,7 +278,7 @@ def check_variable(name: str) -> None:
 
 @dataclass(frozen=True)
 class Observed(Expression):
-    """What a transformation is a function of: one observation; printed as the lambda's variable."""
+    """The argument of a transformation, one observation; printed as the lambda's variable."""
 
     def __str__(self) -> str:
         return "x"
@@ -398,7 +398,7 @@ def applied(name: str, arguments: tuple[Value, ...]) -> Value:
     """A function of numbers; a whole result of whole numbers is a whole number.
 
     Raises:
-        InputError: where the function has no value, or none that is finite.
+        InputError: if the function has no value, or an infinite one.
 
     >>> applied("log2", (1024,)), applied("max", (3, 2.5))
     (10, 3)

@@ -1,6 +1,6 @@
-"""Trees of arithmetic as expressions, and calls as methods and generators; holds the reader's context.
+"""Read parse trees of arithmetic as expressions, and calls as methods and generators; the reader's context.
 
-In a side, the measured methods are collected. A call has names, revisions, generators and arguments, in any sensible
+The measured methods of a side are collected. A call has names, revisions, generators and arguments, in any sensible
 order.
 """
 
@@ -41,7 +41,7 @@ Part: TypeAlias = "Tree[Token] | Token"
 
 @dataclass(slots=True)
 class Placing:
-    """A context manager that gives errors their place; a generator would take most of the time of reading."""
+    """A context manager that adds the place to errors; as a generator it would take most of the reading time."""
 
     context: Context
     part: Part
@@ -55,10 +55,10 @@ class Placing:
 
 
 class Context(Struct, frozen=True):
-    """The text from ``base`` on is read; ``methods`` are the names that there are, None where that is not known.
+    """The context of reading the text from ``base`` on; ``methods`` are the known names, None if unknown.
 
-    ``variables`` are those of the quantifiers around. ``observed`` is the lambda's variable inside of one.
-    ``measured`` takes the methods of a side; where it is None there can be none, for the reason ``refusal``.
+    ``variables`` are those of the enclosing quantifiers. ``observed`` is the variable of an enclosing lambda.
+    ``measured`` collects the methods of a side; if it is None no method can stand here, and ``refusal`` says why.
     """
 
     source: Source
@@ -75,11 +75,11 @@ class Context(Struct, frozen=True):
         return self.base + start_of(part)
 
     def error(self, part: Part, message: str, fix: str | None = None) -> FormulaError:
-        """The error that something is wrong there."""
+        """An error at the place of a part."""
         return self.source.error(self.offset(part), message, fix)
 
     def at(self, part: Part) -> Placing:
-        """Add this place to errors that are raised inside, unless they have one."""
+        """Return a context manager that adds this place to errors without one."""
         return Placing(self, part)
 
     def bound(self, *names: str) -> Context:
@@ -162,7 +162,7 @@ def _combined(context: Context, left: Expression, operator: Operator, part: Part
 
 
 def _ordered(operator: Operator, left: Expression, right: Expression, offset: int) -> Expression:
-    """Sides are written as ``factor * method + shift``, whatever the order was."""
+    """Order a side as ``factor * method + shift``, whatever the order in the text."""
     if operator is Operator.ADD and right.observes:
         left, right = right, left
     if operator is Operator.MULTIPLY and left.observes:

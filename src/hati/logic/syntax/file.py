@@ -57,7 +57,7 @@ _QUOTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?<!\
 
 @dataclass(frozen=True)
 class NamedFormula:
-    """A formula of a file: its name, ``""`` where it has none, and its place."""
+    """A formula of a file with its name, ``""`` if it has none, and its place."""
 
     formula: PerformanceFormula
     name: str = ""
@@ -84,13 +84,13 @@ class FormulaFile:
 
 
 def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None, taken: Iterable[str] = ()) -> FormulaFile:
-    """Read a file of formulas; ``methods`` are the names of methods that there are, if known, ``taken`` some of them.
+    """Read a file of formulas; ``methods`` are the names of all methods, if known, ``taken`` some of their names.
 
     A declaration or formula begins at a line's start; lines that are indented, or begin with a closing bracket or a
     connective, continue it. ``#`` after white space starts a comment.
 
-    FormulaError: for malformed text, with line, column and the expected token.
-        FormulaError: with line, column and what was expected there.
+    Raises:
+        FormulaError: for malformed text, with line, column and the expected token.
     """
     source = Source(text, path)
     if len(text) > LONGEST_FILE:
@@ -102,7 +102,7 @@ def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None, ta
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Each statement with where it starts."""
+    """Each statement with its offset."""
     start = end = 0
     offset = 0
     for line in text.splitlines(keepends=True):
@@ -184,11 +184,11 @@ class _File:
     def _alias(self, context: Any, tree: Any, own: str) -> Any:
         """``ver1 = sort@v1`` as a declaration, as in the SPL paper's Listings 2 and 5; None for other formulas.
 
-        It is not an equality: no method has that name, the right side is another method in a version, and other
-        statements than its ``own`` use the name.
+        It is a declaration if no method has that name, the right side is another method with a revision or generators,
+        and statements other than its ``own`` use the name.
 
         Raises:
-            FormulaError: where it may be meant as an equality.
+            FormulaError: if it may be meant as an equality.
         """
         from lark import Token, Tree
 

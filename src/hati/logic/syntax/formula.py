@@ -65,7 +65,7 @@ class FormulaStatistic(Struct, frozen=True):
     def name(self) -> str:
         """The function's name: ``median``, ``p99.9``, ``throughput``.
 
-        >>> Statistic(StatisticKind.QUANTILE, 0.999).name
+        >>> FormulaStatistic(StatisticKind.QUANTILE, 0.999).name
         'p99.9'
         """
         if self.level is None or self.level == 0.5:
@@ -75,11 +75,11 @@ class FormulaStatistic(Struct, frozen=True):
 
     @property
     def fewest(self) -> int:
-        """The fewest observations for it: a quantile needs one expected observation beyond it, on its rarer side.
+        """The fewest observations for the statistic: a quantile needs one expected beyond it, on its rarer side.
 
         The minimum and the maximum need one observation.
 
-        >>> [Statistic(StatisticKind.QUANTILE, level).fewest for level in (0.5, 0.9, 0.01, 0.999, 1.0)]
+        >>> [FormulaStatistic(StatisticKind.QUANTILE, level).fewest for level in (0.5, 0.9, 0.01, 0.999, 1.0)]
         [2, 10, 100, 1000, 1]
         """
         if self.level is None:
@@ -96,7 +96,7 @@ MEDIAN = FormulaStatistic(StatisticKind.QUANTILE, 0.5)
 
 @dataclass(frozen=True)
 class MeasuredStatistic(Node):
-    """A statistic of a metric of a method; ``metric`` is ``""`` for the method's own, else its name."""
+    """A statistic of a metric of a method; ``metric`` is its name, ``""`` for the method's default metric."""
 
     method: Method
     metric: str = ""
@@ -123,7 +123,7 @@ class PerformanceSide(RelationSide):
     ``str`` prints it for people; a lambda is read only as part of a relation.
 
     Raises:
-        InputError: where the transformation does not depend on the observations.
+        InputError: if the transformation does not depend on the observations.
     """
 
     measured: MeasuredStatistic
@@ -141,7 +141,7 @@ class PerformanceSide(RelationSide):
 
     @property
     def sugared(self) -> str | None:
-        """The side without a lambda (``1.05 * b``, ``b + 2 ms``), or None where that cannot be."""
+        """The side without a lambda (``1.05 * b``, ``b + 2 ms``), or None if it needs one."""
         return _sugared(self.transformation, str(self.measured))
 
     def __str__(self) -> str:
@@ -200,10 +200,10 @@ PerformanceFormula: TypeAlias = Proposition[PerformanceAtom]
 
 @dataclass(frozen=True)
 class Margin(Node):
-    """How far from equal still counts as equal: a share (unit ``%``) or an amount of the metric.
+    """The largest difference that counts as equal: a percentage (unit ``%``) or an amount of the metric.
 
     Raises:
-        InputError: for a margin below zero or a share without its ``%``.
+        InputError: for a margin below zero, or one that depends on the observation.
     """
 
     amount: Expression
@@ -227,12 +227,12 @@ STRICT = Margin(Number(0, "%"))
 
 @dataclass(frozen=True)
 class Relation(PerformanceAtom):
-    """A performance relation between two sides, one of them measured at least.
+    """A performance relation between two sides, of which at least one is measured.
 
-    ``margin`` is None where the project's applies, and ``STRICT`` for none at all.
+    ``margin`` is None if the project's margin applies, and ``STRICT`` for no margin at all.
 
     Raises:
-        InputError: without a measured side, or for a margin of ``<`` or ``>``, or an equality without any.
+        InputError: without a measured side, for a margin of ``<`` or ``>``, or for an equality that is strict.
     """
 
     precedence = 20
@@ -279,7 +279,7 @@ class Relation(PerformanceAtom):
 
 
 def _lambda(side: RelationSide) -> str:
-    """The transformation of a side as a lambda, with a variable that is none of its parameters."""
+    """The transformation of a side as a lambda, with a variable that differs from its parameters."""
     if not isinstance(side, PerformanceSide):
         return "x: x"
     parameters = side.transformation.variables
@@ -305,7 +305,7 @@ def _check_comparator(comparator: Comparator) -> None:
 
 
 class Quantifier(StrEnum):
-    """Over all values, or for one at least."""
+    """For all values, or for at least one."""
 
     ALL = "for all"
     EXISTS = "exists"
@@ -313,7 +313,7 @@ class Quantifier(StrEnum):
 
 @dataclass(frozen=True)
 class Range(Node):
-    """The numbers from ``first`` on that are not beyond ``last``; the step is 1 where none is given."""
+    """The numbers from ``first`` to at most ``last``; the step is 1 if none is given."""
 
     first: Expression
     last: Expression
@@ -366,7 +366,7 @@ class Quantified(PerformanceAtom):
     """A formula for all, or for some, of the values of one variable or of several at once.
 
     Raises:
-        InputError: for a variable twice, or a row that has not as many values as there are variables.
+        InputError: for a repeated variable, or a row whose number of values is not that of the variables.
     """
 
     precedence = 1
@@ -396,7 +396,7 @@ class Quantified(PerformanceAtom):
 
 
 Dimension = Mapping[str, float] | None
-"""Powers of base dimensions, such as ``{"memory": 1, "time": -1}``; None where it is not known."""
+"""Powers of base dimensions, such as ``{"memory": 1, "time": -1}``; None if unknown."""
 
 UNIT_OF_METRIC = {"cpu_time": "s", "peak_memory": "B"}
 """The units of the metrics that formulas have functions for."""
@@ -419,7 +419,7 @@ def dimension(expression: Expression, observed: Dimension) -> Dimension:
     """The dimension of an expression, given the dimension of the observations; that of variables is unknown.
 
     Raises:
-    FormulaError: where terms of different dimensions are added or compared.
+        FormulaError: if terms of different dimensions are added or compared.
     """
     match expression:
         case Number(_, unit):
@@ -483,10 +483,10 @@ def _alike(first: Dimension, part: Expression, second: Dimension) -> Dimension:
 
 
 def side_dimension(side: RelationSide, unit: str | None) -> Dimension:
-    """The dimension of a relation's side whose metric has that unit, None where it is not known.
+    """The dimension of a relation's side whose metric has that unit; None if unknown.
 
     Raises:
-        FormulaError: where things of unlike dimension are added.
+        FormulaError: if terms of different dimensions are added.
     """
     if isinstance(side, LimitSide):
         return dimension(side.amount, None)
@@ -499,10 +499,10 @@ def side_dimension(side: RelationSide, unit: str | None) -> Dimension:
 
 
 def check_dimensions(relation: Relation, left: str | None = None, right: str | None = None) -> None:
-    """Refuse a relation whose sides or margin are of unlike dimension, where the sides' metrics have these units.
+    """Refuse a relation whose sides or margin differ in dimension; ``left`` and ``right`` are the metrics' units.
 
     Raises:
-        FormulaError: with what the sides are.
+        FormulaError: with the dimensions of the sides.
     """
     first, second = side_dimension(relation.left, left), side_dimension(relation.right, right)
     if first is not None and second is not None and dict(first) != dict(second):
@@ -516,7 +516,7 @@ def check_dimensions(relation: Relation, left: str | None = None, right: str | N
 
 
 def _amount_dimension(margin: Margin | None) -> Dimension:
-    """The dimension of a margin in the metric's unit; None of a share, and where it is not known."""
+    """The dimension of a margin in the metric's unit; None for a percentage, or if unknown."""
     if margin is None or (isinstance(margin.amount, Number) and margin.amount.unit == "%"):
         return None
     found = dimension(margin.amount, None)
@@ -524,10 +524,10 @@ def _amount_dimension(margin: Margin | None) -> Dimension:
 
 
 def check_alike(left: Expression, right: Expression) -> None:
-    """Refuse to compare two values of unlike dimension.
+    """Refuse to compare two values of different dimensions.
 
     Raises:
-        FormulaError: with what they are.
+        FormulaError: with both dimensions.
     """
     _alike(dimension(left, None), right, dimension(right, None))
 

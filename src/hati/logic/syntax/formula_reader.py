@@ -1,4 +1,4 @@
-"""Trees of declarations, connectives, quantifiers and relations as formulas.
+"""Read parse trees of declarations, connectives, quantifiers and relations as formulas.
 
 The sides of a relation are performances with transformations and margins, or parameters.
 """
@@ -59,7 +59,7 @@ _STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
 
 
 class ReadSide(Struct, frozen=True):
-    """A side as read: its expression, and the method that is observed in it, None for a limit."""
+    """A side as read: its expression and its measured method, None for a limit."""
 
     expression: Expression
     measured: MeasuredStatistic | None
@@ -89,7 +89,7 @@ def read_side(context: Context, tree: Part) -> ReadSide:
 
 
 def _check_factor(context: Context, tree: Part, measured: MeasuredStatistic, expression: Expression) -> None:
-    """Refuse a factor that cancels the measurement, or that a statistic does not commute with."""
+    """Refuse a factor that is zero, or a negative one of a statistic that does not commute with it."""
     line = affine(expression)
     if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
         return
@@ -99,7 +99,7 @@ def _check_factor(context: Context, tree: Part, measured: MeasuredStatistic, exp
 
 
 def read_measured(context: Context, tree: Any) -> Expression:
-    """A method, or a statistic or metric of one, as the observed value; the method joins the context's list."""
+    """A method, or a statistic or metric of one, as the observed value; add the method to the context's list."""
     head, *suffixes = tree.children
     name = str(head)
     if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
@@ -198,7 +198,7 @@ _COMPARATORS = {"==": "=", "≤": "<=", "≥": ">="}
 
 
 class _Tail(Struct, frozen=True):
-    """What follows the left side: the comparator, transformations and the margin of the original tool, the right."""
+    """The part after the left side: comparator, the original tool's transformations and margin, and the right side."""
 
     comparator: Comparator
     right: Any
@@ -307,7 +307,7 @@ def _lambda(context: Context, token: Token, body: Any) -> Expression:
 
 
 def _written(body: Any) -> Any:
-    """The body of a lambda; one printed as `0.95x` with the sign that is left out."""
+    """The body of a lambda; `0.95x` is read as a product."""
     match body:
         case Tree(data="scaled", children=[factor, Token() as variable]):
             times = Token.new_borrow_pos("TIMES", "*", variable)
@@ -317,7 +317,7 @@ def _written(body: Any) -> Any:
 
 
 def _epsilon(context: Context, comparator: Comparator, tree: Any) -> Margin:
-    """The margin of the original tool's ``=(0.05)``, a share."""
+    """The margin of the original tool's ``=(0.05)``, a fraction."""
     with context.at(tree):
         if comparator is not Comparator.EQUAL:
             raise InputError("only = has a margin in parentheses", fix="write a <= b within 3%, or two lambdas")
@@ -420,7 +420,7 @@ def _quantified_bare(context: Context, tree: Any) -> PerformanceFormula:
 
 
 def read_domain(context: Context, tree: Any) -> Domain:
-    """What stands between braces."""
+    """The set between braces."""
     return Domain(tuple(_element(context, part) for part in tree.children), offset=context.offset(tree))
 
 

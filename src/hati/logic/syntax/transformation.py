@@ -1,4 +1,4 @@
-"""Methods, the callable, its revision and its input; values put in place of variables; transformations evaluated."""
+"""Methods (callable, revision and input), substitution of variables, and evaluation of transformations."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from hati.logic.syntax.expression import (
 )
 
 Values: TypeAlias = Mapping[str, Expression]
-"""What the variables in scope stand for: numbers and texts."""
+"""The values of the variables in scope: numbers and texts."""
 
 
 def substituted(expression: Expression, values: Values, observed: Expression | None = None) -> Expression:
-    """The expression with values for its variables, and for the observation where one is given."""
+    """The expression with values for its variables, and for the observation if one is given."""
 
     def put(part: Expression) -> Expression:
         return substituted(part, values, observed)
@@ -60,7 +60,7 @@ _SAME_UNIT = frozenset({"min", "max", "abs"})
 
 
 def folded(expression: Expression, values: Values) -> Expression:
-    """The expression without variables, computed as far as it is numbers of like units.
+    """The expression without variables, computed where it combines numbers of like units.
 
     Raises:
         FormulaError: for a variable without a value, a division by zero, or a result that is not finite.
@@ -202,7 +202,7 @@ def _value(expression: Expression, observed: FloatArray | float | None) -> Any:
 
 
 def affine(expression: Expression) -> Affine | None:
-    """The transformation as ``factor * x + shift``, or None where it is none.
+    """The transformation as ``factor * x + shift``, or None if it is not affine.
 
     Raises:
         FormulaError: for a variable or a text.
@@ -247,7 +247,7 @@ N = TypeVar("N", bound=Node)
 
 @dataclass(frozen=True)
 class Callee(Node):
-    """The target of a call: a name, and for Java the constructor's arguments, the method's name and its types.
+    """The target of a call: a name and, for Java, the constructor's arguments, the method's name and its types.
 
     ``name`` is a declared name, a Python object ``pkg.mod:Class.method``, or a class.
     """
@@ -272,7 +272,7 @@ class Callee(Node):
 
 @dataclass(frozen=True)
 class Generator(Node):
-    """What makes the input of a method (its workload) or the object that it is called on (its instance)."""
+    """The function that makes the input of a method (its workload) or the object it is called on (its instance)."""
 
     callee: Callee
     revision: str = ""
