@@ -1,7 +1,7 @@
 """Predictions of response times, throughputs and utilisations from a model of resources, components and workloads.
 
-A model is answered exactly where a closed form exists, and otherwise by simulation. Each prediction says which method
-gave it and why.
+Predictions are exact if the model has a closed form, else they are simulated. Each prediction gives its method and the
+reason for it.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Where a model has a closed form, what it answers, and why another has none."""
+"""Models with a closed form and their predictions, and the reasons why others have none."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _ALIKE = 1e-9
 class Solution(Struct, frozen=True):
     """Mean values from which all others follow.
 
-    A request of type t stays at resource r for ``stretch[t, r]`` times its demand, and ``waits[r]`` more in each visit.
-    ``throughputs`` are those of the types, in 1/s; ``formulas`` name what gave the values of each resource.
+    A request of type t stays at resource r for ``stretch[t, r]`` times its demand, plus ``waits[r]`` in each visit.
+    ``throughputs`` are those of the types, in 1/s; ``formulas`` has the name of each resource's formula.
     """
 
     throughputs: FloatArray
@@ -44,7 +44,7 @@ class Solution(Struct, frozen=True):
 
 
 def obstacles(model: ServiceModel) -> list[str]:
-    """Why a model has no exact closed form, a sentence each; empty where it has one."""
+    """The reasons why a model has no exact closed form, a sentence each; empty if it has one."""
     found = [
         f"the arrivals of workload {workload.name!r} are not Poisson"
         for workload in model.workloads
@@ -66,14 +66,14 @@ def obstacles(model: ServiceModel) -> list[str]:
 
 
 def is_exponential(stays: list[Demand]) -> bool:
-    """Whether all visits have exponential demands of one mean, as product form needs under first come, first served."""
+    """Whether all demands are exponential with one mean: what product form needs under first come, first served."""
     means = [demand.mean for demand in stays]
     alike = not means or max(means) - min(means) <= _ALIKE * max(means)
     return alike and all(demand.law.kind is LawKind.EXPONENTIAL for demand in stays)
 
 
 def _is_only_queue(model: ServiceModel, flows: Flows, resource: Resource) -> bool:
-    """Whether requests come to this one core straight from outside, and queue nowhere after it: M/G/1."""
+    """Whether requests come to this single core directly from outside, and queue nowhere after it: M/G/1."""
     if resource.cores > 1 or any(isinstance(workload, ClosedWorkload) for workload in model.workloads):
         return False
     visited = flows.visits.sum(axis=0) > 0.0
@@ -103,7 +103,7 @@ def _reachable(components: list[Component], start: Component) -> set[str]:
 
 
 def open_solution(flows: Flows) -> Solution:
-    """The solution of a stable model with open workloads only, whose obstacles are none."""
+    """The solution of a stable model without obstacles and with open workloads only."""
     loads = flows.open_loads
     stretch = np.ones_like(flows.demands)
     waits = np.zeros(len(flows.model.resources))
@@ -120,7 +120,7 @@ def open_solution(flows: Flows) -> Solution:
 
 
 def formula_of(resource: Resource) -> str:
-    """The name of the queue that a resource is."""
+    """The name of a resource's queue."""
     if resource.policy is Scheduling.DELAY:
         return "M/G/∞"
     if resource.policy is Scheduling.PS:
@@ -141,7 +141,7 @@ def _wait(flows: Flows, position: int) -> float:
 
 
 def from_solution(flows: Flows, solution: Solution, reason: str) -> ServicePrediction:
-    """All that follows from a solution: response times, and by Little's law the numbers of requests."""
+    """The prediction that follows from a solution: response times and, by Little's law, numbers of requests."""
     model = flows.model
     stays = flows.visits @ flows.component_stays
     at_resources = flows.demands * solution.stretch + stays * solution.waits
@@ -185,7 +185,7 @@ def _components(flows: Flows, solution: Solution) -> tuple[ComponentPrediction, 
 
 
 def _quantiles(flows: Flows, position: int) -> tuple[tuple[float, PredictedValue], ...]:
-    """Those of a request that visits one queue, M/M/c with first come, first served, once; none of others."""
+    """The quantiles for a request that visits one queue once, M/M/c with first come, first served; else empty."""
     model, entry = flows.model, flows.types[position].component
     component = next(each for each in model.components if each.name == entry)
     only_open = all(isinstance(workload, OpenWorkload) for workload in model.workloads)

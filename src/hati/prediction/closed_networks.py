@@ -12,7 +12,7 @@ from hati.prediction.flows import FloatArray, Flows
 from hati.prediction.model import ClosedWorkload
 
 MOST_STATES = 4_096
-"""The largest product of (population + 1) over the workloads that is answered."""
+"""The largest product of (population + 1) over the workloads that is solved exactly."""
 
 
 def states(flows: Flows) -> int:
@@ -22,10 +22,10 @@ def states(flows: Flows) -> int:
 
 
 def closed_solution(flows: Flows) -> Solution:
-    """The solution of a model with closed workloads only, whose obstacles are none.
+    """The solution of a model without obstacles and with closed workloads only.
 
-    Logarithms of the sums over states, all of whose terms are positive, are added: nothing cancels, as it would in mean
-    value analysis with several cores.
+    Sums over states have positive terms only, and are added as logarithms: nothing cancels, as it would in mean value
+    analysis with several cores.
     """
     workloads = [each for each in flows.model.workloads if isinstance(each, ClosedWorkload)]
     owner = [workloads.index(each.workload) for each in flows.types if isinstance(each.workload, ClosedWorkload)]
@@ -51,7 +51,7 @@ def closed_solution(flows: Flows) -> Solution:
 
 
 def _station(counts: NDArray[np.int_], demands: FloatArray, cores: float) -> FloatArray:
-    """The logarithm of the weight of each state of a station; -inf where it cannot be."""
+    """The logarithm of the weight of each state of a station; -inf for impossible states."""
     largest = int(counts.sum(axis=0).max())
     numbers = np.arange(1.0, largest + 1.0)
     factorials = np.concatenate(([0.0], np.cumsum(np.log(numbers))))

@@ -1,4 +1,4 @@
-"""Flows: what each type of request asks of each resource, by the traffic equations."""
+"""Flows: the demand of each type of request at each resource, by the traffic equations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 
 
 class RequestType(Struct, frozen=True):
-    """Requests of a workload that enter at a component; ``part``: of the workload's requests."""
+    """Requests of a workload that enter at a component; ``part`` is their fraction of the workload's requests."""
 
     workload: Workload
     component: str
@@ -25,14 +25,14 @@ class Flows(Struct, frozen=True, dict=True):
     """Visits and demands of a model, as arrays over request types, components and resources in the model's order.
 
     A request that enters at component e visits component j V[e, j] times on average, V = (I - P)^-1 with the
-    probabilities P of what follows (Jackson 1957).
+    probabilities P of the next component (Jackson 1957).
     """
 
     model: ServiceModel
 
     @cached_property
     def types(self) -> tuple[RequestType, ...]:
-        """The types of requests: of each workload, one for each component that its mix has."""
+        """The types of requests: one for each workload and component of its mix."""
         return tuple(
             RequestType(workload, name, part)
             for workload in self.model.workloads
@@ -81,7 +81,7 @@ class Flows(Struct, frozen=True, dict=True):
 
     @cached_property
     def cores(self) -> FloatArray:
-        """The cores of each resource; a delay has as many as it takes."""
+        """The cores of each resource; infinite for a delay."""
         return np.array([np.inf if r.policy is Scheduling.DELAY else float(r.cores) for r in self.model.resources])
 
     @cached_property

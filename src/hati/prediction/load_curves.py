@@ -1,4 +1,4 @@
-"""Load curves: what a model says over a range of a workload's rate or population."""
+"""Load curves: predictions of a model over a range of a workload's rate or population."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LoadField(StrEnum):
 class LoadRange(Struct, frozen=True):
     """Loads of a workload, both ends included: rates in 1/s, or populations.
 
-    ``unit`` is the one that people write, such as ``1/min``, and ``per_unit`` the load of one of it.
+    ``unit`` is the unit that people write, such as ``1/min``, and ``per_unit`` is its size in the unit of loads.
     """
 
     workload: str
@@ -45,21 +45,21 @@ class LoadRange(Struct, frozen=True):
 
 
 class LoadPoint(Struct, frozen=True):
-    """What is predicted at a load."""
+    """The prediction at a load."""
 
     load: float
     prediction: ServicePrediction
 
 
 class Saturation(Struct, frozen=True):
-    """The resource that all its cores are asked of first, and at which load; 0 where other workloads do so."""
+    """The resource that saturates first, and the load at which it does; 0 if other workloads saturate it."""
 
     resource: str
     load: float
 
 
 class LoadCurve(Struct, frozen=True):
-    """What is predicted over a range of loads; ``saturation`` is None where no rate saturates a resource."""
+    """The predictions over a range of loads; ``saturation`` is None if no rate saturates a resource."""
 
     over: LoadRange
     points: tuple[LoadPoint, ...]
@@ -73,10 +73,10 @@ def predict_over(
     generator: np.random.Generator | None = None,
     replications: Replications | None = None,
 ) -> LoadCurve:
-    """The predictions at that many loads, as of ``predict``.
+    """The predictions of ``predict`` at ``points`` loads.
 
     Raises:
-        InputError: for a workload or field that the model does not have, and where no method is available.
+        InputError: for a workload or field that the model does not have, and if no method is available.
     """
     return LoadCurve(
         over,

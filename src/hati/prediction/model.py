@@ -1,4 +1,4 @@
-"""Models: resources that serve, components that demand, workloads that ask; valid when constructed. Times in s."""
+"""Models of resources, components with demands, and workloads; valid when constructed. Times are in s."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hati.core.wording import suggestion
 
 _ROUNDING = 1e-6
 _WHOLE = 0.05
-"""By how much a measured number of cores may differ from a whole one and still be it."""
+"""The relative tolerance within which a measured number of cores counts as a whole one."""
 _MOST_CORES = 100_000
 _MOST_USERS = 1_000_000
 
 
 class ModelError(InputError):
-    """A model that cannot be; ``path`` holds the keys to the wrong part, from the root of the model's document."""
+    """An invalid model; ``path`` has the keys that lead to the wrong part, from the root of the model's document."""
 
     def __init__(self, message: str, *path: str, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -27,7 +27,7 @@ class ModelError(InputError):
 
 
 class Scheduling(StrEnum):
-    """How a resource shares itself among the requests at it."""
+    """How a resource serves the requests at it."""
 
     PS = "ps"
     FCFS = "fcfs"
@@ -44,7 +44,7 @@ class LawKind(StrEnum):
 
 
 class Law(Struct, frozen=True):
-    """A distribution, whatever its mean: its kind and coefficient of variation."""
+    """The shape of a distribution without its mean: kind and coefficient of variation."""
 
     kind: LawKind = LawKind.EXPONENTIAL
     cv: float = 1.0
@@ -55,7 +55,7 @@ CONSTANT = Law(LawKind.CONSTANT, 0.0)
 
 
 class ProbedMachine(Struct, frozen=True):
-    """What was measured of a machine: its usable cores, and its speed relative to that of the machine of the demands.
+    """A measured machine: its usable cores, and its speed relative to the machine on which demands were measured.
 
     ``interval`` are the ends of the speed's 95 % interval.
 
@@ -75,10 +75,10 @@ class ProbedMachine(Struct, frozen=True):
 
 
 class Resource(Struct, frozen=True):
-    """A resource: so many cores, each this much faster than the one that demands are stated for.
+    """A resource with its cores and their ``speed``, relative to the core for which demands are stated.
 
-    ``overhead`` is the part by which virtualisation lengthens each demand. A delay has no limit of cores. ``measured``
-    is the machine that cores and speed were measured on, None where the model gives them.
+    ``overhead`` is the fraction by which virtualisation lengthens each demand. A delay has no limit of cores.
+    ``measured`` is the machine on which cores and speed were measured, None if the model states them.
 
     Raises:
         ModelError: for numbers out of range.
@@ -99,7 +99,7 @@ class Resource(Struct, frozen=True):
         _not_negative(self.overhead, f"the overhead of resource {self.name!r}", *at, "overhead")
 
     def on(self, machine: ProbedMachine) -> Resource:
-        """The resource as it is on a measured machine, whose speed contains what virtualisation costs.
+        """The resource on a measured machine, whose speed includes the cost of virtualisation.
 
         A quota may leave a fraction of a core: the next whole number of cores is then slower, so that the capacity is
         that of the machine.
@@ -111,7 +111,7 @@ class Resource(Struct, frozen=True):
         return Resource(self.name, self.policy, cores, speed, measured=machine)
 
     def service(self, demand: float) -> float:
-        """The time that a demand takes here when alone."""
+        """The time that a demand takes here without other requests."""
         return demand * (1.0 + self.overhead) / self.speed
 
 
@@ -124,10 +124,10 @@ class Demand(Struct, frozen=True):
 
 
 class Component(Struct, frozen=True):
-    """A component: its demands, in order, and the probabilities of what follows; the rest of the requests leaves.
+    """A component: its demands, in order, and the probabilities of the next components; other requests leave.
 
     Raises:
-        ModelError: for negative demands, and probabilities that are not.
+        ModelError: without demands, for negative ones, and for invalid probabilities.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Component(Struct, frozen=True):
 
 
 class OpenWorkload(Struct, frozen=True):
-    """Requests from outside at a rate, in 1/s, whatever their response times; ``mix``: the parts of the components.
+    """Requests from outside at a rate in 1/s, independent of response times; ``mix`` has fractions by component.
 
     Raises:
         ModelError: for a rate that is not positive, and a mix that does not add up to 1.
@@ -170,7 +170,7 @@ class OpenWorkload(Struct, frozen=True):
 
 
 class ClosedWorkload(Struct, frozen=True):
-    """A number of users who each think, ask, and wait for the response; ``think`` is the mean, in s.
+    """A number of users who each think, send a request and wait for the response; ``think`` is the mean time in s.
 
     Raises:
         ModelError: for a population or think time out of range, and a mix that does not add up to 1.
@@ -193,10 +193,10 @@ Workload = OpenWorkload | ClosedWorkload
 
 
 class ServiceModel(Struct, frozen=True):
-    """What is asked of a service, and the machine that it runs on; ``measured_on`` names that of the demands.
+    """A service with its workloads and resources; ``measured_on`` is the machine on which demands were measured.
 
     Raises:
-        ModelError: for references to what the model does not have, names given twice, and requests that never end.
+        ModelError: for unknown references, names given twice, requests that never end, and users without any wait.
     """
 
     resources: tuple[Resource, ...]
@@ -222,7 +222,7 @@ class ServiceModel(Struct, frozen=True):
 
     @property
     def measured(self) -> tuple[Resource, ...]:
-        """The resources that are as on a machine that was measured."""
+        """The resources that have the cores and the speed of a measured machine."""
         return tuple(each for each in self.resources if each.measured is not None)
 
     def resource(self, name: str) -> Resource:
@@ -230,7 +230,7 @@ class ServiceModel(Struct, frozen=True):
         return next(each for each in self.resources if each.name == name)
 
     def _check_endings(self) -> None:
-        """A request ends if what leaves can be reached from each component."""
+        """Refuse a component from which requests never leave."""
         ending = {each.name for each in self.components if sum(part for _, part in each.following) < 1.0 - _ROUNDING}
         reached = -1
         while len(ending) != reached:
@@ -247,7 +247,7 @@ class ServiceModel(Struct, frozen=True):
                 )
 
     def _check_work(self) -> None:
-        """Users who neither think nor wait would ask without end."""
+        """Refuse users who neither think nor wait: they would send requests without end."""
         parts = {component.name: sum(demand.mean for demand in component.demands) for component in self.components}
         for workload in self.workloads:
             work = sum(parts[name] * part for name, part in workload.mix)

@@ -40,9 +40,9 @@ def waiting_time(rate: float, mean: float, second_moment: float) -> float:
 
 
 def response_quantile(probability: float, cores: int, load: float, mean: float) -> float:
-    """A quantile of the response time in M/M/c with first come, first served; ``mean`` of the service time.
+    """A quantile of the response time in M/M/c with first come, first served; ``mean`` is that of the service time.
 
-    Waiting is 0 with probability 1 - C, and exponential with the rate (c - load) / mean else (Gross and Harris 1998,
+    Waiting is 0 with probability 1 - C, else exponential with the rate (c - load) / mean (Gross and Harris 1998,
     section 2.3); service is exponential and independent of it.
     """
     waits, spare = erlang_c(cores, load), cores - load

@@ -1,4 +1,4 @@
-"""The choice of a method for a model, and its answer."""
+"""The choice of a method for a model, and its prediction."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hati.prediction.simulation import Replications, simulate
 def predict(
     model: ServiceModel, generator: np.random.Generator | None = None, replications: Replications | None = None
 ) -> ServicePrediction:
-    """What a model says: by a closed form where an exact one exists, else by simulation; an overload is only stated.
+    """The prediction of a model: by an exact closed form if there is one, else by simulation.
 
-    Without a ``generator`` nothing is simulated.
+    An overloaded model has no predicted values. Without a ``generator`` nothing is simulated.
 
     Raises:
-        InputError: where no method is available.
+        InputError: if no method is available.
     """
     flows = Flows(model)
     overloads = overloaded(flows)
@@ -47,7 +47,7 @@ def predict(
 
 
 def overloaded(flows: Flows) -> tuple[Overload, ...]:
-    """The resources that open workloads ask all their cores of, or more."""
+    """The resources of which open workloads need all cores or more."""
     return tuple(
         Overload(resource.name, float(busy), resource.cores)
         for resource, busy, cores in zip(flows.model.resources, flows.open_loads, flows.cores, strict=True)

@@ -1,4 +1,4 @@
-"""Predictions: what a model says of requests, components and resources, and how it was answered."""
+"""Predictions for requests, components and resources, and the method that gave them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hati.prediction.model import ServiceModel
 
 
 class PredictionMethod(StrEnum):
-    """How a model was answered."""
+    """The method of a prediction."""
 
     CLOSED_FORM = "closed form"
     SIMULATION = "simulation"
@@ -18,7 +18,7 @@ class PredictionMethod(StrEnum):
 
 
 class PredictedValue(Struct, frozen=True):
-    """A predicted value; ``low`` and ``high`` are the ends of its interval, None where it is exact."""
+    """A predicted value; ``low`` and ``high`` are the ends of its interval, None if it is exact."""
 
     value: float
     low: float | None = None
@@ -28,7 +28,7 @@ class PredictedValue(Struct, frozen=True):
 class RequestPrediction(Struct, frozen=True):
     """Requests of a workload that enter at a component: throughput in 1/s, response time in s.
 
-    ``quantiles`` holds response times by their probabilities where the method has them.
+    ``quantiles`` has response times by their probabilities, if the method gives them.
     """
 
     workload: str
@@ -39,7 +39,7 @@ class RequestPrediction(Struct, frozen=True):
 
 
 class ComponentPrediction(Struct, frozen=True):
-    """A component: its visits, in 1/s, and the time that one takes, in s, without what follows it."""
+    """A component: its visits in 1/s, and the time of a visit in s, without the components that follow."""
 
     name: str
     throughput: PredictedValue
@@ -47,10 +47,10 @@ class ComponentPrediction(Struct, frozen=True):
 
 
 class ResourcePrediction(Struct, frozen=True):
-    """A resource: visits in 1/s, the part of its cores that is busy, the mean number of requests there.
+    """A resource: visits in 1/s, the busy fraction of its cores, and the mean number of requests there.
 
-    ``utilisation`` and ``number`` of a delay are both the mean number of requests there. ``formula`` says what gave
-    these values.
+    For a delay ``utilisation`` and ``number`` are both the mean number of requests there. ``formula`` names the formula
+    of these values.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ResourcePrediction(Struct, frozen=True):
 
 
 class Overload(Struct, frozen=True):
-    """A resource that open workloads ask more of than it has: ``busy`` of its ``cores``."""
+    """A resource with too few ``cores``: open workloads would keep ``busy`` of them busy."""
 
     resource: str
     busy: float
@@ -69,7 +69,7 @@ class Overload(Struct, frozen=True):
 
 
 class ServicePrediction(Struct, frozen=True):
-    """What is predicted of a model; without values where resources are overloaded.
+    """The prediction of a model; without values if resources are overloaded.
 
     ``reason`` says why the method was chosen; ``replications`` and ``confidence`` are those of a simulation.
     """

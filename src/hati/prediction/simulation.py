@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 _WARM_UP = 0.25
-"""Of the requests that are counted: as many come before, while the network fills."""
+"""The warm-up, while the network fills, as a fraction of the requests that are counted."""
 _DRAWN = 512
 _FEWEST = 10
-"""Requests of a type in each replication."""
+"""The fewest requests of a type in each replication."""
 
 
 class Replications(Struct, frozen=True):
-    """How a model is simulated: ``number`` times, from the beginning, for ``requests`` requests that are counted.
+    """How a model is simulated: ``number`` times, each from an empty network for ``requests`` counted requests.
 
     Raises:
         InputError: for fewer than two replications or ten requests.
@@ -57,14 +57,14 @@ class Replications(Struct, frozen=True):
 def simulate(
     model: ServiceModel, generator: np.random.Generator, replications: Replications, reason: str
 ) -> ServicePrediction:
-    """What replications of a stable model say, each value with its 95 % interval by Student's t.
+    """The prediction of a stable model by replications, each value with its 95 % interval by Student's t.
 
-    Means are ratios of what was counted in a replication, and their intervals those of independent replications (Law
-    2015, Simulation Modeling and Analysis, section 9.5).
+    Means are ratios of counts in a replication, and their intervals are those of independent replications (Law 2015,
+    Simulation Modeling and Analysis, section 9.5).
 
     Raises:
         NotInstalledError: without the extra ``simulation``.
-        InputError: where too few requests of a type are seen.
+        InputError: if too few requests of a type occur.
     """
     try:
         import simpy
@@ -87,7 +87,7 @@ def simulate(
 
 
 class _Counts(Struct, frozen=True, eq=False):
-    """What was counted in a window: response times of each type; visits and times of components and resources.
+    """Counts in a window: response times of each type; visits and times of components and resources.
 
     ``served`` is the service time given at each resource.
     """
@@ -145,14 +145,14 @@ def _prediction(flows: Flows, found: Sequence[_Counts], reason: str) -> ServiceP
 
 
 def _over(values: Sequence[float]) -> PredictedValue:
-    """The mean of independent replications, with Student's interval; it ends at 0."""
+    """The mean of independent replications, with Student's interval, cut off at 0."""
     mean = float(np.mean(values))
     margin = t_margin(CONFIDENCE, len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return PredictedValue(mean, max(0.0, mean - margin), mean + margin)
 
 
 class _Draws:
-    """Times of a law and uniform numbers, drawn in blocks; each use has a block of its own."""
+    """Random times of a law and uniform numbers, drawn in blocks; each use has its own block."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -202,7 +202,7 @@ class _Replication:
         self._left, self._reached = 0, environment.event()
 
     def counted(self, requests: int) -> _Counts:
-        """What is counted of that many requests, after a quarter as many."""
+        """The counts over that many requests, after a warm-up of a quarter as many."""
         self._start()
         self._until(max(_FEWEST, round(_WARM_UP * requests)))
         for counts in (self._of_components, self._of_resources):

@@ -1,4 +1,4 @@
-"""Stations of a simulation: what a visit of a resource waits for, as processes of SimPy."""
+"""Stations of a simulation: visits of resources, as processes of SimPy."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Station(Protocol):
     """Serves visits."""
 
     def visit(self, time: float) -> Process:
-        """Stay for a service time, and for what others let one wait."""
+        """Stay for a service time, and for the waiting that others cause."""
 
 
 def station_of(resource: Resource, environment: Environment) -> Station:
-    """The station that a resource is."""
+    """The station of a resource."""
     if resource.policy is Scheduling.FCFS:
         return _Queue(environment, resource.cores)
     if resource.policy is Scheduling.PS:
@@ -56,10 +56,10 @@ class _Queue:
 
 
 class _SharedProcessor:
-    """All visits at once, each with a core or an equal part of all cores.
+    """Processor sharing: all visits at once, each with a core or an equal part of all cores.
 
-    Visits end in the order of the service that they have been given less what they need: ``attained`` is the service
-    that a visit would have, had it been there from the beginning.
+    ``attained`` is the service that a visit would have had, had it been there from the beginning. A visit ends once it
+    has grown by the visit's service time, so that visits end in the order of these sums.
     """
 
     def __init__(self, environment: Environment, cores: int) -> None:
