@@ -1,4 +1,4 @@
-"""From models of experiments to programs: task sets, checked as a whole, and the C source of their load programs.
+"""Models of experiments and their programs: task sets, checked as a whole, and the C source of their load programs.
 
 After Ginpex: a task set has a machine task set for each process, tasks that load a machine, and sensors on tasks.
 """

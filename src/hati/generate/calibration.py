@@ -1,4 +1,4 @@
-"""How long a kernel's unit of work takes on a machine, so that a demand in milliseconds becomes a number of units."""
+"""The time of a kernel's unit of work on a machine, which converts a demand in milliseconds to a number of units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNSTABLE = 0.05
 class DemandCheck(Struct, frozen=True):
     """A demand that was executed between calibrations.
 
-    ``error`` is the median of its CPU times relative to that of its units by the calibration, less 1, and ``cv`` the
+    ``error`` is the median of its CPU times relative to the calibrated time of its units, minus 1; ``cv`` is the
     coefficient of variation of these CPU times.
     """
 
@@ -28,8 +28,8 @@ class DemandCheck(Struct, frozen=True):
 class KernelCalibration(Struct, frozen=True):
     """The CPU time of a unit of a kernel's work.
 
-    ``cv`` is the coefficient of variation of the executions that it is the median of. ``linearity`` is the CPU time
-    of a unit in the longest demand relative to that in the shortest, less 1. ``drift`` is the change of the CPU time
+    ``ns_per_unit`` is a median over executions, ``cv`` their coefficient of variation. ``linearity`` is the CPU time
+    of a unit in the longest demand relative to that in the shortest, minus 1. ``drift`` is the change of the CPU time
     of a unit since the calibration shortly before.
     """
 
@@ -48,22 +48,22 @@ class KernelCalibration(Struct, frozen=True):
 
     @property
     def stable(self) -> bool:
-        """Whether work is linear, and every demand that was checked took its time."""
+        """Whether work is linear, and every checked demand took its time, both within ``UNSTABLE``."""
         return all(abs(error) <= UNSTABLE for error in (self.linearity, *(check.error for check in self.checks)))
 
 
 class Calibration(Struct, frozen=True):
-    """Kernels calibrated on a machine, with the compiler and its flags: another code generator is another unit."""
+    """Kernels calibrated on a machine, with the compiler and its flags: these determine the unit, too."""
 
     kernels: tuple[KernelCalibration, ...]
     machine: str = ""
     compiler: str = ""
 
     def units(self, kernel: Kernel, demand_ms: float) -> int:
-        """The number of units that takes the demand, at least one.
+        """The number of units that take as long as the demand, at least one.
 
         Raises:
-            InputError: where the kernel is not calibrated.
+            InputError: if the kernel is not calibrated.
         """
         for each in self.kernels:
             if each.kernel is kernel:

@@ -1,4 +1,4 @@
-"""What the sensors of an experiment observed, and how a load program's lines are read."""
+"""The observations of an experiment's sensors, read from the output of load programs."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SensorSeries(Struct, frozen=True, eq=False):
 
 
 class ClockCosts(Struct, frozen=True):
-    """What sensors read around nothing, in ns: it is subtracted from what they observe.
+    """The readings of sensors around nothing, in ns; they are subtracted from observations.
 
-    ``response`` is elapsed time, ``response_beside_cpu`` that of a task whose CPU time is read too, ``cpu`` CPU time.
+    ``response`` is elapsed time, ``response_beside_cpu`` that of a task with a CPU sensor, too, and ``cpu`` CPU time.
     """
 
     response: int = 0
@@ -64,14 +64,14 @@ class LoadObservations(Struct, frozen=True, eq=False):
 
 
 class RoleReport(Struct, frozen=True, eq=False):
-    """What a load program reported: its observations, and why it ended early (empty: it did not)."""
+    """The report of a load program: its observations, and why it ended early (empty: it did not)."""
 
     observations: LoadObservations
     problem: str = ""
 
 
 def read_report(program: LoadProgram, text: str) -> RoleReport:
-    """The report in a program's output; a series that is cut off keeps what there is of it."""
+    """The report in a program's output; a series that is cut off keeps its complete lines."""
     lines = iter(text.splitlines())
     clocks, series = ClockCosts(), list[SensorSeries]()
     problem, end, messages_lost = "", "", 0

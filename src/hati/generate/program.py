@@ -1,4 +1,4 @@
-"""The load program of a machine task set: its tasks as nodes, its threads and series, and from these its C source."""
+"""The load program of a machine task set: its tasks as nodes, its threads, its series, and its C source."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     import jinja2
 
 FLAGS = ("-std=c11", "-O2", "-pthread")
-"""What a load program is compiled with; ``-O2`` belongs to the units of work."""
+"""The compiler flags of load programs; ``-O2`` is part of the definition of a unit of work."""
 MOST_OBSERVATIONS = 1 << 20
-"""Of a series; further ones are counted as lost."""
+"""The largest number of observations in a series; further ones are counted as lost."""
 _OF_UNKNOWN = 1 << 18
 
 
 class SeriesName(Struct, frozen=True):
-    """What a series holds: a sensor of a task in a thread."""
+    """The identity of a series: a sensor of a task in a thread."""
 
     task: str
     sensor: Sensor
@@ -49,7 +49,7 @@ class SeriesName(Struct, frozen=True):
 
 
 class SensorBuffer(Struct, frozen=True):
-    """A series with the number of observations that it has room for."""
+    """A series with the number of observations that it can hold."""
 
     number: int
     name: SeriesName
@@ -57,9 +57,9 @@ class SensorBuffer(Struct, frozen=True):
 
 
 class TaskNode(Struct, frozen=True):
-    """A task at a place where it is executed.
+    """A task at one place of its execution.
 
-    ``stops`` are the parallels around it that stop with their first task, ``gaps`` the numbers of the buffers
+    ``stops`` are the enclosing parallels that stop with their first task, ``gaps`` the numbers of the buffers
     that a CPU load fills, with their thresholds in ns, and ``threads`` those of a parallel's tasks.
     """
 
@@ -112,7 +112,7 @@ class LoadProgram(Struct, frozen=True):
 
     @property
     def triads(self) -> tuple[TaskNode, ...]:
-        """The nodes that pass the triad."""
+        """The nodes that run the triad."""
         return self._accessing(MemoryAccess.TRIAD)
 
     @property
@@ -127,12 +127,12 @@ class LoadProgram(Struct, frozen=True):
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """The machine task sets that they send to, in the order of their numbers."""
+        """The machine task sets to which its nodes send, in the order of their numbers."""
         return tuple(dict.fromkeys(node.task.peer for node in self.nodes if isinstance(node.task, NetworkLoad)))
 
     @property
     def exchanges(self) -> frozenset[str]:
-        """The ways in which they exchange messages, such as ``tcp_stream``."""
+        """The protocols and patterns of its network loads, such as ``tcp_stream``."""
         loads = [node.task for node in self.nodes if isinstance(node.task, NetworkLoad)]
         return frozenset(f"{load.protocol}_{load.pattern}" for load in loads)
 
@@ -143,7 +143,7 @@ class LoadProgram(Struct, frozen=True):
 
     @property
     def scheduled_roots(self) -> tuple[LoadThread, ...]:
-        """The threads whose outermost tasks do, once before the start."""
+        """The threads whose outermost tasks set CPUs or scheduling, once before the start."""
         return tuple(thread for thread in self.threads if self.nodes[thread.root].attributes)
 
     def stops_at_first(self, thread: LoadThread) -> bool:
@@ -159,7 +159,7 @@ def load_program(task_set: TaskSet, role: MachineTaskSet, calibration: Calibrati
     """The program of a machine task set.
 
     Raises:
-        InputError: where a demand needs a calibration that there is not.
+        InputError: if a demand needs a calibration that is missing.
     """
     building = _Building(task_set, calibration)
     if role.task is not None:
@@ -170,7 +170,7 @@ def load_program(task_set: TaskSet, role: MachineTaskSet, calibration: Calibrati
 
 
 class _Building:
-    """What is known so far of a program: each task becomes a node at each place where it is executed."""
+    """The program built so far: each task becomes a node at each place of its execution."""
 
     def __init__(self, task_set: TaskSet, calibration: Calibration | None) -> None:
         self.task_set = task_set
@@ -181,7 +181,7 @@ class _Building:
         self._numbers = count()
 
     def thread(self, task: LoadTask, parallel: int | None, around: _Around) -> int:
-        """Add a thread that executes a task; its number."""
+        """Add a thread that executes a task, and return its number."""
         number = len(self.threads)
         self.threads.append(LoadThread(number, -1, parallel))
         root = self._node(task, replace(around, thread=number, gaps=()), outermost=True)
@@ -225,7 +225,7 @@ class _Building:
         return tuple(each for _, each in children(task))
 
     def _buffer(self, task: LoadTask, sensor: Sensor, around: _Around) -> int:
-        """The number of the buffer of a sensor in a thread, which gets room for the executions at this place too."""
+        """The number of a sensor's buffer in a thread, which is enlarged for the executions at this place."""
         name = SeriesName(task.name, sensor, around.thread)
         known = self.buffers.get(name)
         room = _OF_UNKNOWN if around.times is None or sensor is Sensor.GAPS else around.times
@@ -244,7 +244,7 @@ class _Building:
 
 
 class _Around(Struct, frozen=True):
-    """What is around a task: its thread, the parallels that may stop it, gaps sensors, executions (None: unknown)."""
+    """The context of a task: thread, parallels that may stop it, gaps sensors, executions (None: unknown)."""
 
     thread: int = 0
     stops: tuple[int, ...] = ()
@@ -298,7 +298,7 @@ def c_string(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """The text with a question mark for each character that is not plain, so that it cannot end a comment."""
+    """The text with question marks in place of special characters, so that it cannot end a comment."""
     return "".join(each if each in f"{ascii_letters}{digits} .-_" else "?" for each in text)
 
 

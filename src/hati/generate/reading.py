@@ -1,4 +1,4 @@
-"""Task sets in YAML 1.2: read, with the place of everything that is wrong."""
+"""Read task sets in YAML 1.2, with the place of each error."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def parse_task_set(text: str, file: str = "task set") -> TaskSet:
     """The task set that a YAML text describes; ``file`` names it in errors.
 
     Raises:
-        TaskSetError: where something is wrong with it, with the place.
-        InputError: where it is not YAML.
+        TaskSetError: if it is not a valid task set, with the place.
+        InputError: if it is not YAML.
     """
     data, places = _loaded(text, file)
     try:
@@ -57,7 +57,7 @@ def _convert(value: Any, kind: Any, data: Any, prefix: Path) -> Any:
 
 
 _KEY = -1
-"""After a path: the key that leads there instead of its value."""
+"""At the end of a path: the key itself instead of its value."""
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]|\[\.\.\.\]")
 
 
@@ -66,7 +66,7 @@ def _steps(where: str) -> Path:
 
 
 def _explained(message: str, path: Path, data: Any) -> TaskSetError:
-    """What msgspec reports, in words of the task set, with a fix."""
+    """The error that msgspec reports, in terms of the task set, with a fix."""
     named = re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", message)
     if named is None:
         return _of_value(message, path, data)
@@ -113,7 +113,7 @@ def _known(path: Path, data: Any) -> tuple[str, ...]:
 
 
 def _choices(path: Path, data: Any) -> list[str]:
-    """The words that a field may have."""
+    """The values that a field may have."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     hint = get_type_hints(_type(path[:-1], data)).get(str(path[-1])) if path else None
@@ -144,7 +144,7 @@ def _at(data: Any, path: Path) -> Any:
 
 
 class _Places:
-    """Where the values of a YAML text are."""
+    """The places of the values in a YAML text."""
 
     def __init__(self, file: str, lines: list[str]) -> None:
         self._file = file
@@ -152,7 +152,7 @@ class _Places:
         self._marks: dict[Path, tuple[int, int]] = {}
 
     def add(self, node: Any, path: Path = ()) -> None:
-        """Remember the places of a node and all in it."""
+        """Record the places of a node and of everything in it."""
         self._marks[path] = node.start_mark.line, node.start_mark.column
         if isinstance(node.value, list):
             for number, each in enumerate(node.value):
@@ -165,7 +165,7 @@ class _Places:
                     self.add(each, (*path, number))
 
     def of(self, path: Path) -> Place:
-        """The place of a value, or of the nearest around it that is written."""
+        """The place of a value or, if it is not written, of the nearest enclosing one."""
         while path and path not in self._marks:
             path = path[:-1]
         return self.at(*self._marks.get(path, (0, 0)))
@@ -177,7 +177,7 @@ class _Places:
 
 
 def _loaded(text: str, file: str) -> tuple[Any, _Places]:
-    """Plain values, and their places; YAML's own problems, and aliases, which hide where a task is, are errors."""
+    """Plain values and their places; YAML errors are raised, and aliases refused, as they hide the place of a task."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.events import AliasEvent

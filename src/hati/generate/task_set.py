@@ -1,4 +1,4 @@
-"""A task set as a whole: its parts fit each other, or the first problem is reported with its place and its fix."""
+"""A task set as a whole: its parts are consistent, or the first error is raised with its place and fix."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from hati.generate.tasks import (
 )
 
 MOST_TASKS = 10_000
-"""Tasks of a machine task set, those that are used counted at each place."""
+"""The largest number of tasks of a machine task set; used tasks count at each place."""
 MOST_THREADS = 1_024
 _BLOCK = 512
 _MOST_BYTES = 1 << 40
 _DATAGRAM = (16, 65_507)
-"""Token and number of a message, and the most that UDP over IPv4 takes."""
+"""Bytes of a UDP message: at least its token and number, at most what UDP over IPv4 carries."""
 
 
 class TaskSetError(InputError):
-    """A task set that cannot be run; ``path`` leads to the part that is wrong."""
+    """An invalid task set; ``path`` leads to the wrong part."""
 
     def __init__(self, message: str, path: Path, fix: str, place: Any = None) -> None:
         super().__init__(message, place=place, fix=fix)
@@ -72,7 +72,7 @@ class TaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
             raise error
 
     def resolved(self, task: LoadTask) -> LoadTask:
-        """The task that a ``UseTask`` names, which keeps that one's own attributes; another task is itself."""
+        """The task that a ``UseTask`` names, with that task's own attributes; any other task unchanged."""
         while isinstance(task, UseTask):
             task = self.tasks[task.task]
         return task
@@ -142,7 +142,7 @@ def receives(task_set: TaskSet, name: str) -> bool:
 
 
 def walk(task: LoadTask, path: Path = ()) -> Iterator[tuple[Path, LoadTask]]:
-    """A task and all in it, depth first, with their paths; what a ``UseTask`` names is not entered."""
+    """A task and all tasks in it, depth first, with their paths; the task that a ``UseTask`` names is not entered."""
     yield path, task
     for step, child in children(task):
         yield from walk(child, (*path, *step))
@@ -314,7 +314,7 @@ def _cycles(task_set: TaskSet) -> Iterator[TaskSetError]:
 
 
 def expanded(task_set: TaskSet, task: LoadTask, path: Path) -> Iterator[tuple[Path, LoadTask]]:
-    """A task and all in it, depth first; what a ``UseTask`` names is entered at the place of its use."""
+    """A task and all tasks in it, depth first; the task that a ``UseTask`` names is entered at the place of its use."""
     yield path, task
     if isinstance(task, UseTask):
         yield from ((path, each) for _, each in expanded(task_set, task_set.tasks[task.task], path))
@@ -349,7 +349,7 @@ def _peers(task_set: TaskSet, role: MachineTaskSet, path: Path) -> Iterator[Task
 
 
 def _endless(task_set: TaskSet, role: MachineTaskSet, path: Path) -> Iterator[TaskSetError]:
-    """Loops without an end that nothing stops: neither the first of a parallel, nor the end of the others."""
+    """Endless loops that nothing stops: neither the first task of a parallel, nor the end of the others."""
     if role.until is Lifetime.OTHERS or role.task is None:
         return
     for place in islice(_never_ending(task_set, role.task, path), 1):
@@ -373,7 +373,7 @@ def _never_ending(task_set: TaskSet, task: LoadTask, path: Path) -> Iterator[Pat
 
 
 def _labels(task_set: TaskSet, role: MachineTaskSet, path: Path) -> Iterator[TaskSetError]:
-    """Names of different tasks with sensors are different."""
+    """Different tasks with sensors that have the same name."""
     known: dict[str, LoadTask] = {}
     for place, each in tasks_of(task_set, role, path):
         if each.sensors and known.setdefault(each.name, each) != each:

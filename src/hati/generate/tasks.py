@@ -210,7 +210,7 @@ class MachineTaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 Path = tuple[str | int, ...]
-"""Where something is in a task set: keys and indices from the top."""
+"""The place of a part in a task set: keys and indices from the top."""
 
 
 def children(task: LoadTask) -> Iterator[tuple[Path, LoadTask]]:
