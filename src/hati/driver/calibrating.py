@@ -1,7 +1,7 @@
-"""How long a unit of each kernel's work takes here, in CPU time, and whether demands then take what they should.
+"""Calibration: the CPU time of a unit of each kernel's work on this machine, and a check of demands.
 
 The calibration is an experiment like others. Executions of the demands alternate with those that calibrate, so that a
-machine whose speed wanders (as shared ones do) does not look as if work were not linear.
+machine whose speed drifts (as that of shared machines does) does not make work look non-linear.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def calibrate(folder: Path, kernels: Iterable[Kernel] = CALIBRATED, *, machine: 
     """Calibrate kernels on this machine.
 
     Args:
-        folder: of the experiments, made where it is not there.
-        kernels: those to calibrate.
-        machine: its identity.
+        folder: the folder of the experiments; created if it does not exist.
+        kernels: the kernels to calibrate.
+        machine: the identity of the machine.
 
     Raises:
-        LoadDriverError: where the experiments cannot be run.
+        LoadDriverError: if the experiments cannot be run.
     """
     chosen = tuple(kernels)
     pilot = _measured(folder / "pilot", {_name(each): (each, _PILOT_UNITS) for each in chosen}, 9)
@@ -73,9 +73,9 @@ _Times = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def _measured(folder: Path, works: dict[str, tuple[Kernel, int]], times: int) -> dict[str, _Times]:
-    """The CPU times in ns of each work, one after the other, again and again.
+    """The CPU times in ns of each work; all works run one after the other, ``times`` times.
 
-    An execution that is not measured comes before those of each kernel: the caches are then those of its own work.
+    One unmeasured execution precedes those of each kernel, to warm up the caches.
     """
     tasks: tuple[LoadTask, ...] = ()
     for kernel, group in groupby(works.items(), key=lambda work: work[1][0]):

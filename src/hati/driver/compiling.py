@@ -1,4 +1,4 @@
-"""Load programs, compiled by the machine's own C compiler."""
+"""Compile load programs with the machine's own C compiler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 120.0
 
 
 class LoadDriverError(MeasurementError):
-    """An experiment that did not run to its end; ``observations`` are those that were made before."""
+    """An experiment that did not run to its end; ``observations`` are those made before."""
 
     def __init__(self, message: str, fix: str, observations: object = None) -> None:
         super().__init__(message, fix=fix)
@@ -22,10 +22,10 @@ class LoadDriverError(MeasurementError):
 
 
 def compiler() -> str:
-    """The C compiler with its version and the flags, which decide what a unit of work is.
+    """The C compiler with its version and the flags, which determine a unit of work.
 
     Raises:
-        LoadDriverError: where there is none.
+        LoadDriverError: if there is none.
     """
     if which(COMPILER) is None:
         raise LoadDriverError(
@@ -37,10 +37,10 @@ def compiler() -> str:
 
 
 def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> Path:
-    """Compile a source in a folder, which is made; the program.
+    """Compile a source in a folder, which is created, and return the path of the program.
 
     Raises:
-        LoadDriverError: where the compiler fails, or nothing can be written.
+        LoadDriverError: if the compiler fails, or nothing can be written.
     """
     compiler()
     file, program = folder / "load.c", folder / "load"

@@ -1,7 +1,7 @@
-"""The load driver: compiles the programs of a task set, starts them together, and collects what they observed.
+"""The load driver: compiles the programs of a task set, starts them together, and collects their observations.
 
-Programs are controlled by lines on their standard input and output, which nobody else can write to: each says when it
-is ready, all are given one start on the monotonic clock, and they end when the controller says so or is gone.
+Programs are controlled by lines on their standard input and output, which nobody else can write to: each reports when
+it is ready, all get the same start time on the monotonic clock, and they end when the controller says so or is gone.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def compile_and_run(
     """Run an experiment on this machine; sources, programs and raw observations stay in the folder.
 
     Args:
-        task_set: whose machines all are this one.
-        folder: made where it is not there; has a folder for each role.
+        task_set: the experiment; all its machines are this one.
+        folder: created if it does not exist; has a folder for each role.
         calibration: for demands in milliseconds.
-        timeout: seconds until the tasks have to have ended.
-        flags: further ones of the compiler, such as those of sanitizers.
+        timeout: seconds within which the tasks must end.
+        flags: further compiler flags, such as those of sanitizers.
 
     Raises:
-        InputError: where a demand needs a calibration that there is not.
-        LoadDriverError: where a program cannot be compiled, or did not run to its end.
+        InputError: if a demand needs a calibration that is missing.
+        LoadDriverError: if a program cannot be compiled, or did not run to its end.
     """
     programs = [load_program(task_set, role, calibration) for role in task_set.roles]
     folders = [folder / f"role-{number}" for number in range(len(programs))]
@@ -100,13 +100,13 @@ class _Running:
         return head.startswith(f"{word} ".encode()) or f"\n{word} ".encode() in head
 
     def words(self, word: str) -> list[str]:
-        """What follows the word on the first line that begins with it; nothing where there is none yet."""
+        """The words after it on the first line that begins with it; empty if there is no such line yet."""
         lines = [line.split() for line in bytes(self.output[:_CHUNK]).decode(errors="replace").splitlines()]
         return next((line[1:] for line in lines if line[:1] == [word]), [])
 
     @property
     def ended(self) -> bool:
-        """Whether it does nothing more."""
+        """Whether the program has finished, or has begun to report."""
         return not self.open or self.has("clocks")
 
     def tell(self, line: str) -> None:
@@ -116,13 +116,13 @@ class _Running:
             os.write(self.process.stdin.fileno(), f"{line}\n".encode())
 
     def read(self) -> None:
-        """Take what it has written."""
+        """Read the output that is available."""
         data = os.read(self.stdout, _CHUNK)
         self.output += data
         self.open = bool(data)
 
     def kill(self) -> None:
-        """End it, and the load with it."""
+        """Kill the program, and its load with it."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -141,7 +141,7 @@ def _started(role: MachineTaskSet, file: Path) -> _Running:
 
 
 def _conduct(running: Sequence[_Running], programs: Sequence[LoadProgram], timeout: float) -> str:
-    """Start the programs together, and stop them when the tasks are done; what went wrong (empty: nothing)."""
+    """Start the programs together, and stop them when the tasks are done; return the problem, empty if none."""
     problem = ""
     if not _await(running, lambda each: each.has("ready"), _UNTIL_READY):
         problem = f"it was not ready within {_UNTIL_READY:g} s"
@@ -160,7 +160,7 @@ def _conduct(running: Sequence[_Running], programs: Sequence[LoadProgram], timeo
 
 
 def _connect(running: Sequence[_Running], programs: Sequence[LoadProgram]) -> bool:
-    """Introduce the programs to their peers; whether all were connected, or one has ended, within the time."""
+    """Connect the programs to their peers; return whether all were connected, or one ended, within the time."""
     token = secrets.token_hex(16)
     ports = {program.role: each.words("ready") for program, each in zip(programs, running, strict=True)}
     for each in running:
@@ -175,7 +175,7 @@ def _connect(running: Sequence[_Running], programs: Sequence[LoadProgram]) -> bo
 
 
 def _await(running: Sequence[_Running], reached: Callable[[_Running], bool], timeout: float) -> bool:
-    """Read until all have reached a point, or one has ended; whether that was within the time."""
+    """Read until all have reached a point, or one has ended; return whether that was within the time."""
     return _read(running, lambda: all(map(reached, running)) or any(each.ended for each in running), timeout)
 
 
@@ -198,7 +198,7 @@ def _read(running: Sequence[_Running], enough: Callable[[], bool], timeout: floa
 
 
 def _collect(running: Sequence[_Running]) -> None:
-    """Read the reports; a load that goes on is killed, and its program reports what there is."""
+    """Read the reports; a load that goes on is terminated, and its program reports what it has."""
     for end in (lambda _: None, lambda each: each.process.terminate()):
         for each in running:
             end(each)
@@ -209,10 +209,10 @@ def _collect(running: Sequence[_Running]) -> None:
 def _observations(
     programs: Sequence[LoadProgram], running: Sequence[_Running], folders: Sequence[Path], problem: str
 ) -> LoadObservations:
-    """What all observed, which is written to the folders too.
+    """The observations of all programs, which are also written to the folders.
 
     Raises:
-        LoadDriverError: with it, where something went wrong.
+        LoadDriverError: if something went wrong, with the observations.
     """
     found, problems = list[LoadObservations](), [problem] if problem else []
     for program, each, folder in zip(programs, running, folders, strict=True):
