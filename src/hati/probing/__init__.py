@@ -1,4 +1,4 @@
-"""Infrastructure experiments executed on this machine: kernels in C, what else runs, settings of the kernel."""
+"""Infrastructure experiments on this machine: kernels in C, other processes, settings of the operating system."""
 
 from hati.probing.executing import Executed, Setting, execute, neighbours_json, read_neighbours
 from hati.probing.kernel import KernelProgram, NotPermittedError

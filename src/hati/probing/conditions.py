@@ -15,12 +15,12 @@ _STEAL = 7
 
 
 def system_root() -> Path:
-    """The folder with the kernel's files: another one than ``/`` where ``HATI_SYSTEM_ROOT`` names it."""
+    """The root of the kernel's files: ``HATI_SYSTEM_ROOT`` if it is set, else ``/``."""
     return Path(os.environ.get("HATI_SYSTEM_ROOT") or "/")
 
 
 def read_conditions(root: Path | None = None) -> Conditions:
-    """What the kernel shows; what it does not show is empty."""
+    """The conditions that the kernel shows; those that it does not show are empty."""
     top = root or system_root()
 
     def read(path: Path | str) -> str:
@@ -46,7 +46,7 @@ def read_conditions(root: Path | None = None) -> Conditions:
 
 
 def _stolen(text: str) -> float:
-    """The fraction of the CPU time that the machine asked for that it did not get, since its start."""
+    """The stolen fraction of the CPU time that the machine asked for since its start."""
     line = next((each for each in text.splitlines() if each.startswith("cpu ")), "cpu")
     ticks = [int(word) for word in line.split()[1 : _STEAL + 2]]
     asked = sum(ticks) - sum(ticks[index] for index in _IDLE if index < len(ticks))

@@ -1,4 +1,4 @@
-"""How each experiment of the library is executed: which kernels, on which CPUs, for how long."""
+"""The execution of each experiment: its kernels, their CPUs and durations."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _MOST_CPUS = 4
 _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
-"""KiB: regions of a cache of the first level, in which the TLB does not matter."""
+"""Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
 
 
 class Executed(NamedTuple):
-    """Raw observations by their names, and what else ran."""
+    """Raw observations by name, and the other processes that ran."""
 
     raw: dict[str, FloatArray]
     neighbours: tuple[Neighbour, ...]
 
 
 class Setting(Struct, frozen=True):
-    """How an experiment is executed: ``scale`` is of its durations; files are made in ``folder``.
+    """How an experiment is executed: ``scale`` multiplies its durations; files are created in ``folder``.
 
-    ``prefix`` is a command that starts the kernels; ``group`` the control group that they run in [default: this one's].
+    ``prefix`` is a command that starts the kernels; ``group`` their control group [default: that of this process].
     """
 
     program: KernelProgram
@@ -52,11 +52,11 @@ class Setting(Struct, frozen=True):
         return tuple(sorted(os.sched_getaffinity(0)))
 
     def duration(self, seconds: float) -> int:
-        """In ns."""
+        """The scaled duration in ns."""
         return int(seconds * self.scale * _SECOND)
 
     def run(self, *arguments: object) -> Series:
-        """The arrays of a kernel."""
+        """Run a kernel, and return its arrays."""
         return self.program.run(*arguments, timeout=60.0 + 20.0 * self.scale, prefix=self.prefix)
 
 
@@ -64,8 +64,8 @@ def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:
     """Execute the experiment of that name.
 
     Raises:
-        NotPermittedError: where this machine permits it not.
-        MeasurementError: where it cannot be measured.
+        NotPermittedError: if this machine does not permit it.
+        MeasurementError: if it cannot be measured.
     """
     raw, accounts = _EXECUTIONS[name](setting, inputs)
     seen = sorted((each for account in accounts for each in account.neighbours), key=lambda each: each.share)
@@ -74,12 +74,12 @@ def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:
 
 
 def neighbours_json(neighbours: Sequence[Neighbour]) -> str:
-    """As they are kept with a run."""
+    """The JSON of other processes, as it is stored with a run."""
     return msgspec.json.encode(neighbours).decode()
 
 
 def read_neighbours(text: str) -> tuple[Neighbour, ...]:
-    """What ``neighbours_json`` wrote."""
+    """Read the output of ``neighbours_json``."""
     return msgspec.json.decode(text, type=tuple[Neighbour, ...]) if text else ()
 
 
@@ -210,7 +210,7 @@ def _disk(setting: Setting, _: Inputs) -> Execution:
 
 
 def execute_link(setting: Setting, address: str, namespace: str, rounds: int = 500) -> Series:
-    """Round trips and a stream to an address of a network namespace; raw observations as of ``net.loopback``."""
+    """Round trips and a stream to an address of a network namespace; raw observations as in ``net.loopback``."""
     return setting.run("net", address, namespace, rounds, setting.duration(6.0), 200 * _MS)
 
 
@@ -246,7 +246,7 @@ def _spin(
     policy: str = "other",
     least_ns: int = 50_000,
 ) -> Series:
-    """Processes that read the clock, and their gaps; a gap is many readings of the clock long."""
+    """Run processes that read the clock, and return their gaps; a gap is at least 100 readings of the clock long."""
     least = max(least_ns, int(100 * inputs["clock.cost"]))
     found = setting.run("spin", setting.duration(seconds), cpu, policy, processes, least, _MOST_GAPS)
     if "window_ns" not in found and "window_ns/0" not in found:

@@ -1,4 +1,4 @@
-"""Control groups: which one this process is in, and groups with a quota on CPU time, of both versions."""
+"""Control groups of both versions: that of this process, and groups with a quota on CPU time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIX = "run it as root, outside of a container"
 
 
 def own_group() -> Path | None:
-    """The folder of this process's control group for CPU time; None where there is none."""
+    """The folder of this process's control group for CPU time; None if there is none."""
     found = dict[str, str]()
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -32,9 +32,9 @@ def own_group() -> Path | None:
 
 
 def own_quota(root: Path = Path("/")) -> tuple[str, float | None]:
-    """The file with the quota that limits this process most, and its cores; None where there is no limit.
+    """The file with the strictest quota for this process, and its cores; None if there is no limit.
 
-    A group is limited by those that it is in, too. Below another root than ``/`` there is no process of this system.
+    The enclosing groups limit a group, too. Under a root other than ``/`` there is no process of this system.
     """
     group = own_group() if root == Path("/") else None
     found: list[tuple[str, float | None]] = []
@@ -55,7 +55,7 @@ def _cores_of(file: Path) -> float | None:
 
 
 def throttled_seconds(group: Path | None) -> float | None:
-    """Seconds for which the kernel has stopped the group, as it counts; None where it does not say."""
+    """Seconds for which the kernel has throttled the group; None if it does not report them."""
     if group is None:
         return None
     with suppress(OSError, ValueError):
@@ -68,10 +68,10 @@ def throttled_seconds(group: Path | None) -> float | None:
 
 @contextmanager
 def group_with(quota_ms: float | None, period_ms: float = 100.0) -> Iterator[Path]:
-    """A control group of its own, preferred to all others, with a quota; it is removed in the end.
+    """A new control group with the highest weight and a quota; it is removed in the end.
 
     Raises:
-        NotPermittedError: where the kernel permits none.
+        NotPermittedError: if the kernel does not permit one.
     """
     parent, old = _parent()
     folder = parent / f"{_PREFIX}{os.getpid()}"
@@ -96,7 +96,7 @@ def entering(group: Path) -> tuple[str, ...]:
 
 
 def remove_groups(parent: Path) -> None:
-    """Remove what a killed process left there."""
+    """Remove the groups that killed processes left there."""
     for folder in parent.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             folder.rmdir()
@@ -114,10 +114,10 @@ def _set(folder: Path, quota_ms: float | None, period_ms: float, *, old: bool) -
 
 
 def _parent() -> tuple[Path, bool]:
-    """Where a group can be made, and whether groups are of version 1.
+    """The folder in which a group can be created, and whether groups are of version 1.
 
     Raises:
-        NotPermittedError: where nowhere.
+        NotPermittedError: if there is none.
     """
     first = _mount("cpu")
     if first is not None:
@@ -131,7 +131,7 @@ def _parent() -> tuple[Path, bool]:
 
 
 def _mount(controller: str) -> Path | None:
-    """Where the hierarchy of a controller of version 1 is mounted; that of version 2 without a name."""
+    """The mount point of a version 1 controller's hierarchy, or that of version 2 if ``controller`` is empty."""
     with suppress(OSError):
         for line in Path("/proc/self/mounts").read_text().splitlines():
             _, place, kind, options, *_ = line.split()

@@ -1,4 +1,4 @@
-"""Settings of the machine that scatter times: held while benchmarks run, and restored, after a kill too."""
+"""Settings of the machine that scatter times: held while benchmarks run, and restored, even after a kill."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hati.probing.kernel import NotPermittedError
 _CPUS = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 _KEPT = "run/hati/held-settings.json"
-"""In a folder that a restart empties, as it resets the settings."""
+"""In a folder that a restart empties, as a restart also resets the settings."""
 
 
 class HeldSetting(Struct, frozen=True):
-    """A file of the kernel, its value before, and the one that is held."""
+    """A file of the kernel, its previous value, and the held value."""
 
     file: str
     before: str
@@ -29,14 +29,14 @@ class HeldSetting(Struct, frozen=True):
 
 
 class HeldSettings(Struct, frozen=True):
-    """Settings in the order in which they are changed; ``holder`` is the process that restores them, None: nobody."""
+    """Settings in the order of their changes; ``holder`` is the process that restores them (None: none)."""
 
     settings: tuple[HeldSetting, ...]
     holder: int | None = None
 
 
 def steady_settings(root: Path | None = None) -> tuple[HeldSetting, ...]:
-    """What has to be changed for times to be steady: governors, turbo, siblings, clock source."""
+    """The settings to change for steady times: governors, turbo, siblings, clock source."""
     top = root or system_root()
     wanted = [(f"{_CPUS}/intel_pstate/no_turbo", "0", "1"), (f"{_CPUS}/cpufreq/boost", "1", "0")]
     wanted.append((f"{_CPUS}/smt/control", "on", "off"))
@@ -55,18 +55,18 @@ def _governors(top: Path) -> Iterator[HeldSetting]:
 
 
 def writable(settings: Sequence[HeldSetting], root: Path | None = None) -> bool:
-    """Whether this process may change them all, and keep what they were."""
+    """Whether this process may change all of the settings, and record their previous values."""
     top = root or system_root()
     folder = next(each for each in (top / _KEPT).parents if each.exists())
     return os.access(folder, os.W_OK) and all(os.access(top / each.file, os.W_OK) for each in settings)
 
 
 def hold(settings: Sequence[HeldSetting], holder: int | None = None, root: Path | None = None) -> None:
-    """Change settings, after their values have been written to a file from which ``restore`` takes them.
+    """Change settings, after writing their values to a file from which ``restore`` reads them.
 
     Raises:
-        InputError: where another process holds them.
-        NotPermittedError: where one cannot be changed; all are then as before.
+        InputError: if another process holds them.
+        NotPermittedError: if one cannot be changed; all are then restored.
     """
     top = root or system_root()
     kept = _kept(top)
@@ -87,10 +87,10 @@ def hold(settings: Sequence[HeldSetting], holder: int | None = None, root: Path 
 
 
 def restore(root: Path | None = None) -> tuple[HeldSetting, ...]:
-    """Restore what is held, last first; what somebody else changed meanwhile, or is gone, stays as it is.
+    """Restore the held settings, last first; those that somebody else changed meanwhile, or removed, stay as they are.
 
     Raises:
-        NotPermittedError: where a setting cannot be restored; it is then still kept.
+        NotPermittedError: if a setting cannot be restored; its previous value stays on record.
     """
     top = root or system_root()
     kept = _kept(top)
@@ -111,7 +111,7 @@ def restore(root: Path | None = None) -> tuple[HeldSetting, ...]:
 
 
 def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
-    """Restore what a process held that has ended without doing so."""
+    """Restore the settings of a holder that ended without restoring them."""
     kept = _kept(root or system_root())
     if kept is None or kept.holder is None or Path(f"/proc/{kept.holder}").exists():
         return ()
@@ -119,7 +119,7 @@ def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
 
 
 def _keep(held: HeldSettings, top: Path) -> None:
-    """Write the file at once or not at all."""
+    """Write the file atomically."""
     file = top / _KEPT
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
@@ -131,10 +131,10 @@ def _keep(held: HeldSettings, top: Path) -> None:
 
 
 def _kept(top: Path) -> HeldSettings | None:
-    """What is held now.
+    """The settings held now.
 
     Raises:
-        InputError: where its file is damaged.
+        InputError: if their file is damaged.
     """
     file = top / _KEPT
     try:

@@ -1,4 +1,4 @@
-"""Known truth for the self-test: settings of the kernel that are changed and restored, and links of known rate."""
+"""Injected truth for the self-test: settings of the kernel that are changed and restored, and links of known rate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROOT = "run it as root"
 
 
 def restore_settings(folder: Path | None = None) -> None:
-    """Restore what a self-test changed that was killed."""
+    """Restore the settings that a killed self-test changed."""
     kept = _kept(folder)
     with suppress(OSError):
         _SLICE.write_text(kept.read_text())
@@ -32,10 +32,10 @@ def restore_settings(folder: Path | None = None) -> None:
 
 @contextmanager
 def round_robin_slice_of(milliseconds: int, folder: Path | None = None) -> Iterator[None]:
-    """The slice of SCHED_RR for all processes, restored in the end, or by ``restore_settings`` after a kill.
+    """Set the slice of SCHED_RR for all processes; it is restored in the end, or by ``restore_settings`` after a kill.
 
     Raises:
-        NotPermittedError: where it cannot be set.
+        NotPermittedError: if it cannot be set.
     """
     kept = _kept(folder)
     try:
@@ -60,7 +60,7 @@ def link_with(*discipline: str) -> Iterator[tuple[str, str]]:
     It yields the address of the end in the namespace, and the namespace's path.
 
     Raises:
-        NotPermittedError: where the kernel has no such discipline, or permits no namespace.
+        NotPermittedError: if the kernel has no such discipline, or does not permit a namespace.
     """
     for program in ("ip", "tc"):
         if shutil.which(program) is None:
@@ -81,7 +81,7 @@ def link_with(*discipline: str) -> Iterator[tuple[str, str]]:
 
 
 def cache_size(level: int) -> int | None:
-    """Bytes of the data cache of a level, as the kernel shows it; None where it shows none."""
+    """Bytes of the data cache of a level, as the kernel shows them; None if it shows none."""
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         with suppress(OSError, ValueError):
             kind, shown = (folder / "type").read_text().strip(), (folder / "size").read_text()

@@ -1,4 +1,4 @@
-"""The program that holds the kernels: compiled once for each version and compiler, run with a time limit."""
+"""The program with the kernels: compiled once for each version and compiler, run with a time limit."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _REFUSED = {
     ),
 }
 Series = dict[str, FloatArray]
-"""Arrays by their names; those that a kernel prints several times are numbered: ``NAME/0``, ``NAME/1`` ..."""
+"""Arrays by name; those that a kernel prints several times are numbered: ``NAME/0``, ``NAME/1`` ..."""
 
 
 class NotPermittedError(MeasurementError):
-    """What this machine or its kernel does not permit."""
+    """An operation that this machine or its kernel does not permit."""
 
 
 class KernelProgram:
     """The compiled program of the kernels.
 
     Raises:
-        MeasurementError: where it cannot be compiled here.
+        MeasurementError: if it cannot be compiled here.
     """
 
     def __init__(self, folder: Path | None = None, compiler: str | None = None) -> None:
         self._path = _compiled(folder or platformdirs.user_cache_path("hati") / "probe", compiler)
 
     def run(self, *arguments: object, timeout: float = 120.0, prefix: Sequence[str] = ()) -> Series:
-        """The arrays that a kernel writes, in the unit that its names say.
+        """Run a kernel, and return the arrays that it writes, in the units in their names.
 
         Raises:
-            NotPermittedError: where the kernel permits it not.
-            MeasurementError: where it ends otherwise than well, or takes longer than ``timeout`` seconds.
+            NotPermittedError: if the operating system does not permit it.
+            MeasurementError: if it fails, or takes longer than ``timeout`` seconds.
         """
         command = [*prefix, str(self._path), *map(str, arguments)]
         try:

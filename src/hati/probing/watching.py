@@ -1,4 +1,4 @@
-"""What else the CPUs do while something is measured: the kernel's accounts before and after."""
+"""The other load on the CPUs during a measurement: the kernel's accounts before and after."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST = 0.01
 
 
 class Accounts(Struct, frozen=True):
-    """Seconds that the CPUs of a window had: its length, unused, stolen; and of each other process on them."""
+    """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs."""
 
     wall: float
     unused: float
@@ -26,19 +26,19 @@ class Accounts(Struct, frozen=True):
 
     @property
     def others(self) -> float:
-        """Cores that other processes had in all."""
+        """The cores that other processes used, in total."""
         return sum(each.share for each in self.neighbours)
 
 
 class Watch:
-    """Watches CPUs from its construction to ``accounts``; processes of this process's own are left out."""
+    """Watches CPUs from its construction to ``accounts``; this process itself is left out."""
 
     def __init__(self, cpus: Sequence[int]) -> None:
         self._cpus = tuple(cpus)
         self._at, self._ticks, self._used = time.monotonic(), self._read_ticks(), _read_processes()
 
     def accounts(self) -> Accounts:
-        """What happened on the CPUs since the construction."""
+        """The accounts of the CPUs since the construction."""
         wall = time.monotonic() - self._at
         ticks = [after - before for before, after in zip(self._ticks, self._read_ticks(), strict=True)]
         hertz = float(os.sysconf("SC_CLK_TCK"))
@@ -59,7 +59,7 @@ class Watch:
 
 
 def _read_processes() -> dict[int, tuple[str, int, float]]:
-    """Name, last CPU and CPU seconds of each thread of each other process, by the number of the thread."""
+    """Name, last CPU and CPU seconds of each thread of each other process, by the thread's number."""
     found: dict[int, tuple[str, int, float]] = {}
     own = os.getpid()
     for folder in Path("/proc").iterdir():
@@ -74,7 +74,7 @@ def _read_processes() -> dict[int, tuple[str, int, float]]:
 
 
 def _seconds(task: Path, fields: Sequence[str]) -> float:
-    """CPU time to a ns where the kernel counts so, else in ticks."""
+    """The CPU time in s, to a ns if the kernel counts so, else in ticks."""
     with suppress(OSError, ValueError, IndexError):
         return int((task / "schedstat").read_text().split()[0]) / 1e9
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
