@@ -1,4 +1,4 @@
-"""The command line: one verb a file, each a thin layer over what also works as a library.
+"""The command line: a file for each verb, each a thin layer over the library.
 
 ``main`` is the program. It turns every error into a message of one to three lines and an exit status.
 """
@@ -19,10 +19,10 @@ __all__ = ["FAULT", "INTERRUPTED", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with the given arguments (default: the process's); its exit status."""
+    """Run the program with the given arguments (default: those of the process), and return its exit status."""
     if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         return _show_version()
-    # What modules are made of lives as long as the process; to look for garbage in it again and again delays the start.
+    # Objects of modules live as long as the process: repeated garbage collections over them would delay the start.
     gc.set_threshold(_MANY_OBJECTS)
     try:
         from hati.cli.program import run  # inside, so that Ctrl-C during the import leaves no traceback either
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_version() -> int:
-    """Print the version, for which no verb need be loaded."""
+    """Print the version without loading any verb."""
     from importlib.metadata import version
 
     with suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""The verbs, gathered."""
+"""The app with all verbs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _Grouped(TyperGroup):
-    """Lists the verbs by what they are for; knows those of other packages where it does not know a verb."""
+    """Lists the verbs by section; also finds the verbs of other packages."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         return super().get_command(ctx, cmd_name) or self._others().get(cmd_name, ("", None))[1]
@@ -56,7 +56,7 @@ class _Grouped(TyperGroup):
                 formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in known.items()])
 
     def _others(self) -> dict[str, tuple[str, Command]]:
-        """The commands of other packages, with the sections that they are for."""
+        """The commands of other packages by name, with their sections."""
         found, wrong = other_types()
         for problem in wrong:
             say(f"warning: {problem}")

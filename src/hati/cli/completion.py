@@ -11,7 +11,7 @@ import typer
 from hati.cli.output import write
 
 _VARIABLE = "_HATI_COMPLETE"
-"""Set by the scripts when a shell asks what may follow."""
+"""Set by the scripts when a shell asks for completions."""
 
 
 class Shell(StrEnum):
@@ -33,7 +33,7 @@ def completion(shell: _Shell) -> None:
 
 
 def answer_shells() -> None:
-    """Have the program answer a shell that asks what may follow."""
+    """Enable the program to answer a shell that asks for completions."""
     if _VARIABLE in os.environ:
         from typer._completion_classes import completion_init
 

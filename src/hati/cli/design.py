@@ -1,4 +1,4 @@
-"""``hati design``: designs, and what they can tell apart."""
+"""``hati design``: designs of experiments, and the effects that they can distinguish."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def write_orthogonal_array(path: Path | None, runs: int | None, chosen: str, out
     """Write an orthogonal array for a project's options, in their settings.
 
     Raises:
-        InputError: without a project, or for options that no array is for.
+        InputError: without a project, or for options without an orthogonal array.
     """
     from hati import render
     from hati.core import setting_text
@@ -125,7 +125,7 @@ def _replicated(design: Design, times: int | None) -> Design:
 
 
 def _separation(before: Design, after: Design) -> Separation:
-    """Of effects up to second order, or, where these are too many, of main effects."""
+    """The separation of effects up to second order or, if these are too many, of main effects."""
     from hati.design import separation
 
     try:
@@ -150,7 +150,7 @@ def _elsewhere(exact: tuple[int, ...], nearly: tuple[int, ...], runs: int) -> st
 
 
 class OptimalIn(StrEnum):
-    """The criteria, as ``hati.design.Criterion`` has them: it is not loaded to show the help."""
+    """The criteria of ``hati.design.Criterion``, repeated here so that the help need not load it."""
 
     D = "D"
     I = "I"  # noqa: E741  # its name in the literature
@@ -179,7 +179,7 @@ def write_covering(path: Path | None, strength: int, augment: Path | None, seed:
     """Find a covering array for a project's space, and write it.
 
     Raises:
-        InputError: without a project, and for what cannot be designed or read.
+        InputError: without a project, and for designs that cannot be made or read.
     """
     if path is None:
         raise InputError("--covering is for a project's options", fix="give its PATH")
@@ -285,7 +285,7 @@ def _text(file: Path) -> str:
 
 
 class DesignFormat(StrEnum):
-    """How a design is written; csv is its matrix alone."""
+    """The format of a design; csv is its matrix alone."""
 
     TEXT = "text"
     JSON = "json"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DocumentFormat(StrEnum):
-    """How a document is written."""
+    """The format of a document."""
 
     TEXT = "text"
     JSON = "json"
@@ -29,7 +29,7 @@ class DocumentFormat(StrEnum):
 
 
 class VerdictFormat(StrEnum):
-    """How a document with verdicts is written."""
+    """The format of a document with verdicts."""
 
     TEXT = "text"
     JSON = "json"
@@ -50,10 +50,10 @@ def format_names(formats: Formats) -> tuple[str, ...]:
 
 
 def see_known(name: str, formats: Formats, option: str) -> str:
-    """The name of one of these formats, or of one that a package adds and that can be loaded.
+    """The name, if it is that of one of these formats, or of a format that a package adds and that can be loaded.
 
     Raises:
-        InputError: for another.
+        InputError: for any other name.
     """
     if name in {each.value for each in formats}:
         return name
@@ -69,7 +69,7 @@ def parse_target(text: str, formats: Formats) -> tuple[str, str]:
     """Read ``FORMAT=FILE``.
 
     Raises:
-        InputError: for anything else, and another format.
+        InputError: for any other text, and for an unknown format.
     """
     name, equals, file = text.partition("=")
     if not equals or not file:
@@ -83,7 +83,7 @@ def format_option(formats: Formats, help_: str) -> Any:
     """The option that names one of these formats, or one that a package adds.
 
     Raises:
-        InputError: where it is used with another.
+        InputError: if it is used with another format.
     """
 
     def parse(text: str) -> str:
@@ -105,12 +105,12 @@ VerdictOption = Annotated[str, format_option(VerdictFormat, "Output format; gith
 
 
 def of_plan(chosen: str) -> Format:
-    """The format of a plan where a document's was chosen."""
+    """The format of a plan, given the one chosen for documents: text if plans do not have it."""
     return Format(chosen) if chosen in {each.value for each in Format} else Format.TEXT
 
 
 def shows_warnings(chosen: str) -> bool:
-    """Whether a document in this format has its warnings; else they are for standard error."""
+    """Whether a document in this format includes its warnings; else they go to standard error."""
     return chosen in {"text", "markdown", "html"}
 
 
@@ -134,9 +134,9 @@ def write_document(document: Document, values: Callable[[], Struct], chosen: str
 
 
 def keep_report(document: Document, folder: Path, metric: str) -> str:
-    """Write a document as HTML into a folder of reports; where it is, or why there is none.
+    """Write a document as HTML into a folder of reports; return a message with its place, or why there is none.
 
-    The study has done its work either way.
+    Errors are not raised: the study has finished either way.
     """
     name = re.sub(r"[^\w.-]", "_", metric)
     file = folder / f"{document.study}-{name}.html"
@@ -151,7 +151,7 @@ def keep_report(document: Document, folder: Path, metric: str) -> str:
 
 
 def _write_page(document: Document, output: str) -> None:
-    """Write a page, and say so where its charts cannot be drawn."""
+    """Write a page, and warn if its charts cannot be drawn."""
     from hati import render
 
     write(render.document_html(document), output)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExportFormat(StrEnum):
-    """What can be written: everything (samples), runs' means for benchstat, one value a benchmark, or a table."""
+    """Output formats: all observations (samples), means of runs for benchstat, one value a benchmark, or a table."""
 
     SAMPLES = "samples"
     BENCHSTAT = "benchstat"
@@ -104,7 +104,7 @@ def _write_samples(samples: tuple[Sample, ...], chosen: ExportFormat, output: st
 
 
 def _of(samples: Sequence[Sample], metric: str | None, revision: str | None) -> tuple[Sample, ...]:
-    """Those of a metric and of a revision, where one is given."""
+    """The samples of a metric and of a revision, if these are given."""
     from hati.core.wording import suggestion
 
     _check_revision(revision, [sample.revision for sample in samples])
@@ -143,7 +143,7 @@ def _check(wanted: dict[str, str], configurations: Sequence[Configuration]) -> N
     """Check that the wanted configurations exist.
 
     Raises:
-        InputError: where no run has these settings.
+        InputError: if no run has these settings.
     """
     from hati.core.wording import suggestion
 

@@ -1,4 +1,4 @@
-"""``hati findings``: what was found, what became of it, and who knows of it."""
+"""``hati findings``: the findings in a store, their states, and their acknowledgement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hati grid``: what a store's ledger shows of workers and of what they run."""
+"""``hati grid``: the workers and batches in a store's ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hati harness``: how to measure, from what was measured."""
+"""``hati harness``: advice on how to measure, from earlier measurements."""
 
 from __future__ import annotations
 

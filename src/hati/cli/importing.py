@@ -1,4 +1,4 @@
-"""``hati import``: other tools' files of measurements, as samples; and what other stores hold."""
+"""``hati import``: convert other tools' files of measurements to samples, or merge stores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Project = Annotated[
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Stores: print what would be merged; change nothing.")]
 _DATABASE = b"SQLite format 3\0"
-"""How a file of SQLite begins: section 1.3 of https://www.sqlite.org/fileformat2.html."""
+"""The first bytes of an SQLite file: section 1.3 of https://www.sqlite.org/fileformat2.html."""
 
 
 def import_(

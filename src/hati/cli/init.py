@@ -128,7 +128,7 @@ def _warn_of_missing(installed: InstalledHati, where: str) -> None:
 
 
 def _shown(file: Path) -> Path:
-    """From here, where it is below."""
+    """The path relative to the working directory, if it is below it."""
     here = Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file
 

@@ -1,4 +1,4 @@
-"""Where results go: standard output or a file, whole or not at all."""
+"""Output of results: to standard output, or to a file that is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DATABASE = b"SQLite format 3\0"
 
 
 class Format(StrEnum):
-    """How a result is written."""
+    """The format of a result."""
 
     TEXT = "text"
     JSON = "json"
@@ -33,7 +33,7 @@ class Format(StrEnum):
 
 
 class TableFormat(StrEnum):
-    """How a table is written."""
+    """The format of a table."""
 
     TEXT = "text"
     JSON = "json"
@@ -51,10 +51,10 @@ def write(content: str | bytes, output: str = STDOUT) -> None:
 
 
 def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
-    """Write a result that comes in pieces; a file is replaced in one step, once it is whole.
+    """Write a result that comes in pieces; a file is replaced in one step, once it is complete.
 
     Raises:
-        InputError: where the file cannot be written, or is one that Hati keeps.
+        InputError: if the file cannot be written, or is one that Hati keeps.
     """
     data = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     if output == STDOUT:
@@ -93,7 +93,7 @@ def write_targets(targets: Sequence[tuple[str, str]], writer: Callable[[str, str
 
 @contextmanager
 def whether_read_or_not() -> Iterator[None]:
-    """Finish the work and keep the exit status, even where nobody reads on (`hati check | head`)."""
+    """Finish the work and keep the exit status, even if the reader closes the pipe (`hati check | head`)."""
     try:
         yield
     except (BrokenPipeError, SystemExit) as error:
@@ -103,15 +103,15 @@ def whether_read_or_not() -> Iterator[None]:
 
 
 def discard_output() -> None:
-    """Not to fail once more when Python flushes at its end."""
+    """Redirect standard output to the null device, so that Python's last flush does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_targets(output: str, reports: Sequence[tuple[str, str]], *inputs: Path, project: Path | None = None) -> None:
-    """See that all results can be written, each to a file of its own, before any work is done for them.
+    """Check, before any work is done, that all results can be written, each to its own file.
 
     Raises:
-        InputError: as ``check_output``, and where two are of one file.
+        InputError: as ``check_output``, and if two results have the same file.
     """
     check_output(output, *inputs, project=project)
     seen = {Path(output).resolve()}
@@ -124,13 +124,13 @@ def check_targets(output: str, reports: Sequence[tuple[str, str]], *inputs: Path
 
 
 def check_output(output: str, *inputs: Path, project: Path | None = None, option: str = "--output") -> None:
-    """See that a result can be written there, before any work is done for it; ``option`` is what names it.
+    """Check, before any work is done, that a result can be written there; ``option`` is the option that names the file.
 
     ``project`` is the measured project.
 
     Raises:
-        InputError: where it is a folder, or in none, or in one that may not be written to, or where it would replace
-            an input, measured files, or files that Hati keeps.
+        InputError: if it is a folder, if its own folder is missing or not writable, or if it would replace an input,
+            measured files, or files that Hati keeps.
     """
     if output == STDOUT:
         return
@@ -180,7 +180,7 @@ def _source(path: Path, project: Path) -> PurePath | None:
 
 
 def _refuse_kept(path: Path, option: str = "--output") -> None:
-    """Check that it is not a store, nor another of the files that Hati keeps for itself; reports may be among these."""
+    """Refuse a store and the other files that Hati keeps for itself, except reports."""
     folders = path.resolve().parent.parts
     if _OWN in folders and folders[folders.index(_OWN) + 1 :][:1] != (_REPORTS,):
         raise _unwritable(path, "that folder is Hati's own", option)
@@ -213,17 +213,18 @@ def _replace(path: Path, data: Iterable[bytes]) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read: as wide as the terminal, and 80 columns without one."""
+    """A console for people: as wide as the terminal, or 80 columns without one."""
     from rich.console import Console
 
     return Console(file=sys.stderr if stderr else sys.stdout, highlight=False)
 
 
 def say(message: str) -> None:
-    """Say something to people, on standard error, so that a result on standard output stays clean.
+    """Print a message for people to standard error, so that a result on standard output stays clean.
 
-    What programs and files are quoted with may hold anything: it is shown, and does nothing else.
+    Text quoted from programs and files may contain anything: control characters are shown, and have no effect.
     """
     from hati.core.wording import visible
 
-    print("\n".join(map(visible, message.split("\n"))), file=sys.stderr, flush=True)  # noqa: T201  # plain, so that it is quick and nothing can go wrong
+    # a plain print is quick, and nothing in it can go wrong
+    print("\n".join(map(visible, message.split("\n"))), file=sys.stderr, flush=True)  # noqa: T201

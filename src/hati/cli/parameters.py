@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share, and their texts."""
+"""Arguments and options that several verbs share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ StorePlace = Annotated[
 
 
 def option(name: str, asked: Any) -> Any:
-    """The option of that name, also for requests: its help is the same."""
+    """The option of that name, with the help and the limits of the requests' field ``asked``."""
     flag = next(each for each in get_args(asked) if isinstance(each, FlagField))
     return typer.Option(name, metavar=flag.metavar, help=flag.help, min=flag.least, max=flag.most)
 

@@ -1,4 +1,4 @@
-"""``hati predict``: what a service would do on a machine, from a model."""
+"""``hati predict``: predict the performance of a service on a machine from a model."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ _FLAGS = ("--apply", "--undo", "--fit", "--fingerprint", "--selftest")
 
 
 class ProbeGroup(TyperGroup):
-    """Measures where no other command is named: ``hati probe cpu``; some flags are commands too, as ``--fit``."""
+    """Runs ``measure`` if no command is named, as in ``hati probe cpu``; some flags are commands, such as ``--fit``."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Put the command in front where the first word names none; what follows ``--`` is left as it is."""
+        """Put the command in front if the first word is not one; words after ``--`` stay as they are."""
         end = args.index("--") if "--" in args else len(args)
         for flag in _FLAGS:
             if flag in args[:end]:

@@ -26,7 +26,7 @@ _HELPING = {
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status."""
+    """Run a command, and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
@@ -59,7 +59,7 @@ def _answer(error: Exception) -> tuple[str, int]:
 
 
 def _fault(error: Exception) -> str:
-    """What to report of an error that no message of Hati covers."""
+    """The message for an error that no message of Hati covers."""
     innermost = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(innermost.filename).name}:{innermost.lineno}"
     cause = _one_line(f"{type(error).__name__}: {error}")
@@ -102,13 +102,13 @@ def _run(arguments: list[str]) -> int:
 
 
 def _asked(arguments: list[str]) -> list[str]:
-    """The command line; alone, the program and its groups of verbs print their help."""
+    """The command line; the program without a verb, and a group without a command, print their help."""
     alone = not arguments or (len(arguments) == 1 and arguments[0] in _HELPING)
     return [*arguments, "--help"] if alone else arguments
 
 
 def _verb(arguments: list[str]) -> str:
-    """The verb of a command line, with the one that follows it where it has its own: ``findings acknowledge``."""
+    """The verb of a command line, with its subcommand if it is a group, such as ``findings acknowledge``."""
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     known = {command.name for command in app.registered_commands} | set(groups)
     if not arguments or arguments[0] not in known:

@@ -1,4 +1,4 @@
-"""How a campaign is watched: a bar with the time left on a terminal, plain lines otherwise."""
+"""Progress of a campaign: a bar with the time left on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ C = TypeVar("C")
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_BETWEEN_LINES = 0.2
-"""Of the elapsed time: an hour takes some thirty lines."""
+"""The time between lines, as a fraction of the elapsed time: an hour takes about thirty lines."""
 _TIMES_LONGER = 20.0
-"""In multiples of the time that the additional report took to compute: it stays for that long."""
+"""How long an additional report stays, in multiples of the time that it took to compute."""
 
 
 def make_watched(kind: StudyType[R, S, C], prepared: Prepared[S, C], request: R) -> C:
@@ -45,7 +45,7 @@ def make_watched(kind: StudyType[R, S, C], prepared: Prepared[S, C], request: R)
 
 
 class Position(Struct, frozen=True):
-    """The position of a campaign: runs made, of how many, how many of the seen ones failed, and the evidence."""
+    """The position of a campaign: runs made, the expected total, failures among the runs seen, and the evidence."""
 
     made: int
     total: int
@@ -58,7 +58,7 @@ def _nothing(_: Evidence) -> str:
 
 
 class _Counter:
-    """An observer that counts, and reports the position after each run; one campaign may follow another."""
+    """An observer that counts runs, and shows the position after each; one campaign may follow another."""
 
     def __init__(self, show: _Bar | _Lines) -> None:
         self._show = show
@@ -103,7 +103,7 @@ def progress(title: str, report: Aside = _nothing) -> Iterator[Observer]:
 
 
 class _Bar:
-    """Draws the position of a campaign; the additional report is final at the end, and seldom computed before."""
+    """Draws the position of a campaign; the additional report is computed rarely, and once more at the end."""
 
     def __init__(self, bar: Progress, title: str, report: Aside) -> None:
         self._bar = bar
@@ -132,7 +132,7 @@ def _aside(position: Position, reported: str) -> str:
 
 
 class _Seldom:
-    """Reports again once that is cheap compared with the time since."""
+    """Computes a report again only once its cost is small compared with the time since."""
 
     def __init__(self, report: Aside) -> None:
         self._report = report
@@ -149,7 +149,7 @@ class _Seldom:
 
 
 class _Lines:
-    """Says a line now and then, and one at the end."""
+    """Prints a line at intervals, and one at the end."""
 
     def __init__(self, title: str, report: Aside) -> None:
         self._title = title
@@ -175,7 +175,7 @@ class _Lines:
 
 _MEGABYTE = 1_000_000
 _LARGE = 20 * _MEGABYTE
-"""From which size on it is shown how much of a file has been read."""
+"""The size of a file from which the progress of reading is shown."""
 
 
 @contextmanager
@@ -197,7 +197,7 @@ def reading_progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Megabytes:
-    """Says a line now and then of how much has been read."""
+    """Prints at intervals how much has been read."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -211,7 +211,7 @@ class _Megabytes:
 
 @contextmanager
 def steps_progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show on standard error how many steps of a computation are done, where it takes long."""
+    """Show on standard error how many steps of a long computation are done."""
     if not sys.stderr.isatty():
         yield _Steps(title)
         return
@@ -224,7 +224,7 @@ def steps_progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Steps:
-    """Says a line now and then of how many steps are done."""
+    """Prints at intervals how many steps are done."""
 
     def __init__(self, title: str) -> None:
         self._title = title

@@ -1,4 +1,4 @@
-"""``hati report``: a study's report, made anew from the store."""
+"""``hati report``: a study's report, computed again from the store."""
 
 from __future__ import annotations
 

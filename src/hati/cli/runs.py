@@ -1,4 +1,4 @@
-"""``hati run``, ``hati runs`` and ``hati forget``: measuring without a question, and what the store holds."""
+"""``hati runs``, ``hati studies`` and ``hati forget``: the contents of a store."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def forget(
 
 
 def _check_known(place: SqlStore, selection: Selection) -> None:
-    """See that a selection without runs means something.
+    """Check that a selection without runs names known studies, tasks and benchmarks.
 
     Raises:
         InputError: for a study that the store does not hold, or a task or benchmark without a run.

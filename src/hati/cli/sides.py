@@ -14,10 +14,10 @@ _SEVERAL = frozenset({"--before", "--after"})
 
 
 class SeveralFiles(TyperCommand):
-    """Lets an option of files take all words up to the next option, as a shell gives those of a pattern."""
+    """Lets an option of files take all words up to the next option, such as the files of a shell's pattern."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Parse the words with such an option before each of its files."""
+        """Parse the words with the option repeated before each of its files."""
         return super().parse_args(ctx, list(option_for_each(args)))
 
 

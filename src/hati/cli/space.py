@@ -123,7 +123,7 @@ def import_model(source: _Source, metric: _Metrics = None, output: _Target = STD
 
 
 def _from_table(file: Path, metrics: list[str]) -> Space:
-    """The space of a table's columns; omitted columns, and missing configurations, are announced."""
+    """The space of a table's columns; omitted columns and missing configurations are reported."""
     from hati.space import count
     from hati.subject.table import infer_space, read_sheet
 

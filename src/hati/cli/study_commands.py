@@ -1,4 +1,4 @@
-"""The command of a kind of study, made from what its request has."""
+"""The command of a kind of study, built from the fields of its request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REPORTS = "Write the result to another file too, such as html=report.html; repe
 
 
 def study_command(kind: AnyStudyType) -> Callable[..., int]:
-    """What runs a kind of study, with the flags of its request and those that all have."""
+    """The command that runs a kind of study, with the flags of its request and the common ones."""
     formats: Formats = VerdictFormat if kind.judges else DocumentFormat
 
     def command(context: typer.Context, **given: Any) -> int:
@@ -55,7 +55,7 @@ def study_command(kind: AnyStudyType) -> Callable[..., int]:
 
 
 def _request(request: type[Struct], own: Mapping[str, Any]) -> Struct:
-    """The request: what the command line gives several times is a tuple, and what it does not give is the default."""
+    """The request: repeated parameters become tuples, and missing ones have their defaults."""
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
     for field, _, how in _asked_fields(request):
         if isinstance(how, FlagField) and how.stands_for is not None:
@@ -117,7 +117,7 @@ def _warn_unfit(place: Workplace) -> None:
 
 
 def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Path | None) -> int:
-    """Write what there is to say to all ``targets``, and a page into the folder ``pages``; the exit status."""
+    """Write the report to all ``targets``, and a page into the folder ``pages``; return the exit status."""
     (chosen, output), *_ = targets
     for remark in (*answer.remarks, *(() if shows_warnings(chosen) else answer.unshown)):
         say(f"warning: {remark}")
@@ -133,7 +133,7 @@ def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Pa
 def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]:
     """Write every report that can be written; return the errors of the others.
 
-    Where standard output has none that could be, the answer goes to standard error, so that people have it.
+    If there are errors, and standard output has no report, the answer goes to standard error for people.
     """
     if answer.instead:
         (_, output), *targets = targets
@@ -149,7 +149,7 @@ def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]
 
 
 def _own_parameters(kind: AnyStudyType) -> Iterator[inspect.Parameter]:
-    """Those of the request's fields: arguments first, then where the project is, then the others."""
+    """The parameters of the request's fields: arguments first, then the path of the project, then flags."""
     asked = list(_asked_fields(kind.request))
     words = [_argument_parameter(field, plain, how) for field, plain, how in asked if isinstance(how, PositionalField)]
     yield from words
@@ -193,7 +193,7 @@ def _argument_parameter(field: FieldInfo, plain: Any, how: PositionalField) -> i
 
 
 def _of_many(plain: Any, default: Any) -> tuple[Any, Any]:
-    """The type and the default of a parameter that is given several times, of a field of any number of values."""
+    """The type and default of a parameter: a repeated one if the field has any number of values."""
     for each in (plain, *get_args(plain)):
         if get_origin(each) is tuple and get_args(each)[-1] is Ellipsis:
             return list[get_args(each)[0]] | None, None  # type: ignore[misc]  # a type of run time
@@ -205,7 +205,7 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def _common_parameters(formats: Formats) -> Iterator[inspect.Parameter]:
-    """Those that every kind has."""
+    """The parameters that all kinds have."""
     more = "; github writes annotations" if formats is VerdictFormat else ""
     yield _keyword("fresh", Fresh, default=False)
     yield _keyword("dry_run", DryRun, default=False)

@@ -53,7 +53,7 @@ def write_published(values: Struct, table: Table, chosen: Format, output: str = 
 
 
 def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
-    """Write the tasks in the order in which they would be run; of formulas, first how often each method is run."""
+    """Write the tasks in the order of their runs; for formulas, first how often each method is run."""
     from hati import render
 
     table, methods = _table(planned), planned.methods

@@ -1,4 +1,4 @@
-"""``hati worker``: runs on this machine what campaigns with ``--engine workers`` release into a store."""
+"""``hati worker``: run, on this machine, the batches that campaigns with ``--engine workers`` release into a store."""
 
 from __future__ import annotations
 
