@@ -1,1 +1,1 @@
-"""Speed and accuracy of Hati itself, side by side with peers, several times, medians quoted."""
+"""Benchmarks of Hati's own speed and accuracy, compared with peers: repeated, with medians."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: all of them, one after the other, as Markdown on standard output; about two hours."""
+"""``python -m benchmarks``: run the benchmarks in ``ALL`` one after the other, print Markdown; about two hours."""
 
 from __future__ import annotations
 

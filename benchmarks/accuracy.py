@@ -1,9 +1,9 @@
 """``python -m benchmarks.accuracy``: screening and suites on real systems, all of whose configurations were measured.
 
-Per system and seed: a screening by the tool's own choice of design from a budget of four runs per main-effect
-parameter, the captured share of its ranking's first three options, and a screening suite of the same size against
-random samples; per system 400 screenings of shuffled values. The tables are looked for in ``HATI_DATA``, else in
-``../shared/data``; systems can be named as arguments.
+For each system and seed: a screening with the design that Hati chooses for a budget of four runs per main-effect
+parameter, the share of variance that the first three options of its ranking capture, and a screening suite of the same
+size compared with random samples. For each system also 400 screenings of shuffled values. The tables are read from
+``HATI_DATA``, else from ``../shared/data``; arguments select systems.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PLAIN = {
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A table of all valid configurations, with what is computed once for it."""
+    """A table of all valid configurations, with values that are computed once."""
 
     name: str
     place: Workplace
@@ -75,27 +75,27 @@ class System:
 
     @cached_property
     def levels(self) -> Levels:
-        """Their settings."""
+        """The levels of the configurations."""
         return levels(self.table.configurations, self.place.project.space)
 
     @cached_property
     def logs(self) -> FloatArray:
-        """The logarithms of their values."""
+        """The logarithms of the configurations' values."""
         return np.asarray(np.log(self.table.means(self.metric)))
 
     @property
     def parameters(self) -> int:
-        """The main effects' and the intercept."""
+        """The number of parameters: main effects and intercept."""
         return 1 + sum(len(option.settings) - 1 for option in self.place.project.space.options)
 
     @cached_property
     def best(self) -> float:
-        """What the best three options explain together."""
+        """The share of variance that the best three options explain together."""
         count = self.levels.shape[1]
         return max(explained(self.levels, self.logs, three) for three in combinations(range(count), FIRST))
 
     def captured(self, ranking: tuple[str, ...]) -> float:
-        """What the first three explain, as a part of that."""
+        """The share that the first three options of a ranking explain, relative to the best."""
         names = self.place.project.space.names
         return explained(self.levels, self.logs, [names.index(name) for name in ranking[:FIRST]]) / self.best
 
@@ -167,7 +167,7 @@ def screened(system: System, choice: AnyChoice, seed: int) -> ScreeningConclusio
 
 
 def alarmed(system: System, choice: AnyChoice, seed: int) -> bool:
-    """Whether a screening calls anything important where values belong to no configuration."""
+    """Whether a screening of shuffled values calls anything important."""
     study, store = study_of(system, choice, seed), MemoryStore()
     for run in TableEngine(system.shuffled(seed), system.place.machine).run(study.tasks):
         store.record(run)
@@ -193,7 +193,7 @@ def study_of(system: System, choice: AnyChoice, seed: int) -> AnyScreening:
 
 @dataclass(frozen=True)
 class Suite:
-    """How far a suite and equal-size random samples (in the mean) are from the whole."""
+    """The distances of a suite, and of random samples of equal size (means), from the whole space."""
 
     runs: int
     ks: float
@@ -224,7 +224,7 @@ def suite(system: System, conclusion: ScreeningConclusion, runs: int, seed: int)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found for a system: its captured shares by seed, false alarms among so many shuffles, its suites."""
+    """The results for a system: captured shares by seed, false alarms among ``shuffles``, and its suites."""
 
     name: str
     parameters: int
@@ -237,7 +237,7 @@ class Found:
 
     @property
     def credible(self) -> bool:
-        """Whether the 99 % binomial bound leaves it open that false alarms are at the study-wise level or below."""
+        """Whether false alarms are compatible with the study-wise level, by the 99 % binomial bound."""
         return self.alarms <= binom.ppf(0.99, self.shuffles, ALPHA)
 
     @property
@@ -286,7 +286,7 @@ def result(wanted: Sequence[str] = ()) -> tuple[str, bool]:
 
 
 def judged(found: Sequence[Found]) -> list[tuple[str, bool]]:
-    """The goals in words, each with what was seen, and whether it is met."""
+    """The goals in words with the observed values, and whether each is met."""
     goals = list[tuple[str, bool]]()
     first = [f for f in found if f.name.split()[0] in MODELS]
     if first:

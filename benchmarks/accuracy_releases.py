@@ -1,16 +1,16 @@
-"""``python -m benchmarks.accuracy_releases``: a program's releases followed by few runs, held against all of them.
+"""``python -m benchmarks.accuracy_releases``: follow a program's releases with few runs, and compare with the truth.
 
-hsqldb's 19 releases, of each of which all 864 configurations were measured five times. A seed is a life: the first
-release is screened and gets a suite; every later one is checked against the one before it, by a gate over the suite,
-with noise drawn for each run from the measured deviations; where the check advises a recalibration, by the residuals
-alone, that release is screened again and gets another suite.
+The data are 19 releases of hsqldb, each with all 864 configurations measured five times. A seed is a life: the first
+release is screened and gets a suite. Every later release is compared with its predecessor by a regression check over
+the suite, with noise drawn for each run from the measured deviations. If the check advises a recalibration, by the
+residuals alone, the release is screened again and gets another suite.
 
-What is true is told by all configurations' means. A release's distribution *changed* where the geometric mean over the
+The means of all configurations give the truth. A release's distribution *changed* if the geometric mean over the
 configurations with any one setting of an option changed by more than 2 %. Its best three options *changed* since
-another release where that one's best three explain here less than 98 % of what the best three of here explain. An
-option is important where the geometric means at its settings differ by more than 1 %.
+another release if that release's best three explain, here, less than 98 % of what this release's best three explain.
+An option is important if the geometric means at its settings differ by more than 1 %.
 
-A number as argument is how many lives, instead of 20.
+An argument gives the number of lives, 20 by default.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ ROUNDS = 24
 RELEVANT = 0.01
 LARGE = 0.05
 DECIDED = {"log_or_noLog", "defrag_or_noDefrag"}
-"""The settings of logSize and defragLimit say these."""
+"""Options that the settings of logSize and defragLimit determine."""
 METRIC = "performance"
 SYSTEM = DATA / "hsqldb"
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A release: the whole of it, and a way to run some of it."""
+    """A release with all its configurations, and a way to run some of them."""
 
     system: System
 
     @property
     def revision(self) -> Revision:
-        """It, as a gate knows it."""
+        """The release as a revision of a regression check."""
         return Revision(self.system.place.revision, RevisionKind.PACKAGE)
 
     @cached_property
@@ -82,15 +82,15 @@ class Release:
         return max(combinations(range(self.system.levels.shape[1]), FIRST), key=self.explained)
 
     def explained(self, options: Sequence[int]) -> float:
-        """What options explain."""
+        """The share of variance that options explain."""
         return explained(self.system.levels, self.system.logs, options)
 
     def outdated(self, other: Release) -> bool:
-        """Whether another release's best three are not those of this."""
+        """Whether the best three options of another release are no longer those of this one."""
         return bool(self.explained(other.best) < KEPT * self.explained(self.best))
 
     def changed(self, before: Release) -> bool:
-        """Whether the distribution changed since another."""
+        """Whether the distribution changed since another release."""
         by = self.system.logs - before.system.logs
         levels = self.system.levels
         masks = [
@@ -100,7 +100,7 @@ class Release:
 
     @cached_property
     def effects(self) -> FloatArray:
-        """The largest ratio, less one, between means over the settings of each option, where it is active."""
+        """For each option, the largest ratio minus 1 between means at its settings, where it is active."""
         levels, logs = self.system.levels, self.system.logs
         means = [
             [logs[levels[:, option] == level].mean() for level in np.unique(levels[:, option]) if level >= 0]
@@ -124,17 +124,17 @@ class Releases(SerialEngine[Task]):
 
 
 class Kept(MemoryStore):
-    """Without looking for a task in a list: none of these is made twice."""
+    """A store without a search for recorded tasks: none is repeated here."""
 
     def record(self, run: Run) -> bool:
-        """Keep it."""
+        """Keep the run."""
         self.kept.append(run)
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A screening of a release, its suite, and what that had there; ``runs`` is what both cost."""
+    """A screening of a release, its suite and the suite's values there; ``runs`` is the number of runs of both."""
 
     release: Release
     screened: ScreeningConclusion
@@ -145,7 +145,7 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What is said of a release, and what is true."""
+    """The claims about a release, and the truth."""
 
     release: Release
     says_changed: bool
@@ -156,13 +156,13 @@ class Step:
 
     @property
     def advised(self) -> bool:
-        """Whether a recalibration is."""
+        """Whether a recalibration is advised."""
         return self.shift is not None and self.shift.p_value <= LEVEL
 
 
 @dataclass
 class Count:
-    """How often something was said, and was true; ``wrong`` counts by what the rest were about."""
+    """Counts of claims and of their truth; ``wrong`` counts false and missed ones by subject."""
 
     right: int = 0
     false: int = 0
@@ -171,7 +171,7 @@ class Count:
     wrong: Counter[str] = field(default_factory=Counter)
 
     def add(self, *, said: bool, true: bool, about: str) -> None:
-        """Count one."""
+        """Count one claim."""
         self.right += said and true
         self.false += said and not true
         self.missed += true and not said
@@ -181,12 +181,12 @@ class Count:
 
     @property
     def precision(self) -> float:
-        """Of what was said the part that is true."""
+        """The fraction of claims that are true."""
         return self.right / max(1, self.right + self.false)
 
     @property
     def recall(self) -> float:
-        """Of what is true the part that was said."""
+        """The fraction of true changes that are claimed."""
         return self.right / max(1, self.right + self.missed)
 
     def row(self, name: str) -> list[object]:
@@ -219,7 +219,7 @@ def calibrated(release: Release, choice: AnyChoice, seed: int) -> Calibration:
 
 
 def checked(now: Release, before: Release, known: Calibration, engine: Releases, seed: int) -> Step:
-    """A gate over the suite, and the test of its residuals."""
+    """A regression check over the suite, and the test of its residuals."""
     (benchmark,) = now.system.place.project.benchmarks
     cells = cells_of(known.suite, benchmark)
     question = Question(LEVEL, MARGIN)
@@ -249,9 +249,9 @@ def cells_of(suite: Suite, benchmark: Benchmark) -> tuple[Cell, ...]:
 
 
 def says_changed(found: GateConclusion) -> bool:
-    """Whether a change is told that is estimated beyond the margin, over all or at a setting that carries it.
+    """Whether a reported change is estimated beyond the margin, overall or at a setting of an affected option.
 
-    Strata are left out, as they are of what is true: a suite has two configurations of each.
+    Strata are left out, as they are in the truth: a suite has two configurations of each.
     """
     told = [row.change.ratio for row in found.rows if row.change.changed] + [
         carrier.ratio for carrier in found.affected_options
@@ -283,7 +283,7 @@ def read_releases(folder: Path) -> list[Release]:
 
 @dataclass
 class Tally:
-    """All that is counted, and what it cost."""
+    """All counts, and the runs of checks and calibrations."""
 
     changes: Count = field(default_factory=Count)
     advice: Count = field(default_factory=Count)
@@ -293,7 +293,7 @@ class Tally:
     calibrations: list[int] = field(default_factory=list)
 
     def add(self, releases: Sequence[Release], choice: AnyChoice, seed: int) -> None:
-        """One life, and a screening of each release."""
+        """Add one life, and a screening of each release."""
         for step, runs in life(releases, choice, seed):
             name = step.release.system.name
             self.changes.add(said=step.says_changed, true=step.changed, about=name)
@@ -305,7 +305,7 @@ class Tally:
             self.screened(release, {*known.important, *known.important_or_aliased})
 
     def screened(self, release: Release, found: set[str]) -> None:
-        """Its important options; those of which others decide the setting are left out."""
+        """Count the important options of a release, without those that other options determine."""
         options = release.system.place.project.space.names
         for option, effect in zip(options, release.effects.tolist(), strict=True):
             if option in DECIDED:

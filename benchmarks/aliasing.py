@@ -34,12 +34,12 @@ from hati.studies.screening import (
 STUDIES = 400
 ACTIVE = 4
 LARGE = 0.3
-"""Effects, as differences of logarithms, that a study has to find."""
+"""A study must find effects above this difference of logarithms."""
 _POINTS, _POINTS_IF_MILD = 0.05, 0.01
 _REFUTED = 0.01
 _DESIGNS = 20
 _LONG = 30
-"""So many options and more share so many designs among all studies, as each takes ten seconds to find."""
+"""Programs with at least this many options share ``_DESIGNS`` designs among all studies: each takes ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class World:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """Those that do something."""
+        """The options that have effects."""
         return tuple(f"x{i}" for i in range(self.options - ACTIVE, self.options))
 
 
@@ -89,10 +89,10 @@ WORLDS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one study: whether an inert option is called important or aliased, and how many large effects are found.
+    """The outcome of one study: whether an inert option is called important or aliased, and the large effects found.
 
-    Of the flipped options ``inert_flipped`` do nothing, of which ``inert_refuted`` are refuted; ``large_flipped`` have
-    a large effect, of which ``large_refuted`` are refuted and ``confirmed`` confirmed.
+    ``inert_flipped`` of the flipped options do nothing, and ``inert_refuted`` of these are refuted; ``large_flipped``
+    have a large effect, and ``large_refuted`` of these are refuted and ``confirmed`` confirmed.
     """
 
     inert_important: bool
@@ -118,7 +118,7 @@ def program(world: World, rng: np.random.Generator) -> dict[tuple[str, ...], flo
 
 
 Chooser = Callable[[Space, int, np.random.Generator], AnyChoice]
-"""What chooses a design for a number of runs."""
+"""Chooses a design for a number of runs."""
 
 
 def fraction_of_resolution_4(space: Space, runs: int, rng: np.random.Generator) -> AnyChoice:
@@ -168,7 +168,7 @@ def screened(world: World, studies: int, choose: Chooser = choose_followed) -> l
 
 
 def _at_most(goal: float, count: int, number: int) -> bool:
-    """Whether the lower 95 % limit of a share does not exceed a goal."""
+    """Whether the lower 95 % limit of a proportion does not exceed a goal."""
     return not count or float(stats.beta.ppf(0.05, count, number - count + 1)) <= goal
 
 

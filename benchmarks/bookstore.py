@@ -1,9 +1,9 @@
-"""``python -m benchmarks.bookstore``: is a fast path that takes a tenth longer seen under a slow one?
+"""``python -m benchmarks.bookstore``: is a fast path that takes a tenth longer detected under a slow one?
 
-Campaigns with examples/bookstore, of the original beside the damaged application server and of the original beside
-itself, in turns. Each is ``hati run``, ``hati export`` and ``hati compare`` in three minutes. What clusters say
-stands beside what means and medians of runs say, and the seed's figure 8 for the first campaign. Campaigns that
-``--folder`` holds already are not made again. All take two hours, and are not among ``python -m benchmarks``.
+Campaigns with examples/bookstore alternate: the original against the damaged application server, and the original
+against itself. Each runs ``hati run``, ``hati export`` and ``hati compare`` in three minutes. Verdicts by clusters are
+compared with those by means and medians of runs; the first campaign also gives figure 8 of the Kalibera paper.
+Campaigns already in ``--folder`` are not repeated. All take two hours, and are not part of ``python -m benchmarks``.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ CAMPAIGNS = 20
 BUDGET = 88
 METRIC = "book"
 MISSED = 1
-"""So many of 20 campaigns may miss the damage, and so many may see one where there is none."""
+"""The number of 20 campaigns that may miss the damage, and of 20 that may see one where there is none."""
 
 Samples = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """One campaign's comparison: who called the second sample slower, and its samples."""
+    """One campaign's comparison: which methods called the second sample slower, and its samples."""
 
     slower: dict[str, bool]
     clusters: list[dict[str, Any]]
@@ -44,7 +44,7 @@ class Campaign:
 
 
 def hati(*words: str) -> str:
-    """What a command prints; comparisons that end with 1 or 3 did their work too."""
+    """Run a command and return its output; 1 and 3, with which comparisons end, are no errors."""
     done = subprocess.run([HATI, *words], capture_output=True, text=True, check=False)
     if done.returncode not in {0, 1, 3}:
         raise RuntimeError(f"hati {' '.join(words)}: {done.stderr}")
@@ -52,7 +52,7 @@ def hati(*words: str) -> str:
 
 
 def measure(folder: Path, *, damaged: bool, budget: int = BUDGET) -> None:
-    """Make one campaign; its samples are ``A.json`` and ``B.json`` in the folder."""
+    """Run one campaign; its samples are ``A.json`` and ``B.json`` in the folder."""
     if (folder / "B.json").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def measure(folder: Path, *, damaged: bool, budget: int = BUDGET) -> None:
 
 
 def halves(whole: Samples) -> list[Samples]:
-    """The runs of an A/A campaign dealt in turns, so that both samples span the same time."""
+    """The runs of an A/A campaign, assigned alternately to two samples, so that both span the same time."""
     return [
         {**whole, "samples": [{**sample, "runs": sample["runs"][first::2]} for sample in whole["samples"]]}
         for first in (0, 1)
@@ -89,13 +89,13 @@ def read(folder: Path) -> Campaign:
 
 
 def observations(samples: Samples) -> list[list[float]]:
-    """Of each run, the durations of the metric's calls in s, without warm-up."""
+    """The durations of the metric's calls in s for each run, without warm-up."""
     [sample] = [sample for sample in samples["samples"] if sample["metric"] == METRIC]
     return [run["observations"][run["warmup"] :] for run in sample["runs"]]
 
 
 def figure_8(campaign: Campaign, runs: int = 4) -> str:
-    """Medians and means of the first runs of both versions in us, as in the seed."""
+    """Medians and means of the first runs of both versions in us, as in the Kalibera paper."""
     rows = []
     for version, samples in (("original", campaign.before), ("damaged", campaign.after)):
         for name, of in (("median", median), ("average", fmean)):
@@ -106,7 +106,7 @@ def figure_8(campaign: Campaign, runs: int = 4) -> str:
 
 
 def fast_ratio(campaign: Campaign) -> str:
-    """How much longer calls to the cache take: of medians of runs' calls below 10 ms, whatever clusters say."""
+    """The ratio of the times of calls to the cache: by medians of runs' calls below 10 ms, without clusters."""
     sides = [
         fmean(median([value for value in values if value < 10e-3]) for values in observations(samples))
         for samples in (campaign.before, campaign.after)

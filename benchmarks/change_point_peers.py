@@ -1,4 +1,4 @@
-"""Run by the peers' interpreter, not by Hati's: their change points, one JSON object a line and case.
+"""The peers' change points, by the peers' interpreter and not by Hati's: one JSON object a line and case.
 
 Takes one argument, an .npz file of arrays of series, shape (series, values), named 0, 1, ...
 """
@@ -39,7 +39,7 @@ def pelt() -> Callable[[Any], list[int]]:
 PEERS = {"Otava 0.8.0": otava, "ruptures PELT": pelt}
 MOST_SERIES = {"Otava 0.8.0": 200, "ruptures PELT": 30}
 MOST_VALUES = {"ruptures PELT": 2_000}
-"""They take many minutes for more."""
+"""The peers take many minutes for longer series."""
 
 if __name__ == "__main__":
     cases = np.load(sys.argv[1])

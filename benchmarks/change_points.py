@@ -1,6 +1,6 @@
-"""Change points: false alarms, what is found, how soon and how fast, beside Apache Otava and ruptures.
+"""Change points: false alarms, power, delay and speed, compared with Apache Otava and ruptures.
 
-``python -m benchmarks.change_points`` takes some ten minutes. The peers run where ``HATI_PEERS_PYTHON`` names an
+``python -m benchmarks.change_points`` takes about ten minutes. The peers run if ``HATI_PEERS_PYTHON`` names an
 interpreter that has them (``pip install apache-otava==0.8.0 ruptures``).
 """
 
@@ -82,7 +82,7 @@ def ours(values: FloatArray) -> Found:
 
 
 def measured(made: dict[str, FloatArray], find: Callable[[FloatArray], Found]) -> dict[str, tuple[Found, float]]:
-    """What is found in each case, and the seconds that it took."""
+    """The change points found in each case, and the seconds that it took."""
     answers = {}
     for name, values in made.items():
         start = time.perf_counter()
@@ -92,7 +92,7 @@ def measured(made: dict[str, FloatArray], find: Callable[[FloatArray], Found]) -
 
 
 def peers(made: dict[str, FloatArray]) -> dict[str, dict[str, tuple[Found, float]]]:
-    """The same by the peers' interpreter; nothing where there is none."""
+    """The answers of the peers, by their interpreter; empty if there is none."""
     python = os.environ.get("HATI_PEERS_PYTHON")
     if not python:
         return {}
@@ -111,7 +111,7 @@ def peers(made: dict[str, FloatArray]) -> dict[str, dict[str, tuple[Found, float
 
 
 def append_seconds() -> float:
-    """The median time to take in one value more, of ten thousand."""
+    """The median time in s to append one value to ten thousand."""
     rng = np.random.default_rng(SEED)
     values = 100.0 + noise("normal", 1, LONG, rng)[0]
     known = change_points(values[:-APPENDED], np.zeros(LONG - APPENDED, dtype=np.intp))
@@ -128,7 +128,7 @@ def near(places: Found, wanted: int, reach: int = 5) -> float:
 
 
 def summary(answers: dict[str, tuple[Found, float]]) -> list[tuple[str, str]]:
-    """What is told of a procedure, row by row."""
+    """The results of a procedure, row by row."""
     rows = [(f"false alarms, {kind}", f"{np.mean([bool(p) for p in answers[kind][0]]):.1%}") for kind in KINDS]
     for step, size in STEPS:
         places = answers[f"step {step:g}"][0]

@@ -1,8 +1,8 @@
-"""Makes src/hati/stats/change_table.py: the largest statistics of series that do not change, by simulation.
+"""Write src/hati/stats/change_table.py: the largest statistics of series that do not change, by simulation.
 
 ``python -m benchmarks.change_table`` takes about ten minutes on two cores. The noise is normal and first-order
-autoregressive, and of all autocorrelations the one with the largest quantile counts; the statistics are of normal
-scores, so that any other continuous distribution of independent values has the same.
+autoregressive; the largest quantile over all autocorrelations is used. The statistics are those of normal scores, so
+that any other continuous distribution of independent values has the same quantiles.
 """
 
 from __future__ import annotations

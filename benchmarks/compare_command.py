@@ -1,9 +1,9 @@
-"""``python -m benchmarks.compare_command``: what `hati compare` says of two files of runs, as its user sees it.
+"""``python -m benchmarks.compare_command``: the verdicts of `hati compare` on two files of runs.
 
-On forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), five against five of one build.
-Each command has a file of the half of the benchmarks that nothing was tuned on for either side. The first table is of
-what is added to one side, by the statistic of a run; the second of iterations from the start, where both sides have a
-warm-up or one alone.
+The runs are forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), five against five of
+one build. Each command gets a file for either side, with the half of the benchmarks that was not used for tuning. The
+first table is for changes added to one side, by the statistic of a run; the second for iterations from the start, where
+both sides or only one have a warm-up.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _STARTED = 10
 """Random splits of whole forks: their files are large."""
 
 Values = Mapping[str, FloatArray]
-"""Of each benchmark the observations of its runs, shape (runs, observations)."""
+"""The observations of each benchmark's runs, shape (runs, observations)."""
 
 
 def changed(folder: Path, before: Values, after: Values, *more: str) -> list[bool]:
-    """Of each benchmark whether the command calls it slower or faster."""
+    """Whether the command calls each benchmark slower or faster."""
     files = [folder / name for name in ("before.json", "after.json")]
     for file, side in zip(files, (before, after), strict=True):
         file.write_text("".join(samples_text([sample(name, values) for name, values in side.items()])))

@@ -1,8 +1,8 @@
 """``python -m benchmarks.comparing``: two samples of runs of one build, and of one build with something added.
 
 On forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), five against five in 20 random
-splits; a run's observations are its last 50 iterations. Beside it what most tools do: all observations of a side in
-one test of Mann and Whitney, and Welch's test on run means.
+splits; a run's observations are its last 50 iterations. They are compared with what most tools do: one Mann-Whitney
+test of all observations of both sides, and Welch's test on run means.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ BOOKSTORES = 400
 
 
 class Cell(NamedTuple):
-    """Of splits and benchmarks whether a p-value is up to alpha, and whether a verdict is a change."""
+    """For splits and benchmarks: whether a p-value is at most alpha, and whether a verdict is a change."""
 
     significant: Marks
     alarms: Marks
 
 
 Rates = dict[str, list[float]]
-"""Shares of comparisons, one for each size that is added."""
+"""Fractions of comparisons, one for each added size."""
 
 
 def forks(file: Path = FILE, observations: int = OBSERVATIONS) -> dict[str, FloatArray]:
@@ -84,7 +84,7 @@ def splits(number: int = SPLITS) -> list[Index]:
 def hati(
     before: list[FloatArray], after: list[FloatArray], earlier: Sequence[FloatArray] = ()
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Of each comparison, whether its p-value tells a change, whether its verdict does, and whether it is the same."""
+    """For each comparison: whether its p-value shows a change, whether its verdict does, and whether it is the same."""
     history = [sample(str(i), values) for i, values in enumerate(earlier)]
     found = [
         SamplePair(sample(str(i), a), sample(str(i), b)) for i, (a, b) in enumerate(zip(before, after, strict=True))
@@ -98,17 +98,17 @@ def hati(
 
 
 def half(every: dict[str, FloatArray], *, first: bool) -> dict[str, FloatArray]:
-    """Every other benchmark by name: the first half is for tuning, the second is quoted."""
+    """Every other benchmark by name: the first half is for tuning, the second for the published results."""
     return {name: every[name] for name in sorted(every)[0 if first else 1 :: 2]}
 
 
 def doubled(values: FloatArray, seed: int) -> FloatArray:
-    """The same with 5 % of the observations, drawn at random, twice as large."""
+    """The values with 5 % of the observations, drawn at random, twice as large."""
     return np.asarray(values * (1.0 + (np.random.default_rng(seed).random(values.shape) < TAIL)))
 
 
 def by_statistic(every: dict[str, FloatArray], orders: list[Index], statistic: Statistic | Automatic) -> list[Cell]:
-    """With nothing, each size, and a tail added to all: p-values up to alpha, and changes in verdicts."""
+    """The cells with nothing, each size, and a tail added to one side."""
     found = []
     for change in [*ADDED, None]:
         rows: list[Comparison] = []
@@ -129,7 +129,7 @@ def by_statistic(every: dict[str, FloatArray], orders: list[Index], statistic: S
 
 
 def statistics_result(every: dict[str, FloatArray], orders: list[Index]) -> tuple[str, bool]:
-    """The statistic of a run: chosen, and asked for, on the half that nothing was tuned on."""
+    """The chosen statistic of a run compared with requested ones, on the half that was not used for tuning."""
     held = half(every, first=False)
     found = {statistic: by_statistic(held, orders, statistic) for statistic in (MEAN, MEDIAN, AUTO)}
     rows = [
@@ -158,7 +158,7 @@ def statistics_result(every: dict[str, FloatArray], orders: list[Index]) -> tupl
 
 
 class Shifted(NamedTuple):
-    """Of clusters: how many, how many intervals hold the shift, how many have the other sign, or another share."""
+    """Numbers of clusters: all, with an interval that covers the shift, with the other sign, with another share."""
 
     clusters: int
     held: int
@@ -167,7 +167,7 @@ class Shifted(NamedTuple):
 
 
 def shifted_clusters(every: dict[str, FloatArray], orders: list[Index], factor: float) -> Shifted:
-    """Clusters of forks, all observations of one half of which are multiplied by a factor."""
+    """The clusters of forks if all observations of one half are multiplied by a factor."""
     wrong = ChangeVerdict.FASTER if factor > 1.0 else ChangeVerdict.SLOWER
     parts = []
     for order in orders:
@@ -186,8 +186,9 @@ def shifted_clusters(every: dict[str, FloatArray], orders: list[Index], factor: 
 
 
 def damaged_bookstores(number: int = BOOKSTORES) -> tuple[int, int, int]:
-    """Simulated bookstores whose cache is a tenth slower: how many are found, hold the size, and how many that are not
-    damaged have a change of a cluster; seeds from 1 on.
+    """Numbers of simulated bookstores, seeds from 1: damage found, its size covered, false changes of a cluster.
+
+    The cache of the damaged ones is a tenth slower; false changes are those of bookstores without damage.
     """
 
     def calls(rng: np.random.Generator, hit: float) -> Sample:
@@ -293,7 +294,7 @@ def large() -> tuple[float, float]:
 
 
 def audited(every: dict[str, FloatArray]) -> str:
-    """What `hati audit` says of the same forks, in a sentence."""
+    """The result of `hati audit` on the same forks, in a sentence."""
     start = time.perf_counter()
     found = audit([sample(name, values) for name, values in every.items()], AuditSettings())
     seconds = time.perf_counter() - start

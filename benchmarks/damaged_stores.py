@@ -1,8 +1,8 @@
-"""``python -m benchmarks.damaged_stores``: what Hati says of a store whose file was damaged.
+"""``python -m benchmarks.damaged_stores``: how Hati handles a store whose file is damaged.
 
 A screening's store is damaged: bytes are changed, pages are emptied, the file is cut off, values and rows are changed
-by SQL. Then it is listed, reported and exported. A try is wrong where a command ends by a fault of its own (70), shows
-a traceback, ends with 1, or says something else than before without an error, except for rows that are deleted.
+by SQL. Then it is listed, reported and exported. A try is wrong if a command ends with an internal fault (70), shows a
+traceback, ends with 1, or prints something else than before without an error, except after a row was deleted.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 def looked_at() -> list[tuple[int, str]]:
-    """What the commands that only look say, in this folder; how old something is changes by itself."""
+    """The statuses and outputs of the read-only commands in this folder, without ages, which always change."""
     return [(status, _AGE.sub("", said)) for status, said in map(ended, LOOKING)]
 
 
@@ -118,7 +118,7 @@ def tried(name: str, seed: int, whole: Path, before: Sequence[tuple[int, str]]) 
 
 
 def result(stores: int = STORES) -> tuple[str, bool]:
-    """The table, and whether nothing was wrong; ``stores`` are shared out among the kinds of damage."""
+    """The table, and whether nothing was wrong; ``stores`` are divided among the kinds of damage."""
     each = -(-stores // len(DAMAGES))
     rows, found = [], list[str]()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
-"""``python -m benchmarks.deciding``: what deciding costs, in seconds and memory.
+"""``python -m benchmarks.deciding``: the cost of decisions, in seconds and memory.
 
-1,000 relations of stored run means by the default interpretation, and one by Definition 4.10 with a history of 130 runs
-of 20,000 observations and 10,000 draws: one history of both sides, and one of each. Every round of each is in an OS
-process of its own, which tells its largest memory (``ru_maxrss``, in which that of this process counts where it is
-larger). Only the call is timed, not the making of the samples.
+The default interpretation decides 1,000 relations of stored run means; Definition 4.10 decides one, with a history of
+130 runs of 20,000 observations and 10,000 draws: one history for both sides, and one for each. Every round is an OS
+process of its own, which reports its largest memory (``ru_maxrss``, which includes that of this process if it is
+larger). Only the call is timed, not the creation of the samples.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Prepared = Callable[[], object]
 
 
 def many(history: int) -> Prepared:
-    """1,000 relations of ten runs of a side, or of three where there is a history."""
-    import numpy as np  # here, as hati below: the process that only starts others is to be small
+    """1,000 relations of ten runs of a side, or of three with a history."""
+    import numpy as np  # here, as hati below: the process that only starts others must stay small
 
     from benchmarks.interpretations import SHAPES, WITH_MARGIN, of_means, run_means
     from hati.logic.interpret import decide
@@ -65,11 +65,11 @@ WAYS: dict[str, tuple[str, Callable[[], Prepared], float, float | None]] = {
     "one-history": ("Definition 4.10, one history", lambda: resampling(1), LARGEST_SECONDS, LARGEST_GB),
     "two-histories": ("Definition 4.10, a history of each side", lambda: resampling(2), LARGEST_SECONDS, LARGEST_GB),
 }
-"""Each with its goals: seconds, and GB where there is one."""
+"""Ways with their goals: seconds, and GB or None."""
 
 
 def costs(name: str) -> dict[str, float]:
-    """Of one round, in this process."""
+    """The costs of one round, in this process."""
     call = WAYS[name][1]()
     wall, cpu = time.perf_counter(), time.process_time()
     call()
@@ -78,14 +78,14 @@ def costs(name: str) -> dict[str, float]:
 
 
 def alone(name: str) -> dict[str, float]:
-    """Of one round, in a process of its own."""
+    """The costs of one round, in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.deciding", name]
     found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     return found
 
 
 def result() -> tuple[str, bool]:
-    """The medians of the rounds beside all of them, and whether the goals are met."""
+    """The table of medians and of all rounds, and whether the goals are met."""
     rows, held = [], True
     for name, (title, _, seconds, memory) in WAYS.items():
         rounds = [alone(name) for _ in range(ROUNDS)]

@@ -1,4 +1,4 @@
-"""Regular fractions for 14 factors: resolution and aberration beside peers, where they are installed."""
+"""Regular fractions for 14 factors: resolution and aberration, compared with peers if they are installed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def result() -> tuple[str, bool]:
     for runs in SIZES:
         design = by_runs(FACTORS, runs)
         held = held and resolution(design) == WANTED[runs]
-        row = [runs, WANTED[runs], described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]  # a lambda with defaults has no type
-        row += [described(lambda n=name, r=runs: peer(n, 14, WANTED[r])) for name in peers]  # type: ignore[misc]  # a lambda with defaults has no type
+        # a lambda with defaults has no type
+        row = [runs, WANTED[runs], described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]
+        row += [described(lambda n=name, r=runs: peer(n, 14, WANTED[r])) for name in peers]  # type: ignore[misc]
         rows.append(row)
     note = "Resolution and shortest words are recomputed from each tool's matrix."
     missing = "" if peers else " Peers: `uv sync --group bench`, then again."

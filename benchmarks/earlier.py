@@ -1,7 +1,7 @@
 """``python -m benchmarks.earlier --revision COMMIT``: what commands cost now, and at an earlier commit.
 
-Both run with the packages that are installed here, interleaved; medians of processor time of five rounds each. The
-goals are those of the version now. It is not among ``python -m benchmarks``: listing 47,000 runs can take minutes.
+Both run interleaved with the packages that are installed here; results are medians of processor time of five rounds.
+The goals are for the version now. It is not part of ``python -m benchmarks``: listing 47,000 runs can take minutes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ metric = [{ name = "t", unit = "1", pattern = "t: (.)" }]
 
 @dataclass(frozen=True)
 class Case:
-    """A command, what prepares its folder, and the most seconds of processor time that it may take now."""
+    """A command, the preparation of its folder, and the goal for its processor time now, in seconds."""
 
     name: str
     words: tuple[str, ...]
@@ -110,7 +110,7 @@ def run(source: Path, words: Sequence[str], folder: Path) -> float:
 
 
 def compared(case: Case, sources: Sequence[Path], rounds: int) -> list[float]:
-    """The median of each version."""
+    """The median processor time of each version, in seconds."""
     taken: list[list[float]] = [[] for _ in sources]
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name) / str(number) for number in range(len(sources))]

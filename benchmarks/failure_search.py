@@ -1,6 +1,6 @@
-"""Runs until a planted failing combination is named and confirmed: `hati failures` beside random order.
+"""Runs until a planted failing combination is named and confirmed: `hati failures` compared with random order.
 
-The same reader reads both: the settings that all failures so far share are named once a passing run lacks each of them
+The same rule judges both: the settings common to all failures so far are named once a passing run lacks each of them
 alone, they failed in six configurations, and six runs without one of them passed.
 
 Run it as: python -m benchmarks.failure_search
@@ -62,7 +62,7 @@ class Reading:
         self._passing = np.empty((0, options), dtype=np.bool_)
 
     def add(self, row: np.ndarray, failed: bool) -> bool:  # noqa: FBT001 - what a run is
-        """Whether they are named and confirmed with this run."""
+        """Add a run, and return whether the failing settings are now named and confirmed."""
         if failed:
             self._first = row if self._first is None else self._first
             same = row == self._first
@@ -108,12 +108,12 @@ def run_of(task: Task, fault: dict[str, bool]) -> Run:
 
 
 def at_random(space: Space, seed: int) -> Iterator[Configuration]:
-    """All configurations in random order, as far as they differ."""
+    """Configurations in random order, each once."""
     return iter(dict.fromkeys(sample(space, MOST, generator(seed, "random order"))))
 
 
 def runs_until_named(configurations: Iterator[Configuration], space: Space, fault: dict[str, bool]) -> float:
-    """The number of runs; infinity where the settings are not named."""
+    """The number of runs; infinity if the settings are not named."""
     reading = Reading(len(space.names))
     for number, configuration in enumerate(configurations, 1):
         row = np.array([configuration[name] for name in space.names], dtype=np.bool_)

@@ -1,11 +1,13 @@
 """``python -m benchmarks.fig12``: how often ``hati history --revisions`` is right about ten daily revisions.
 
 ``examples/fig12`` builds their repository: days 3 to 5 take 10 to 14 % longer, day 6 half as much again, and day 10
-30 % where the cache is on. What its program prints follows from the seed, the day, the options and the run's number:
-each try runs it in this process, through the study and the engine's port, and concludes as the command does; the
-acceptance tests run the command itself, and see that it says the same. A try is right where the whole space changes on
-days 3, 6, 7 and 10, on no day but those and 4 and 5, and day 10's strata are those with the cache on; one of a
-repository without changes, where no series changes. Half a minute.
+30 % longer with the cache on. The output of its program follows from the seed, the day, the options and the run's
+number. Each try runs it in this process, through the study and the engine's port, and concludes as the command does;
+the acceptance tests run the command itself, and check that the results are the same.
+
+A try is right if the whole space changes on days 3, 6, 7 and 10, on no other day except 4 and 5, and if day 10's strata
+are those with the cache on. With a repository without changes, a try is right if no series changes. All tries take half
+a minute.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ RUNS = 3
 
 
 def program(seed: int, day: int, *, unchanged: bool) -> Callable[[list[str]], float]:
-    """What the program of a day prints, by its arguments."""
+    """The value that the program of a day prints, as a function of its arguments."""
     cost = (1.0, 1.0) if unchanged else (EVERYWHERE[day], WITH_CACHE[day])
     code = compile(PROGRAM.format(everywhere=cost[0], with_cache=cost[1], seed=seed, day=day + 1), "program.py", "exec")
 
@@ -73,7 +75,7 @@ def program(seed: int, day: int, *, unchanged: bool) -> Callable[[list[str]], fl
 
 
 def tried(seed: int, *, unchanged: bool) -> Any:
-    """What the command's JSON says of the repository of a seed, with the days as names of the revisions."""
+    """The command's JSON for the repository of a seed, with the days as names of the revisions."""
     programs = {day: program(seed, number, unchanged=unchanged) for number, day in enumerate(DAYS)}
 
     def measured(task: Task) -> dict[str, list[float]]:
@@ -88,7 +90,7 @@ def tried(seed: int, *, unchanged: bool) -> Any:
 
 
 def days(answer: Any, stratum: dict[str, str]) -> set[str]:
-    """The positions at which the series of a stratum changes; of all the space where it is empty."""
+    """The positions at which the series of a stratum changes; the whole space if the stratum is empty."""
     [series] = [one for one in answer["series"] if one["stratum"] == stratum]
     return {change["position"] for change in series["change_points"]}
 

@@ -1,7 +1,7 @@
 """``python -m benchmarks.formulas [SECTION...]``: formulas judged by stored samples, and measured until decided.
 
-Sections: ``speed``, ``errors``, ``costs``. Those of measured formulas are campaigns of the real study by a fake engine,
-of which runs vary by 1 %, their level drifting from round to round; ``--quick`` makes a tenth of them.
+Sections: ``speed``, ``errors``, ``costs``. Formulas are measured in campaigns of the real study with a fake engine,
+whose runs vary by 1 % about a level that drifts from round to round; ``--quick`` runs a tenth of the campaigns.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ AT_THE_MARGIN: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
     "!(a <= b) => c <= d & d >= c": (("!(a <= b) => c <= d & d >= c",), {"a": 1.02, "c": 1.02}),
     "a <= b, c <= b, a <= d": (("a <= b", "c <= b", "a <= d"), {"a": 1.02, "c": 1.02}),
 }
-"""Formulas, and the means with which each is at its margin: those of methods that are not named are 1."""
+"""Formulas, each with the means that put it at its margin; methods that are not named have the mean 1."""
 AWAY = (0.98, 0.99, 1.0, 1.01, 1.03, 1.04, 1.05, 1.06)
 
 
 def study(formulas: tuple[str, ...], alpha: float = ALPHA, rounds: int = ROUNDS) -> Assertion:
-    """With a budget of so many rounds."""
+    """The study of the formulas, with a budget of that number of rounds."""
     asked = study_of(*formulas, standard=Standard(alpha=alpha))
     return replace(asked, budget=Budget(runs=rounds * len(asked.points)))
 
@@ -63,7 +63,7 @@ def study(formulas: tuple[str, ...], alpha: float = ALPHA, rounds: int = ROUNDS)
 def measuring(
     means: Mapping[str, float], seed: int, shape: str = NORMAL, drift: float = DRIFT
 ) -> Callable[[Task], dict[str, list[float]]]:
-    """Runs about these means, those of a round on one level, which drifts."""
+    """Simulated runs about these means; the runs of a round share a level, which drifts."""
     rng = np.random.default_rng(seed)
     levels = 1.0 + drift * np.sin(np.arange(1_000) / 9.0 + rng.uniform(0.0, 6.0))
 
@@ -78,7 +78,7 @@ def measuring(
 def verdicts(
     formulas: tuple[str, ...], means: Mapping[str, float], seed: int, shape: str = NORMAL
 ) -> set[FormulaVerdict]:
-    """What a whole campaign tells of any of the formulas; a limit does not drift along."""
+    """The verdicts of a whole campaign on the formulas; without drift for a limit, which does not drift along."""
     asked = study(formulas)
     drift = DRIFT if len(asked.points) > 1 else 0.0
     found = campaign(asked, FakeEngine(measuring(means, seed, shape, drift)), MemoryStore(), asked.budget)
@@ -86,13 +86,13 @@ def verdicts(
 
 
 def errors(name: str, campaigns: int, first: int = 0, shape: str = NORMAL) -> dict[FormulaVerdict, int]:
-    """How many campaigns tell of any formula that it holds, and that it is violated, at its margin."""
+    """The numbers of campaigns with each verdict on any of the formulas, at the margin."""
     told = [verdicts(*AT_THE_MARGIN[name], seed, shape) for seed in range(first, first + campaigns)]
     return {verdict: sum(verdict in each for each in told) for verdict in FormulaVerdict}
 
 
 def costs(ratio: float, campaigns: int, alpha: float = 0.01) -> tuple[dict[FormulaVerdict, int], float]:
-    """What is told of ``a <= b`` where a takes so many times as long, and the rounds until then, on average."""
+    """The counts of verdicts on ``a <= b`` if a takes ``ratio`` times as long, and the mean number of rounds."""
     counts, rounds = dict.fromkeys(FormulaVerdict, 0), 0
     for seed in range(campaigns):
         asked = study(("a <= b",), alpha)

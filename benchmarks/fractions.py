@@ -1,8 +1,8 @@
 """How often the most important options of a real system are named by 128 of its 16,384 configurations.
 
 ``python -m benchmarks.fractions`` prints two tables as Markdown, with the goals of the first, in about two minutes;
-``--quick`` leaves out the default designs. All signs of the generators of a fraction give other configurations of the
-same complete table. TAO's important options are B, J and C; F, of truly -0.7 %, is passed over.
+``--quick`` leaves out the default designs. Each choice of signs for a fraction's generators gives other configurations
+of the same complete table. TAO's important options are B, J and C; F, with a true effect of -0.7 %, is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hati.testing import MemoryStore
 
 RUNS = 128
 IMPORTANT = {"B": 0.99, "J": 0.94, "C": 0.81}
-"""TAO's, each with the part of all fractions that is to name it."""
+"""TAO's important options, each with the part of all fractions that must name it."""
 EXACT = 0.76
 INERT = 0.05
 _PASSED_OVER = "F"
@@ -32,32 +32,32 @@ LOST = 0.03
 
 @dataclass(frozen=True)
 class Named:
-    """What some screenings of a system named, by letters."""
+    """The options that some screenings of a system named, by letters."""
 
     studies: tuple[frozenset[str], ...]
 
     def share(self, letter: str) -> float:
-        """Of the studies that named an option."""
+        """The fraction of studies that named an option."""
         return sum(letter in named for named in self.studies) / len(self.studies)
 
     @property
     def exact(self) -> float:
-        """Of those that named exactly the important options, and perhaps what is passed over."""
+        """The fraction of studies that named exactly the important options, whether or not they named F."""
         return sum(named - {_PASSED_OVER} == set(IMPORTANT) for named in self.studies) / len(self.studies)
 
     @property
     def inert(self) -> float:
-        """Of those that named any other."""
+        """The fraction of studies that named any other option."""
         return sum(bool(named - set(IMPORTANT) - {_PASSED_OVER}) for named in self.studies) / len(self.studies)
 
     @property
     def row(self) -> list[str]:
-        """The shares as a row of a table."""
+        """The fractions as a row of a table."""
         return [*(f"{self.share(letter):.3f}" for letter in IMPORTANT), f"{self.exact:.3f}", f"{self.inert:.3f}"]
 
 
 def fractions(of: System, name: str = "Scr128") -> Named:
-    """What all fractions with a design's generators name, concluded as the verb does."""
+    """The options that all fractions with a design's generators name, concluded as by the command."""
     generators = DESIGNS[name].split()
     signed = [
         [text.replace("=", sign) for text, sign in zip(generators, signs, strict=True)]
@@ -67,7 +67,7 @@ def fractions(of: System, name: str = "Scr128") -> Named:
 
 
 def defaults(of: System, studies: int = _DEFAULTS) -> Named:
-    """What designs name that are chosen by default for as many runs, with so many seeds from 1."""
+    """The options that default designs of the same number of runs name, with seeds from 1."""
     return Named(tuple(_by_default(of, seed) for seed in range(1, studies + 1)))
 
 
@@ -97,7 +97,7 @@ def _by_default(of: System, seed: int) -> frozenset[str]:
 
 
 def result(studies: int = _DEFAULTS) -> tuple[str, bool]:
-    """The table, and whether its goals are reached; by default designs so many ``studies``."""
+    """The table, and whether its goals are reached; ``studies`` is the number of studies with default designs."""
     of = system(TAO)
     found = fractions(of)
     goals: list[tuple[str, bool]] = [

@@ -1,6 +1,6 @@
-"""``python -m benchmarks.gating``: how often checks of what did not change alarm, what they find, in how many rounds.
+"""``python -m benchmarks.gating``: false alarms, power and number of rounds of regression checks.
 
-Simulated gates over eight strata of equal weight, with confirmation and early stopping as ``hati check`` has them.
+Checks are simulated over eight strata of equal weight, with confirmation and early stopping as in ``hati check``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def in_one_stratum(ratio: float) -> Change:
 
 
 class _Quick(MemoryStore):
-    """Without looking for a task in a list: gates never make one twice."""
+    """A store without a search for recorded tasks: checks never repeat one."""
 
     def record(self, run: Run) -> bool:
         self.kept.append(run)
@@ -90,7 +90,7 @@ def gated(seed: int, noise: Noise, change: Change, alpha: float) -> GateConclusi
 
 
 def alarmed(found: GateConclusion) -> bool:
-    """Whether any change is told, everywhere or in a stratum."""
+    """Whether any change is reported, overall or in a stratum."""
     rows = [*found.rows, *(each.comparison for each in found.strata)]
     return any(row.change.changed for row in rows)
 
@@ -104,7 +104,7 @@ def _rounds(found: GateConclusion) -> int:
 
 
 def alike(noise: Noise, alpha: float, gates: int = GATES) -> tuple[int, float]:
-    """How many checks of what did not change alarm, and their rounds in the mean."""
+    """The number of false alarms of checks without a change, and their mean number of rounds."""
     found = [gated(seed, noise, unchanged, alpha) for seed in range(gates)]
     return sum(map(alarmed, found)), float(np.mean(list(map(_rounds, found))))
 

@@ -1,8 +1,8 @@
 """``python -m benchmarks.histories``: how often ``hati history FILE`` alarms where nothing changed, and what it finds.
 
 Each replicate is a series, concluded by the function that ``hati history FILE`` calls. The seed of its generator is its
-number, 1 to 400, and the world's name; what was tuned was tuned with seeds 1001 to 1003, drawn by another scheme. Seven
-minutes. A goal is missed where the count is beyond 99 % of binomial variables with the goal's probability.
+number, 1 to 400, and the world's name; seeds 1001 to 1003 of another scheme were used for tuning. It takes seven
+minutes. A goal is missed if the count is beyond the 99 % quantile of a binomial variable with the goal's probability.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Draw = Callable[[np.random.Generator], FloatArray]
 
 @dataclass(frozen=True)
 class World:
-    """Runs of positions, the places of true changes, and the goal: a ceiling of alarms, or a floor of what is found.
+    """Runs of positions, the places of true changes, and the goal: most alarms, or fewest changes found.
 
-    ``machines`` has the machine of each position, empty where there is one; runs that are nan were not made. What is
-    ``gradual`` is found where steps or a trend show it.
+    ``machines`` has the machine of each position, empty if there is only one; nan marks missing runs. A ``gradual``
+    change is found if steps or a trend show it.
     """
 
     name: str
@@ -95,7 +95,7 @@ def stepped(step: float, place: int, rng: np.random.Generator) -> FloatArray:
 
 
 def just_stepped(new: int, rng: np.random.Generator) -> FloatArray:
-    """A step of 5 % so many values before the end."""
+    """A step of 5 %, ``new`` values before the end."""
     return np.asarray(2.0 * rng.normal(size=100 + new) + 5.0 * (np.arange(100 + new) >= 100))
 
 
@@ -137,13 +137,13 @@ def unequal(levels: FloatArray, between: float, rng: np.random.Generator) -> Flo
 
 
 def disturbed(size: int, probability: float, rng: np.random.Generator) -> FloatArray:
-    """Runs of which some take half as long again."""
+    """Runs of which some take 50 % longer."""
     runs = runs_of(np.zeros(size), 3, 1.0, 0.0, rng)
     return np.where(rng.random(runs.shape) < probability, 50.0, runs)
 
 
 def beside(size: int, place: int, spike: int) -> FloatArray:
-    """A step of 10 % at a place, and a spike at 50 %."""
+    """A step of 10 % at a place, and a spike of 50 % at another."""
     levels = at(size, place, 10.0)
     levels[spike] = 50.0
     return levels
@@ -153,7 +153,7 @@ OF_THREE = tuple(place % 3 for place in range(20))
 IN_TURNS = tuple(place % 2 for place in range(20))
 ONE_ELSEWHERE = tuple(int(place == 8) for place in range(10))
 SLOWER = 30.0
-"""By so many percent a second machine is slower."""
+"""How much slower a second machine is, in percent."""
 QUIET = (
     World("normal", single(white), goal=0.05),
     World("t3", single(lambda rng: 2.0 * rng.standard_t(3, size=SIZE) / np.sqrt(3.0)), goal=0.05),
@@ -323,7 +323,7 @@ def replicates(world: World, number: int = REPLICATES) -> list[HistoryConclusion
 
 
 def right(world: World, found: HistoryConclusion) -> bool:
-    """Where nothing changed: an alarm. Else whether each change is found, within five positions of long series."""
+    """Whether each change is found, in long series within five positions; without changes: whether any alarms."""
     if world.gradual:
         return bool(found.change_points) or shows_trend(found)
     places = [change.index for change in found.change_points]
@@ -338,14 +338,14 @@ def shows_trend(found: HistoryConclusion) -> bool:
 
 
 def within(world: World, hits: int, number: int) -> bool:
-    """Whether what was counted is within the goal."""
+    """Whether the count meets the goal."""
     if world.goal is None:
         return True
     return hits >= world.goal * number if world.changes else hits <= world.goal * number
 
 
 def refuted(world: World, hits: int, number: int) -> bool:
-    """Whether what was counted is beyond 99 % of binomial variables with the goal's probability."""
+    """Whether the count is beyond the 99 % quantile of a binomial variable with the goal's probability."""
     if world.goal is None:
         return False
     level = 0.01 if world.changes else 0.99

@@ -1,10 +1,10 @@
 """``python -m benchmarks.history_example``: how often ``hati assert`` is right about a small repository's commits.
 
-``examples/history`` has a commit that makes building documents some 30 % longer in instructions, one that makes
-checking names twice as fast, one that only renames, and one that makes checking a sixth longer. Each try makes the
-repository anew and decides all four formulas about them, once by counted instructions, once by the processor's time;
-it is right where all four verdicts are, and in time where it took less than two minutes. The goal is that of the
-counted ones: by time it takes a machine that does little else.
+``examples/history`` has a commit after which building documents takes about 30 % more instructions, one that makes
+checking names twice as fast, one that only renames, and one that makes checking a sixth longer. Each try builds a new
+repository and decides all four formulas about them, once by counted instructions, once by processor time. A try is
+right if all four verdicts are, and in time if it took less than two minutes. The goal is for the counted ones: timed
+ones need a machine that does little else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RIGHT = {
 
 @dataclass(frozen=True)
 class Try:
-    """The verdicts by the formulas' names, how many runs they took, and how many seconds, with all that is around."""
+    """The verdicts by the formulas' names, the number of runs, and the seconds of the whole command."""
 
     verdicts: dict[str, str]
     runs: int
@@ -44,7 +44,7 @@ class Try:
 
     @property
     def right(self) -> bool:
-        """In all formulas, and in time."""
+        """Whether all verdicts are right, and in time."""
         return self.verdicts == RIGHT and self.seconds < LONGEST
 
 

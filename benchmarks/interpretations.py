@@ -1,10 +1,10 @@
 """``python -m benchmarks.interpretations``: how often each interpretation of a relation is wrong, and what it finds.
 
-Simulated samples with the mean 1: runs deviate by 1 %, the observations of a run by 3 %, normally, and a run has 2,000.
-Where only run means count they are drawn as such, with 3 % / sqrt(2000) for the observations: that is exact. For
-Definition 4.10 a history of run means is resampled, which leaves out that their observations are resampled, 0.2 % of
-the deviation. ``--quick`` makes a tenth of the trials; names of sections make those alone: ``calibration``, ``early``,
-``printed``, ``shapes``, ``small``. What is found is ``benchmarks.powers``, and what it costs ``benchmarks.deciding``.
+Samples are simulated with the mean 1: runs deviate by 1 %, and the 2,000 observations of a run by 3 %, normally. Where
+only run means matter they are drawn directly, with 3 % / sqrt(2000) for the observations, which is exact. For
+Definition 4.10 a history of run means is resampled without their observations, which omits 0.2 % of the deviation.
+``--quick`` runs a tenth of the trials; names of sections select these: ``calibration``, ``early``, ``printed``,
+``shapes``, ``small``. ``benchmarks.powers`` has the power, and ``benchmarks.deciding`` the cost.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EQUAL, AT_MOST = AskedRelation(Comparator.EQUAL, alpha=ALPHA), AskedRelation(Com
 WITH_MARGIN = AskedRelation(Comparator.AT_MOST, MARGIN, ALPHA)
 
 Effects = Callable[[np.random.Generator, int], FloatArray]
-"""Deviations of so many runs, of mean 0 and variance 1."""
+"""Deviations of a number of runs, with mean 0 and variance 1."""
 
 
 def _two_modes(rng: np.random.Generator, number: int, share: float, within: float) -> FloatArray:
@@ -57,7 +57,7 @@ SHAPES: dict[str, Effects] = {
     "bimodal (70 and 30 %)": lambda rng, n: _two_modes(rng, n, 0.3, 0.3),
     "skewed (exponential)": lambda rng, n: rng.exponential(1.0, n) - 1.0,
 }
-"""Those for which the default keeps its level."""
+"""The shapes of run effects for which the default interpretation keeps its level."""
 HARDER: dict[str, Effects] = {
     "skewed (log-normal)": lambda rng, n: (rng.lognormal(0.0, 1.0, n) - math.exp(0.5)) / math.sqrt(math.e**2 - math.e),
     "two values (90 and 10 %)": lambda rng, n: _two_modes(rng, n, 0.1, 0.0),
@@ -75,18 +75,18 @@ def of_means(means: FloatArray, history: FloatArray | None = None) -> MeasuredSa
 
 
 def observed(rng: np.random.Generator, number: int, mean: float = 1.0) -> MeasuredSample:
-    """With normal runs, and all observations."""
+    """A sample of normal runs, with all observations."""
     means = mean * (1.0 + BETWEEN * rng.standard_normal(number))
     return MeasuredSample(tuple(mean * WITHIN * rng.standard_normal((number, OBSERVATIONS)) + means[:, None]))
 
 
 def most_within(trials: int, rate: float, cells: int = 1) -> int:
-    """The 99 % binomial bound; or that of the largest of so many."""
+    """The 99 % binomial bound of a count, or of the largest of ``cells`` counts."""
     return int(stats.binom.ppf(1.0 - 0.01 / cells, trials, rate))
 
 
 def rejected_by_printed(name: str, runs: int, trials: int, seed: int = 2026, history: int = 0) -> float:
-    """The share of trials in which equality is rejected although it is true: nominally 2 alpha."""
+    """The fraction of trials in which equality is rejected although it is true: nominally 2 alpha."""
     rng = np.random.default_rng(seed)
     found = 0
     for _ in range(trials):
@@ -112,9 +112,9 @@ def told_by_default(
     own: int = 0,
     alpha: float = ALPHA,
 ) -> dict[str, float]:
-    """The shares of trials in which a strict ``<=`` is told to hold and to be violated, and both together.
+    """The fractions of trials in which a strict ``<=`` HOLDS, is VIOLATED, or either.
 
-    Of a history of both sides, or, where ``own`` is given, one of that many runs for the right side.
+    A history of ``history`` runs serves both sides unless ``own`` is given: the right side then has one of that length.
     """
     rng = np.random.default_rng(seed)
     counts = dict.fromkeys(FormulaVerdict, 0)
@@ -129,7 +129,7 @@ def told_by_default(
 def _verdict(
     left: MeasuredSample, right: MeasuredSample, relation: AskedRelation, rng: np.random.Generator
 ) -> FormulaVerdict:
-    """That of ``decide``, without the rest of the evidence, which takes longer."""
+    """The verdict of ``decide``, without the other evidence, which takes longer."""
     found = tested(left, right, relation.alpha, rng)
     if found is None:
         return FormulaVerdict.INCONCLUSIVE
@@ -137,7 +137,7 @@ def _verdict(
 
 
 def three_valued(runs: int, ratio: float, trials: int, seed: int = 2026) -> dict[str, float]:
-    """What is told of ``<=`` with a margin of 2 %, with normal runs."""
+    """The fractions of verdicts on ``<=`` with a margin of 2 %, for normal runs."""
     rng = np.random.default_rng(seed)
     counts = dict.fromkeys(FormulaVerdict, 0)
     for _ in range(trials):
@@ -147,7 +147,7 @@ def three_valued(runs: int, ratio: float, trials: int, seed: int = 2026) -> dict
 
 
 def early(effects: Effects, ratio: float, campaigns: int, seed: int = 2026) -> tuple[dict[str, float], float]:
-    """The same with a look after every pair up to 64, and the pairs that were made, on average."""
+    """The fractions of verdicts with a look after every pair up to 64, and the mean number of pairs."""
     rng = np.random.default_rng(seed)
     counts = dict.fromkeys(FormulaVerdict, 0)
     pairs = 0
@@ -160,7 +160,7 @@ def early(effects: Effects, ratio: float, campaigns: int, seed: int = 2026) -> t
 
 
 def fixed_runs(ratio: float, power: float) -> int:
-    """The fewest runs of a side, five or more, with which t tells so often on which side of the margin the truth is."""
+    """The fewest runs of a side, at least five, with which t finds the true side of the margin with that power."""
     bound = 1.0 + MARGIN
     deviation = math.sqrt(BETWEEN**2 + WITHIN**2 / OBSERVATIONS) * math.hypot(ratio, bound)
     for runs in range(5, 10_000):
@@ -271,11 +271,11 @@ SECTIONS: dict[str, Callable[[int], tuple[str, bool]]] = {
     "shapes": shapes_table,
     "small": lambda trials: (small_table(2 * trials), True),
 }
-"""Each with its table of so many trials, and whether the default keeps its levels in it."""
+"""Sections by name: from a number of trials to the table, and whether the default keeps its levels."""
 
 
 def result() -> tuple[str, bool]:
-    """All, and whether the default keeps its levels."""
+    """All tables, and whether the default keeps its levels."""
     found = [section(TRIALS) for section in SECTIONS.values()]
     return "\n".join(text for text, _ in found), all(held for _, held in found)
 

@@ -43,7 +43,7 @@ _FIRST, _SECOND = "old", "new"
 
 
 class JoiningCase(Struct, frozen=True):
-    """How many bridges there are, the standard deviation of the ratio between revisions, and the change."""
+    """The number of bridges, the standard deviation of the ratio between revisions, and the change."""
 
     verb: str
     bridges: int
@@ -63,7 +63,7 @@ class MeasuredPrograms(Struct, frozen=True, eq=False):
         return np.asarray(level * (ratio if machine == _SECOND else 1.0) * np.exp(noise))
 
     def ratio(self) -> float:
-        """That of a revision."""
+        """The ratio of the machines for a revision."""
         return RATIO * math.exp(self.case.varying * self.rng.standard_normal())
 
 
@@ -96,7 +96,7 @@ def _sample(revision: str, machine: str, runs: FloatArray) -> dict[str, object]:
 
 
 def followed(folder: Path, programs: MeasuredPrograms) -> str:
-    """The verdict of `hati history` on the change of machine, or "elsewhere" where it reports only another change."""
+    """The verdict of `hati history` on the change of machine, or "elsewhere" if it reports only another change."""
     case, middle, rows = programs.case, POSITIONS // 2, []
     for place in range(POSITIONS):
         level, ratio = 0.1 * (1.0 + case.change * (place >= middle)), programs.ratio()
@@ -124,7 +124,7 @@ VERBS = {"compare": compared, "history": followed}
 
 
 def trials(case: JoiningCase, number: int) -> list[str]:
-    """The verdicts of this number of trials, each with a seed of its own."""
+    """The verdicts of that number of trials, each with its own seed."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         for trial in range(number):
@@ -146,7 +146,7 @@ def _row(verb: str, bridges: int, varying: float, number: int) -> tuple[list[str
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the table; 1 where a goal is missed."""
+    """Print the table; return 1 if a goal is missed."""
     number = int(words[0]) if words else TRIALS
     verbs = words[1:] or list(VERBS)
     rows = [_row(verb, bridges, varying, number) for verb in verbs for bridges in BRIDGES for varying in VARYING]

@@ -1,10 +1,11 @@
 """``python -m benchmarks.kills``: every command that measures, killed repeatedly, compared with itself undisturbed.
 
-A repository has eight commits, of which the sixth is 30 % slower; what its program prints follows from its arguments
-and the commit. Each command is killed (SIGKILL) at random moments, half of them soon after a run was recorded, and
-started again until it ends by itself; then another begins, until it was killed as often as it should be. A kill is
-wrong where a recorded run is gone, twice there, or a process is left after five seconds; an end where the status or the
-answer is not the undisturbed one's, or files were left or changed. 500 kills take about a quarter of an hour.
+A repository has eight commits, and is 30 % slower from the sixth on; the output of its program follows from its
+arguments and the commit. Each command is killed (SIGKILL) at random moments, half of them soon after a run was
+recorded, and started again until it ends by itself; further campaigns follow until the number of kills is reached. A
+kill is wrong if a recorded run is lost or duplicated, or if a process is left after five seconds. An end is wrong if
+the status or the answer differs from the undisturbed one, or if files were left or changed. 500 kills take about a
+quarter of an hour.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _VARYING = {
     "revision",
     "age_seconds",
 }
-"""Keys of what names the campaign, is about time, or about the machine."""
+"""Keys of values that name the campaign, or depend on time or the machine."""
 _STUDY = re.compile(r"[a-z-]+-[0-9a-f]{8}-[0-9]+-[0-9a-f]{8}")
 _VERDICTS = {0, 1, 3}
 
@@ -94,7 +95,7 @@ SCREEN = ("screen", *_ONE, "--budget", "64")
 
 @dataclass(frozen=True)
 class Command:
-    """A command that measures, and what is run in its project before."""
+    """A command that measures, and the commands that run in its project before."""
 
     words: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
@@ -138,18 +139,18 @@ def repository(folder: Path, mark: str) -> None:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A command in a folder of its own, which holds the project and beside it the answer."""
+    """A command in a folder of its own, with the project and the answer."""
 
     folder: Path
     words: tuple[str, ...]
 
     @property
     def project(self) -> Path:
-        """Where hati.toml is."""
+        """The folder with hati.toml."""
         return self.folder / "project"
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Begin the command, or go on with it."""
+        """Start the command, or resume it."""
         environment = {**os.environ, "HATI_LOCK": str(self.folder / "lock")}
         environment.pop("HATI_STORE", None)
         words = [_HATI, *self.words, "--format", "json", "--output", str(self.folder / "answer.json")]
@@ -157,7 +158,7 @@ class Campaign:
         return subprocess.Popen(words, cwd=self.project, env=environment, stdout=quiet, stderr=quiet)
 
     def tasks(self) -> list[str]:
-        """Those of recorded runs, read while the command runs."""
+        """The tasks of recorded runs, read while the command runs."""
         store = f"file:{self.project}/.hati/store.sqlite?mode=ro"
         try:
             with closing(sqlite3.connect(store, uri=True)) as connection:
@@ -170,11 +171,11 @@ class Campaign:
         return len(self.tasks()) == len(undisturbed.tasks())
 
     def answer(self) -> object:
-        """The JSON that the command wrote, without what varies."""
+        """The JSON that the command wrote, without values that vary."""
         return _kept(json.loads((self.folder / "answer.json").read_text()))
 
     def files(self) -> str:
-        """A digest of all files of the project but Hati's own, and the names of those that Hati should have removed."""
+        """A digest of the project's files except Hati's own, and the names of files that Hati should have removed."""
         whole = hashlib.sha256()
         for path in sorted(self.project.rglob("*")):
             if path.is_file() and ".hati" not in path.relative_to(self.project).parts:
@@ -194,7 +195,7 @@ def _kept(value: object) -> object:
 
 @dataclass
 class Killed:
-    """What became of a command: how often it was killed, how often it came to its end, and what was wrong."""
+    """The outcome of a command: numbers of kills, recorded runs and ended campaigns, and what was wrong."""
 
     kills: int = 0
     runs: int = 0
@@ -203,7 +204,7 @@ class Killed:
 
 
 def left_running(mark: str) -> list[int]:
-    """Processes of benchmarks that live on, once they had time to end."""
+    """The processes of benchmarks that still run after the time to end."""
     deadline = time.monotonic() + _LEFT_SECONDS
     while found := [p.pid for p in psutil.process_iter(["cmdline"]) if mark in " ".join(p.info["cmdline"] or ())]:
         if time.monotonic() > deadline:
@@ -219,7 +220,7 @@ def wait_for_run(process: subprocess.Popen[bytes], campaign: Campaign, before: i
 
 
 def kill_once(campaign: Campaign, rng: random.Random, mark: str, found: Killed) -> int | None:
-    """Start a command and kill it; its exit status where it ended by itself before."""
+    """Start a command and kill it; return its exit status if it ended by itself before, else None."""
     before = campaign.tasks()
     process = campaign.start()
     if rng.random() < 0.5:
@@ -263,7 +264,7 @@ def killed(command: Command, kills: int, folder: Path, mark: str, rng: random.Ra
         ended: int | None = None
         while ended is None and found.kills < kills and not campaign.complete(undisturbed):
             ended = kill_once(campaign, rng, mark, found)
-        if ended is not None or not campaign.complete(undisturbed):  # some commands begin again what is complete
+        if ended is not None or not campaign.complete(undisturbed):  # some commands repeat a complete campaign
             ended = campaign.start().wait(LONGEST) if ended is None else ended
             found.wrong += [] if ended == status else [f"status {ended}, not {status}"]
             found.wrong += different(campaign, undisturbed)
@@ -274,7 +275,7 @@ def killed(command: Command, kills: int, folder: Path, mark: str, rng: random.Ra
 
 
 def different(campaign: Campaign, undisturbed: Campaign) -> list[str]:
-    """What is not the undisturbed campaign's, once this one has ended."""
+    """The differences between the ended campaign and the undisturbed one."""
     wrong = []
     if not campaign.complete(undisturbed):
         wrong.append(f"{len(campaign.tasks())} runs, not {len(undisturbed.tasks())}")
@@ -295,7 +296,7 @@ def _differences(one: object, other: object, place: str = "answer") -> Iterator[
 
 
 def result(kills: int = KILLS, commands: Sequence[Command] = COMMANDS) -> tuple[str, bool]:
-    """The table, and whether nothing was wrong; ``kills`` are shared out among the commands."""
+    """The table, and whether nothing was wrong; ``kills`` are divided among the commands."""
     each = -(-kills // len(commands))
     rows, wrong = [], list[str]()
     for number, command in enumerate(commands):

@@ -1,4 +1,4 @@
-"""How long ``hati run`` takes for a program that does nothing, against hyperfine, and whether both measure the same."""
+"""The time of ``hati run`` for a program that does nothing, compared with hyperfine; whether both measure the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes src/hati/stats/lenth_table.py: the distributions of contrasts over their adaptive standard error.
+"""Write src/hati/stats/lenth_table.py: the distributions of contrasts divided by their adaptive standard error.
 
 ``python -m benchmarks.lenth_table`` takes some minutes. The numbers of contrasts are those of designs of
 4, 8, ..., 1,024 runs.

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.limits``: how often absolute limits are decided falsely, and what it costs to decide them.
+"""``python -m benchmarks.limits``: the error rates of decisions on absolute limits, and their cost.
 
-Run means with the mean 1, deviations of 1 %, beside a limit that is the truth itself, or lies some deviations above it.
-``--quick`` makes a tenth of the trials.
+Run means have the mean 1 and deviations of 1 %; the limit equals the true mean, or is some deviations above it.
+``--quick`` runs a tenth of the trials.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _log_normal(deviation: float) -> Effects:
 
 
 def _clear_modes(rng: np.random.Generator, number: int) -> FloatArray:
-    """70 and 30 %, each as wide as a twentieth of what parts them."""
+    """Two modes (70 and 30 %), each with a deviation of a twentieth of their distance."""
     values = (rng.random(number) < 0.3) - 0.3 + 0.05 * rng.standard_normal(number)
     return np.asarray(values / math.sqrt(0.3 * 0.7 + 0.05**2))
 
@@ -54,21 +54,22 @@ ASSUMED: dict[str, Effects] = {
     "gamma, shape 4": _gamma(4.0),
     "gamma, shape 2": _gamma(2.0),
 }
-"""Those for which limits keep their level."""
+"""The run effects for which limits keep their level."""
 BEYOND: dict[str, Effects] = {
     "log-normal, .25": _log_normal(0.25),
     "log-normal, .5": _log_normal(0.5),
     "log-normal, 1": _log_normal(1.0),
     "two values (90 and 10 %)": HARDER["two values (90 and 10 %)"],
 }
-"""With a longer tail, or a kind of run that is rarer."""
+"""Run effects with a longer tail, or with a rarer kind of run."""
 Told = dict[FormulaVerdict, int]
 
 
 def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float, Told]:
-    """How many campaigns of up to 64 runs, looked at after each, tell each verdict at each level, the limit being true.
+    """The number of campaigns with each verdict at each level, with a look after each of up to 64 runs.
 
-    The p-values of all looks are the same at every level, so that one path tells of all of them.
+    The limit is the true mean. The p-values of the looks do not depend on the level, so that one path serves all
+    levels.
     """
     rng = np.random.default_rng(seed)
     counts = {alpha: dict.fromkeys(FormulaVerdict, 0) for alpha in LEVELS}
@@ -81,13 +82,13 @@ def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float,
 
 
 def ended(means: FloatArray, limit: float, alpha: float) -> tuple[int, bool]:
-    """After how many runs a campaign ends, and whether it ends with a verdict."""
+    """The number of runs after which a campaign ends, and whether it ends with a verdict."""
     size = pairs_to_decide(of_means(means), Limit(limit), AskedRelation(Comparator.AT_MOST, alpha=alpha))
     return size or len(means), size is not None
 
 
 def of_fixed_size(effects: Effects, runs: int, trials: int, alpha: float, away: float = 0.0) -> Told:
-    """The same of so many runs, the limit so many deviations above the truth."""
+    """The number of samples of ``runs`` runs with each verdict, if the limit is ``away`` deviations above the truth."""
     rng = np.random.default_rng(2026)
     counts = dict.fromkeys(FormulaVerdict, 0)
     limit = Limit(1.0 + BETWEEN * away)
@@ -99,7 +100,7 @@ def of_fixed_size(effects: Effects, runs: int, trials: int, alpha: float, away: 
 
 
 def with_a_history(effects: Effects, earlier: int, runs: int, trials: int) -> Told:
-    """What would be told at 1 % beside the truth if a limit were a side without noise, and a history were used."""
+    """The verdicts at 1 % on a true limit, if it were treated as a side without noise and a history were used."""
     rng = np.random.default_rng(2026)
     counts = dict.fromkeys(FormulaVerdict, 0)
     for _ in range(trials):
@@ -175,7 +176,7 @@ def _most(counts: Told) -> int:
 
 
 def result(share: int = 1) -> tuple[str, bool]:
-    """All, and whether levels are kept."""
+    """All tables, and whether levels are kept."""
     made: list[tuple[Callable[[int], tuple[str, bool]], int]] = [
         (levels_table, 1),
         (history_table, 2),

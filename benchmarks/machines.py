@@ -1,10 +1,10 @@
-"""What a screening finds on two machines, one of which is 30 % slower, beside what it finds on one.
+"""The power of a screening on two machines, one of which is 30 % slower, compared with one machine.
 
 ``python -m benchmarks.machines`` prints a table as Markdown with its goals, in about 20 minutes; ``--quick`` a tenth of
 the studies. Each study is planned, run and concluded as `hati screen` does, in a pool of both machines: its blocks,
 whole repetitions or blocks of the design, go to one machine each, and pairs of flips to either. For comparison the
-same runs are analysed as if they were of one machine; and, so that this comparison is not of the best case alone, runs
-whose machine is drawn for each. Comparisons, which have no goal, are of fewer studies where a study is slow.
+same runs are analysed as if they came from one machine. As this is the best case for ignoring the machine, there are
+also studies in which the machine is drawn for each run. Comparisons have no goal, and fewer studies if a study is slow.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ EFFECTS: simulated.Coefficients = {("a",): 0.05, ("b",): -0.03, ("c",): 0.02, ("
 """Halves of differences of logarithms."""
 ACTIVE = ("a", "b", "c", "d")
 OTHER_EFFECT = 0.02
-"""What option h, which does nothing on one machine, adds on the other to its settings' logarithms, with either sign."""
+"""The effect of option h on the slow machine: added to the logarithm at one setting, subtracted at the other."""
 
 
 class Machines(Enum):
-    """Where the runs of a study are made, and what its analysis knows of that."""
+    """Where the runs of a study are executed, and what its analysis knows about it."""
 
     ONE = "one machine"
     BLOCKS = "two machines, blocks"
@@ -58,7 +58,7 @@ class Machines(Enum):
 
 @dataclass(frozen=True)
 class ScreeningPlan:
-    """A way to plan the screening: its name, its design for a generator, and the part of studies for comparisons."""
+    """A way to plan the screening: its name, its design for a generator, and the fraction of studies to compare."""
 
     name: str
     choose: Callable[[np.random.Generator], AnyChoice]
@@ -93,7 +93,7 @@ class TwoMachines:
         self.engines = {slow: FakeEngine(self.slowed(slow), machine=("fast", "slow")[slow]) for slow in (False, True)}
 
     def slowed(self, slow: bool) -> simulated.Measure:  # noqa: FBT001  # the machine, not a switch
-        """What measures on the fast or on the slow machine."""
+        """The measurement on the fast or on the slow machine."""
 
         def measure(task: Task) -> Mapping[str, Sequence[float]]:
             values = self.measure(task)[simulated.METRIC.name]
@@ -117,33 +117,33 @@ class Studies:
     found: tuple[ScreeningConclusion, ...]
 
     def power(self, option: str) -> float:
-        """The part in which an option's main effect is important."""
+        """The fraction of studies in which an option's main effect is important."""
         return float(np.mean([option in (*each.important, *each.important_or_aliased) for each in self.found]))
 
     @property
     def mean_power(self) -> float:
-        """The mean over the active options."""
+        """The mean power over the active options."""
         return float(np.mean([self.power(option) for option in ACTIVE]))
 
     @property
     def alarms(self) -> int:
-        """The number in which an option that does nothing is important."""
+        """The number of studies in which an inert option is important."""
         inert = set("abcdefgh") - set(ACTIVE)
         return sum(not inert.isdisjoint((*each.important, *each.important_or_aliased)) for each in self.found)
 
     @property
     def any_effect(self) -> int:
-        """The number in which any effect is shown."""
+        """The number of studies in which any effect is shown."""
         return sum(any(effect.shown for effect in each.effects) for each in self.found)
 
     @property
     def refuted(self) -> int:
-        """The number in which an option's effect is said to differ between machines."""
+        """The number of studies in which an option's effect is said to differ between machines."""
         return sum(each.machine_blocks is not None and bool(each.machine_blocks.differing) for each in self.found)
 
     @property
     def tested(self) -> int:
-        """The number in which the interaction with machine of any option could be tested."""
+        """The number of studies in which the interaction of any option with the machine could be tested."""
         return sum(each.machine_blocks is not None and bool(each.machine_blocks.tested) for each in self.found)
 
     @property
@@ -160,7 +160,7 @@ def _slower(blocks: MachineBlocks) -> float:
 def made(
     plan: ScreeningPlan, machines: Machines, effects: simulated.Coefficients, studies: int, other_effect: float = 0.0
 ) -> Studies:
-    """So many studies of a program with these effects, with seeds from 1."""
+    """The conclusions of studies of a program with these effects, with seeds from 1."""
     return Studies(tuple(_concluded(plan, machines, effects, seed, other_effect) for seed in range(1, studies + 1)))
 
 
@@ -182,7 +182,7 @@ def _concluded(
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: studies of programs with the effects, and of programs on which nothing acts."""
+    """A row of the table: studies of programs with the effects, and of programs without any effect."""
 
     plan: ScreeningPlan
     machines: Machines
@@ -191,13 +191,13 @@ class Row:
 
     @classmethod
     def of(cls, plan: ScreeningPlan, machines: Machines, studies: int) -> Row:
-        """Of so many studies, or of the part that is for comparisons."""
+        """The row of all studies, or of the fraction for comparisons."""
         number = studies if machines is Machines.BLOCKS else int(plan.compared * studies)
         of_power = studies if machines is Machines.ONE else number
         return cls(plan, machines, made(plan, machines, EFFECTS, of_power), made(plan, machines, {}, number))
 
     def held(self, one: Row) -> bool:
-        """Whether it keeps the goals beside the row of one machine."""
+        """Whether the row meets the goals, relative to the row of one machine."""
         acting, inert = self.acting, self.inert
         return (
             acting.mean_power >= one.acting.mean_power - POINTS
@@ -206,7 +206,7 @@ class Row:
         )
 
     def cells(self, one: Row) -> list[str]:
-        """As texts."""
+        """The cells as texts."""
         power = " / ".join(f"{self.acting.power(option):.1%}" for option in ACTIVE)
         alarms = [
             f"{self.acting.alarms} of {len(self.acting.found)}",

@@ -80,12 +80,12 @@ class ManySettings:
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        """All valid ones."""
+        """All valid configurations."""
         return tuple(enumerate_configurations(self.space))
 
     @cached_property
     def levels(self) -> Levels:
-        """Their settings."""
+        """The levels of the configurations."""
         return levels(self.configurations, self.space)
 
     @cached_property
@@ -115,17 +115,17 @@ class ManySettings:
 
     @cached_property
     def best(self) -> float:
-        """What the best three options explain together."""
+        """The share of variance that the best three options explain together."""
         threes = combinations(range(len(self.space.options)), FIRST)
         return max(explained(self.levels, self.logs, three) for three in threes)
 
     def captured(self, ranking: tuple[str, ...]) -> float:
-        """What the first three explain, as a part of that."""
+        """The share that the first three options of a ranking explain, relative to the best."""
         first = [self.space.names.index(name) for name in ranking[:FIRST]]
         return explained(self.levels, self.logs, first) / self.best
 
     def screened(self, seed: int) -> ScreeningConclusion:
-        """A study by the tool's own choice of design."""
+        """A screening with the design that Hati chooses."""
         logs = dict(zip(self.configurations, self.logs.tolist(), strict=True))
 
         def measure(task: Task) -> dict[str, list[float]]:
@@ -145,7 +145,7 @@ class ManySettings:
 
 
 def _together(rng: np.random.Generator, one: FloatArray, other: FloatArray) -> FloatArray:
-    """How two numeric options act together."""
+    """A random interaction of two numeric options."""
     shape = int(rng.integers(4))
     if shape == 0:
         return np.asarray(np.maximum(1.0 - one, other), dtype=np.float64)

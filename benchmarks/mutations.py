@@ -1,8 +1,8 @@
-"""``python -m benchmarks.mutations``: what Hati says to input that is almost right.
+"""``python -m benchmarks.mutations``: how Hati handles input that is almost right.
 
 Files of six kinds are mutated: a project, a feature model, a table (CSV), samples (JSON), formulas, and the output of
-other tools' benchmarks. Each is given to the commands that read it. A try is wrong where the command ends by a fault of
-its own (70), shows a traceback, ends with 1 without a verdict that says so, or takes more than ten seconds.
+other tools' benchmarks. Each is given to the commands that read it. A try is wrong if the command ends with an internal
+fault (70), shows a traceback, ends with 1 without a verdict that says so, or takes more than ten seconds.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _truncate(data: bytes, rng: random.Random) -> bytes:
 
 @dataclass
 class Tried:
-    """What became of the tries of a kind: statuses by their number, and what was wrong."""
+    """The outcomes of the tries of a kind: counts of exit statuses, and what was wrong."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -233,7 +233,7 @@ def _give_up(_number: int, _frame: object) -> None:
 
 
 def ended(words: tuple[str, ...]) -> tuple[int, str]:
-    """The exit status of a command in this process, and all that it said; a fault where it does not end in time."""
+    """Run a command in this process; return its exit status, a fault if it does not end in time, and its output."""
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, 3.0 * SLOWEST)
@@ -259,7 +259,7 @@ def _wrong(status: int, said: str, seconds: float) -> str:
 
 
 def result(tries: int = TRIES) -> tuple[str, bool]:
-    """The table, and whether nothing was wrong; ``tries`` are shared out among the kinds."""
+    """The table, and whether nothing was wrong; ``tries`` are divided among the kinds."""
     each = -(-tries // len(KINDS))
     found = {kind.name: tried(kind, range(1, each + 1)) for kind in KINDS}
     rows = [

@@ -1,9 +1,9 @@
 """``python -m benchmarks.nasty``: programs under test that fail, hang, flood, hide, attack and destroy.
 
-Each is run by ``hati run`` three times, interleaved with a program that works. A try is wrong where a run of the
-program that works is not done, one of the nasty program is done that must fail or fails that must be done, a process is
-left, a file of Hati's is left or one beyond its folder is gone, the command takes longer than a minute, shows a
-traceback or an escape sequence, or ends with a status that is neither 0 nor 4.
+Each is run by ``hati run`` three times, interleaved with a program that works. A try is wrong if a run of the working
+program is not done, if a run of the nasty program does not have the expected outcome, if a process or a file of Hati's
+is left, if a file outside of the project is gone, if the command takes longer than a minute, shows a traceback or an
+escape sequence, or ends with a status other than 0 and 4.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GRANDPARENT = "int(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2]
 
 
 class Expected(StrEnum):
-    """What must become of a nasty program's runs."""
+    """The expected outcome of a nasty program's runs."""
 
     DONE = "done"
     FAILED = "failed"
@@ -44,7 +44,7 @@ class Expected(StrEnum):
 
 @dataclass(frozen=True)
 class Nasty:
-    """What a program does, in Python; ``work`` is its work folder, ``outside`` a folder beyond it."""
+    """A program as Python code; ``work`` is its work folder, ``outside`` a folder outside of the project."""
 
     name: str
     code: str
@@ -52,12 +52,12 @@ class Nasty:
 
 
 def works(name: str, code: str) -> Nasty:
-    """A program that prints its result in the end, which must be read."""
+    """A program that prints its result in the end; the result must be read."""
     return Nasty(name, f"{code}; {_GOOD}", Expected.DONE)
 
 
 def may_work(name: str, code: str) -> Nasty:
-    """A program that prints its result in the end; whether it can be read is left open."""
+    """A program that prints its result in the end; the result may or may not be read."""
     return Nasty(name, f"{code}; {_GOOD}", Expected.EITHER)
 
 
@@ -151,7 +151,7 @@ settings = ["well", "nasty"]
 
 @dataclass(frozen=True)
 class Tried:
-    """How a command ended, what it said, and what its runs were."""
+    """A command's exit status, output and time, and the outcomes of its runs."""
 
     status: int
     said: str
@@ -187,7 +187,7 @@ def attempt(subject: Nasty, folder: Path, mark: str) -> Tried:
 
 
 def outcomes(project: Path, how: str) -> dict[str, int]:
-    """How often runs of a program had each outcome; none where the store cannot be read."""
+    """The number of a program's runs with each outcome; empty if the store cannot be read."""
     query = "SELECT outcome, count(*) FROM run WHERE configuration LIKE ? GROUP BY outcome"
     try:
         with closing(sqlite3.connect(f"file:{project}/.hati/store.sqlite?mode=ro", uri=True)) as store:

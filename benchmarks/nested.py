@@ -1,9 +1,9 @@
 """How often an option that does nothing is called important where two options act only under a third.
 
 ``python -m benchmarks.nested`` prints a table as Markdown, in a few minutes. A program has 9 to 14 options of two
-settings. Two of them act, alone and together, only where a third has its second setting, which acts too; the others do
-nothing. One row screens it as the tool does when the space says so (``active_if``); the other is what a two-level
-fraction makes of it when the space does not, so that the two are set but ignored.
+settings. Two of them act, alone and together, only where a third, which acts too, has its second setting; the others do
+nothing. The space declares this (``active_if``) and the default design is used; or it does not, so that the two options
+are set but ignored, with the default design and with a two-level fraction.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPTIONS = range(9, 15)
 NOISE = 0.02
 PER_PARAMETER = 4
 SHARING = 20
-"""So many studies have the same space and designs."""
+"""The number of successive studies with the same space and design."""
 _METRIC = Metric("latency", "s")
 _BENCHMARK = Benchmark("simulated", ("true",), Reader(ReaderKind.HATI), (_METRIC,))
 
@@ -55,17 +55,17 @@ class Program:
 
     @property
     def declared(self) -> Space:
-        """The space that says on what the nested options depend."""
+        """The space that declares the dependence of the nested options."""
         return self._space(dict.fromkeys(self.nested, self.parent))
 
     @property
     def plain(self) -> Space:
-        """The space that does not."""
+        """The space without this declaration."""
         return self._space({})
 
     @property
     def active(self) -> frozenset[str]:
-        """The options that do something."""
+        """The options that have effects."""
         return frozenset((self.parent, *self.nested))
 
     def log(self, configuration: Mapping[str, Setting]) -> float:
@@ -93,8 +93,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Rates:
-    """Of so many studies: the shares that called an inert option important, or any effect of one; that found the
-    parent, and the nested options; runs, configurations and seconds in the mean.
+    """Fractions of studies, and their mean runs and seconds.
+
+    The fractions are those of studies that called an inert option, or any effect of one, important, and those that
+    found the parent and the nested options.
     """
 
     studies: int
@@ -107,27 +109,27 @@ class Rates:
 
     @property
     def credible(self) -> bool:
-        """Whether the 99 % binomial bound leaves it open that false alarms are at the study-wise level or below."""
+        """Whether false alarms are compatible with the study-wise level, by the 99 % binomial bound."""
         worst = max(self.inert_option, self.inert_effect)
         return worst * self.studies <= stats.binom.ppf(0.99, self.studies, ALPHA)
 
 
 Planned = Callable[[Program, int, np.random.Generator], tuple[Space, AnyChoice]]
-"""From a program, a number of runs and a source of chance: the space as it is screened, and its design."""
+"""Maps a program, a number of runs and a generator to the space that is screened and its design."""
 
 
 def declared(of: Program, runs: int, rng: np.random.Generator) -> tuple[Space, AnyChoice]:
-    """The space says what is nested; the default design."""
+    """The space that declares the nesting, and the default design."""
     return of.declared, choose_design(of.declared, runs, rng)
 
 
 def plain(of: Program, runs: int, rng: np.random.Generator) -> tuple[Space, AnyChoice]:
-    """The space does not; the default design."""
+    """The space without the declaration, and the default design."""
     return of.plain, choose_design(of.plain, runs, rng)
 
 
 def fraction(of: Program, runs: int, rng: np.random.Generator) -> tuple[Space, AnyChoice]:
-    """The space does not; a fraction of resolution IV."""
+    """The space without the declaration, and a fraction of resolution IV."""
     return of.plain, asked_fraction(FractionRequest(resolution=4), of.options, runs, rng)
 
 
@@ -142,7 +144,7 @@ def program(rng: np.random.Generator) -> Program:
 def important_effects(
     of: Program, space: Space, choice: AnyChoice, rng: np.random.Generator, noise: float = NOISE
 ) -> set[tuple[str, ...]]:
-    """What one screening of a program calls important."""
+    """The effects that one screening of a program calls important."""
     study = screening(
         study=StudyId.of("screening", {}, int(rng.integers(2**31)), "simulated"),
         subject="simulated",
@@ -189,7 +191,7 @@ def simulate(planned: Planned, studies: int = STUDIES, per_parameter: int = PER_
 
 
 def result(studies: int = STUDIES) -> tuple[str, bool]:
-    """The table, and whether the screening that knows of the nesting keeps to the study-wise level."""
+    """The table, and whether the screening with declared nesting keeps the study-wise level."""
     rows, held = [], True
     for per_parameter in (PER_PARAMETER, 3 * PER_PARAMETER):
         for name, planned in (

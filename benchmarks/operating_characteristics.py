@@ -1,8 +1,7 @@
-"""How often screening is wrong, and how much it finds: whole studies, simulated.
+"""Error rates and power of screening, by simulation of whole studies.
 
 ``python -m benchmarks.operating_characteristics`` prints the tables of docs/explanation/operating-characteristics.md
-in about ten minutes. What is simulated goes through
-``hati.studies.screening.contrasts.analyse``, as every study does.
+in about ten minutes. Simulated values are analysed by ``hati.studies.screening.contrasts.analyse``, as in every study.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ STUDIES = 2000
 
 
 class Noise(StrEnum):
-    """Between runs: added to values around 10, or multiplying them."""
+    """The noise between runs: added to values around 10, or multiplying them."""
 
     NORMAL = "normal"
     LOG_NORMAL = "log-normal"
@@ -40,11 +39,11 @@ DEVIATION = {Noise.NORMAL: 0.05, Noise.LOG_NORMAL: 0.3}
 
 @dataclass(frozen=True)
 class Characteristics:
-    """Shares of so many simulated studies.
+    """Fractions of simulated studies.
 
-    Those with any false alarm; those that found an active effect, on average over these; those whose 95 % interval of
-    the first option's relative effect holds the truth; and those whose interval in the unit does, which is of the
-    difference of arithmetic means.
+    ``false_alarms``: with any false alarm. ``power``: that found an active effect, averaged over these effects.
+    ``coverage``: whose 95 % interval of the first option's relative effect covers the truth. ``unit_coverage``: whose
+    interval in the unit, for the difference of arithmetic means, does.
     """
 
     studies: int
@@ -55,7 +54,7 @@ class Characteristics:
 
     @property
     def credible(self) -> bool:
-        """Whether the 99 % binomial bound leaves it open that false alarms are 5 % or fewer."""
+        """Whether false alarms are compatible with 5 % or fewer, by the 99 % binomial bound."""
         return self.false_alarms * self.studies <= stats.binom.ppf(0.99, self.studies, ALPHA)
 
 
@@ -97,7 +96,7 @@ def simulate(
 
 
 def simulate_drift(choice: Choice, *, studies: int = STUDIES, active: Mapping[Term, float] | None = None) -> float:
-    """The share of studies without drift that are told of drift."""
+    """The fraction of studies without drift that get a warning of drift."""
     active = active or {}
     matrix = choice.design([f"x{i}" for i in range(choice.factors)]).matrix
     design = contrasts(matrix)

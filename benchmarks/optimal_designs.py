@@ -1,4 +1,4 @@
-"""Optimal designs: D-efficiency and time, beside peers where an interpreter that has them is named."""
+"""Optimal designs: D-efficiency and time, compared with peers if ``HATI_PEERS_PYTHON`` has them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Case:
-    """A design of two-level factors, and the efficiency it must reach in so many seconds."""
+    """A design of two-level factors, the efficiency that it must reach, and the seconds that it should take."""
 
     name: str
     factors: int
@@ -72,7 +72,7 @@ def made(case: Case) -> tuple[OptimalDesign, float]:
 
 
 def peers(case: Case) -> dict[str, str]:
-    """What each peer makes of a case; their models end at pairs."""
+    """The result of each peer for a case; their models end at pairs."""
     interpreter = os.environ.get("HATI_PEERS_PYTHON")
     if interpreter is None or case.order > 2 or case.starts is not None:
         return {}

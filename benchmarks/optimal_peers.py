@@ -1,4 +1,4 @@
-"""Run by the peers' interpreter, not by Hati's: their D-optimal designs, one JSON object a line.
+"""The peers' D-optimal designs, by the peers' interpreter and not by Hati's: one JSON object a line.
 
 Takes one argument, a JSON file with "factors", "runs" and "given" (rows of -1 and 1, or none).
 """

@@ -1,8 +1,8 @@
-"""How many important options a screening names where single runs are far off.
+"""The number of important options that a screening names if single runs are far off.
 
 ``python -m benchmarks.outliers`` prints a table as Markdown with its goals, in about an hour; ``--quick`` a tenth of
-the studies, ``--studies N`` so many. Six of sixteen options act on the logarithm, of every sign. Each study is planned,
-run and concluded as `hati screen` does, and once more without runs set aside for suspect ones, as before.
+the studies, ``--studies N`` that number. Six of sixteen options act on the logarithm, with random signs. Each study is
+planned, run and concluded as `hati screen` does, and once more without runs for repeats of suspect ones ("before").
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _POINTS = 0.02
 class World:
     """Programs whose options have those ``effects``, and what is off in their studies.
 
-    A design's ``runs`` are ``budget`` by default, or the rows of a ``fraction``. ``one`` run of it is 30 standard
+    The design is the default for ``budget`` runs, or has the rows of a ``fraction``. ``one`` run of it is 30 standard
     deviations too high, or ``part`` of its runs are eightfold; one flip is too high by ``flip``, a difference of
-    logarithms. ``least`` is the power that is the goal, None for that of the study as it was, to two points.
-    ``confirmed`` is the part of the flipped important options that flips have to confirm.
+    logarithms. ``least`` is the power to reach; None: that of the study without repeats, within two points.
+    ``confirmed`` is the part of the flipped important options that flips must confirm.
     """
 
     name: str
@@ -88,10 +88,10 @@ WORLDS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one study: the important options found, whether an inert one is important, and how many runs were suspect.
+    """The outcome of one study: the important options found, and whether an inert option is important.
 
-    Of the runs that are ``off`` so many were repeated (``again``), of the others ``needlessly``. Of the important
-    options so many were ``flipped``, and ``confirmed`` by it.
+    ``again`` of the runs that are ``off`` were repeated, and ``needlessly`` of the others. ``flipped`` of the important
+    options were flipped, and ``confirmed`` of these were confirmed by it.
     """
 
     found: int
@@ -111,7 +111,7 @@ def choice(world: World, rng: np.random.Generator) -> AnyChoice:
 
 
 def choice_before(world: World, rng: np.random.Generator) -> AnyChoice:
-    """The same without runs for suspect ones."""
+    """The design without runs for repeats of suspect ones."""
     made = choice(world, rng)
     if isinstance(made, ModelChoice):
         return replace(made, again=0, held_back=0, flips_held_back=0)
@@ -158,7 +158,7 @@ def study(world: World, seed: int, chosen: Callable[[World, np.random.Generator]
 
 
 def _verdicts(plan: AnyScreening, evidence: Evidence) -> tuple[set[str], tuple[FlipEvidence, ...]]:
-    """The important options, and what flips say."""
+    """The important options, and the evidence of flips."""
     if isinstance(plan, ModelScreening):  # the verdicts alone: a conclusion predicts the whole space as well
         judged = plan.judged(evidence)
         return set(plan.important(judged)), judged.flips
@@ -167,7 +167,7 @@ def _verdicts(plan: AnyScreening, evidence: Evidence) -> tuple[set[str], tuple[F
 
 
 def share(world: World, outcomes: Sequence[Outcome]) -> float:
-    """Of the important options, how many were found."""
+    """The fraction of the important options that were found."""
     return sum(one.found for one in outcomes) / max(1, len(world.effects) * len(outcomes))
 
 

@@ -1,14 +1,14 @@
-"""``python -m benchmarks.parsing``: what interpretations tell apart of an XML parser on documents of growing size.
+"""``python -m benchmarks.parsing``: which document sizes interpretations distinguish by runs of an XML parser.
 
-As the SPL paper, section 6.1 and Fig. 6: so many runs of one size and of the base, the largest size, are drawn, and
-``P(s) >= P(b)`` and ``P(s) <= P(b)`` are decided at alpha = 1 %. The runs are measured by Hati's Python binding: each
-is a fresh interpreter that parses one document again and again with ``xml.etree``, whose parser is expat. They are in
-``documents/runs.csv.gz`` (microseconds, by the wall clock and of processor time); ``--measure N`` measures N rounds
-anew. A round holds a run of each size and more of the base, in random order.
+As in the SPL paper, section 6.1 and Fig. 6: a number of runs of one size and of the base, the largest size, are drawn,
+and ``P(s) >= P(b)`` and ``P(s) <= P(b)`` are decided at alpha = 1 %. The runs are measured by Hati's Python binding:
+each is a fresh interpreter that parses one document repeatedly with ``xml.etree``, whose parser is expat. They are in
+``documents/runs.csv.gz`` (wall-clock and processor time in microseconds); ``--measure N`` measures N new rounds. A
+round has a run of each size and more of the base, in random order.
 
-Unlike the seed's, no run of the base is on both sides or in the history as well, so that what is rejected at the base
-is wrong; a run has 50 observations after 10 of warm-up, or as many as 5 s allow, not 20,000 after 40,000; and the sizes
-differ by up to half, not by a tenth, as runs vary more on a machine that does other things as well.
+Unlike in the paper, no run of the base is on both sides, or both on a side and in the history, so that a rejection at
+the base is an error; a run has 50 observations after 10 of warm-up, or as many as 5 s allow, not 20,000 after 40,000;
+and the sizes differ by up to half, not by a tenth, as runs vary more on a machine with other load.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ FILE = FOLDER / "runs.csv.gz"
 SIZES = (2_800, 3_400, 4_000, 4_600, 5_000, 5_300, 5_600)
 BASE = SIZES[-1]
 PAST = 13
-"""Runs of the base in a round that become history."""
+"""Runs of the base in a round that serve as history."""
 MOVED = 10
-"""Runs of the base that were measured as history and are drawn like the others, so that no side shares a run."""
+"""Runs of the base that were measured as history but are drawn like the others, so that the sides share no run."""
 DRAWS = 100
 INTERPRETATIONS: dict[str, tuple[Decide, tuple[int, ...]]] = {
     "Welch": (by_welch, (1, 2, 5)),
@@ -49,12 +49,12 @@ INTERPRETATIONS: dict[str, tuple[Decide, tuple[int, ...]]] = {
     "default, no history": (by_default, (5,)),
     "default": (decide, (2, 5)),
 }
-"""Each with the numbers of runs of a side."""
+"""Interpretations, each with the numbers of runs of a side."""
 RECORDING = Recording(observations=50, seconds=5.0, warmup=10, metrics=("wall_time", "cpu_time"))
 
 
 class Row(NamedTuple):
-    """A run: of which round, of how many elements, what it is for, and its observations in microseconds."""
+    """A run: its round, its number of elements, its kind, and its observations in microseconds."""
 
     round: int
     elements: int
@@ -67,7 +67,7 @@ def measured(rounds: int) -> Iterator[Row]:
     """Rounds of runs, one after the other.
 
     Raises:
-        RuntimeError: where a run fails.
+        RuntimeError: if a run fails.
     """
     benchmarks = {
         size: python_benchmark(
@@ -119,7 +119,7 @@ def kept(file: Path = FILE) -> list[Row]:
 
 
 def keep(rows: list[Row], about: str, file: Path = FILE) -> None:
-    """Write the runs, below a line about where they are from; the same runs make the same file."""
+    """Write the runs, below a line about their origin; the same runs give the same file."""
     text = io.StringIO(newline="")
     text.write(f"# {about}\n")
     writer = csv.writer(text, lineterminator="\n")
@@ -137,20 +137,20 @@ def _text(numbers: tuple[int, ...]) -> str:
 
 
 def origin(file: Path = FILE) -> str:
-    """Where the runs in a file are from."""
+    """The origin of the runs in a file."""
     with gzip.open(file, "rt") as lines:
         return lines.readline().removeprefix("# ").strip()
 
 
 class Runs(NamedTuple):
-    """Of each size the runs that are drawn, and the history of the base: observations in milliseconds."""
+    """The runs to draw from by size, and the history of the base; observations are in milliseconds."""
 
     drawn: dict[int, list[FloatArray]]
     history: tuple[FloatArray, ...]
 
 
 def runs_of(rows: list[Row], clock: str) -> Runs:
-    """By ``wall`` or by ``cpu``."""
+    """The runs by the clock, ``wall`` or ``cpu``."""
     values = [(row.elements, row.kind, np.array(getattr(row, clock)) / 1e3) for row in rows]
     drawn = {size: [one for elements, kind, one in values if (elements, kind) == (size, "sample")] for size in SIZES}
     past = [one for _, kind, one in values if kind == "history"]
@@ -159,7 +159,7 @@ def runs_of(rows: list[Row], clock: str) -> Runs:
 
 
 def decided(runs: Runs, by: Decide, number: int, size: int) -> list[tuple[bool, bool]]:
-    """Of so many draws of so many runs, for a size against the base, which of ``>=`` and ``<=`` are rejected."""
+    """Whether ``>=`` and ``<=`` are rejected for a size against the base, in each draw of that number of runs."""
     rng = np.random.default_rng(2026)
     found = []
     for _ in range(DRAWS):
@@ -174,7 +174,7 @@ def decided(runs: Runs, by: Decide, number: int, size: int) -> list[tuple[bool, 
 
 
 def matrix(runs: Runs) -> str:
-    """The SPL paper, Fig. 6."""
+    """The table of the SPL paper, Fig. 6."""
     rows = [
         [name, number, *(written(decided(runs, by, number, size)) for size in SIZES)]
         for name, (by, numbers) in INTERPRETATIONS.items()
@@ -186,7 +186,7 @@ def matrix(runs: Runs) -> str:
 
 
 def measurements(rows: list[Row]) -> str:
-    """What the runs are like: means and deviations."""
+    """The means and deviations of the runs."""
     found = []
     for clock, title in (("cpu", "CPU time"), ("wall", "wall clock")):
         runs = runs_of(rows, clock)
@@ -209,7 +209,7 @@ def measurements(rows: list[Row]) -> str:
 
 
 def result() -> tuple[str, bool]:
-    """What the kept runs are like, and what is told apart; nothing is promised."""
+    """The tables of the stored runs and of rejections; there are no goals."""
     rows = kept()
     return measurements(rows) + "\n" + matrix(runs_of(rows, "cpu")), True
 

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.powers``: what each interpretation of a relation finds, by the true difference.
+"""``python -m benchmarks.powers``: the power of each interpretation of a relation, by the true difference.
 
-Samples as in ``benchmarks.interpretations``, a side with the mean 1 and one that is larger: how often it is told that
-it is. At no difference these are the error rates of one direction, nominally 1 %. ``--quick`` makes a tenth of the
-trials.
+Samples are those of ``benchmarks.interpretations``, one side with the mean 1 and one with a larger mean; the tables
+show how often the difference is found. Without a difference these are the error rates of one direction, nominally 1 %.
+``--quick`` runs a tenth of the trials.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hati.logic.interpret.interpretation import resampled
 RATIOS = (1.0, 1.005, 1.01, 1.02, 1.03, 1.05)
 TRIALS = 1_000
 SIZES = {0: (5, 10, 20), 30: (2, 5, 10), 130: (1, 2, 5, 10)}
-"""Runs of a side that the default decides by, by the length of the history."""
+"""Numbers of runs of a side for the default interpretation, by the length of the history."""
 
 
 def found_by_printed(name: str, runs: int, ratio: float, trials: int, *, history: int = 0, seed: int = 2026) -> float:
-    """The share of trials in which ``<=`` is rejected, with normal runs."""
+    """The fraction of trials in which ``<=`` is rejected, with normal runs."""
     rng = np.random.default_rng(seed)
     found = 0
     for _ in range(trials):
@@ -72,7 +72,7 @@ def _heads() -> list[str]:
 
 
 def result() -> tuple[str, bool]:
-    """Both tables; nothing is promised."""
+    """Both tables; there are no goals."""
     return printed_table(TRIALS) + "\n" + default_table(TRIALS), True
 
 

@@ -1,8 +1,8 @@
 """How often `hati probe --fit` names an injected disturbance first, and names none of them without one.
 
-As root: `.venv/bin/python -m benchmarks.probe_fit [TRIALS]`. The measuring process is preferred to all others, by a
-control group with the largest weight, so that other load on the machine is not what is named; the injected process is
-in that group too. Each trial is a whole measurement of the fitness, of some 12 s.
+As root: `.venv/bin/python -m benchmarks.probe_fit [TRIALS]`. The measuring process is in a control group with the
+largest weight, so that other load on the machine is not named; the injected process is in that group, too. Each trial
+is a whole measurement of the fitness and takes about 12 s.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def first_named(program: str, quota: float | None) -> str:
-    """The first of the three that is named with that program beside it; ``none`` where none of them is."""
+    """The first of the three disturbances that is named while that program runs; ``none`` if none of them is."""
     with group_with(quota) as group, running(program, group), tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,

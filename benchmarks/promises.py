@@ -1,8 +1,8 @@
-"""What a screening promises to find, before and as its runs come in, beside what it finds.
+"""What a screening promises to find, before and while it runs, compared with what it finds.
 
 ``python -m benchmarks.promises`` prints a table as Markdown with its goals, in some hours; ``--quick`` a tenth of the
-studies. Programs are those of ``benchmarks.aliasing``, and some with one option that dominates. In as many studies more
-an option that did nothing has an effect of the size that its own runs promise first.
+studies. Programs are those of ``benchmarks.aliasing``, and some with one option that dominates. In the same number of
+further studies an inert option gets an effect of the size that the screening's own runs promise first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hati.wiring.promising import promise_by_pilot
 STUDIES = 400
 POWER = 0.8
 BROKEN = 0.05
-"""In so many studies the last that was promised may be missed."""
+"""The fraction of studies that may miss their last promise."""
 PLANTED = "x0"
 
 
@@ -45,7 +45,7 @@ class World:
 
     @property
     def name(self) -> str:
-        """What makes it different, with its size and noise."""
+        """The kind of program, with its size and noise."""
         of = self.program
         more = f", one option x {self.dominating:g}" if self.dominating > 1.0 else ""
         return f"{of.name}: {of.options} options, {of.runs} runs, noise {100 * of.noise:.0f} %{more}"
@@ -62,9 +62,9 @@ WORLDS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one study promised, by its ``pilot`` (None for two figures) and after parts of its runs; what it can find.
+    """The promises of one study, by its ``pilot`` (None for two figures) and by ``checks`` after parts of its runs.
 
-    ``found`` is whether the planted option is important.
+    ``outcome`` is the effect that it can find; ``found`` is whether the planted option is important.
     """
 
     pilot: float | None
@@ -74,17 +74,17 @@ class Outcome:
 
     @property
     def first(self) -> float:
-        """The first that its own runs promised."""
+        """The first size that its own runs promised."""
         return next((size for size in self.checks if size is not None), self.outcome)
 
     @property
     def last(self) -> float:
-        """The last that its own runs promised."""
+        """The last size that its own runs promised."""
         return next((size for size in reversed(self.checks) if size is not None), self.outcome)
 
     @property
     def corrected(self) -> bool:
-        """Whether it was said in time that the pilot's promise is missed."""
+        """Whether a check corrected the pilot's promise."""
         return any(size is not None and size > MISSED * (self.pilot or math.inf) for size in self.checks)
 
     @property
@@ -94,7 +94,7 @@ class Outcome:
 
 
 def study(world: World, seed: int, planted: float = 0.0) -> Outcome:
-    """One program, screened by the default design, in which an option more has the planted effect, a fraction."""
+    """One program, screened by the default design, in which one more option has the planted effect, a fraction."""
     rng = np.random.default_rng([seed, 7])
     space = world.program.space
     coefficients = {

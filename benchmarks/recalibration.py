@@ -1,6 +1,6 @@
-"""How often residuals are said to have shifted where nothing but the level changed.
+"""False alarms of the test for shifted residuals when only the level changed.
 
-``python -m benchmarks.recalibration`` prints a table as Markdown, in some twenty minutes. Each campaign screens a
+``python -m benchmarks.recalibration`` prints a table as Markdown, in about twenty minutes. Each campaign screens a
 simulated program, and checks a later revision that is 30 % slower in all configurations.
 """
 
@@ -41,7 +41,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Program:
-    """Options that multiply; ``lack`` is the deviation of what each configuration has of its own."""
+    """A program whose options multiply; ``lack`` is the standard deviation of each configuration's own effect."""
 
     settings: tuple[int, ...]
     runs: int
@@ -52,7 +52,7 @@ class Program:
 
     @property
     def space(self) -> Space:
-        """Its options, each of as many settings as are given."""
+        """The options with their numbers of settings."""
         return Space(
             tuple(
                 Option(letter, tuple(range(count)), 0) for letter, count in zip("abcdefgh", self.settings, strict=False)
@@ -60,7 +60,7 @@ class Program:
         )
 
     def draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
-        """Noise, with tails of Student's t where that is asked for."""
+        """Noise, with the tails of Student's t if ``tail`` is finite."""
         if math.isinf(self.tail):
             return rng.normal(0.0, self.noise, size)
         return np.asarray(self.noise / math.sqrt(self.tail / (self.tail - 2)) * rng.standard_t(self.tail, size))
@@ -75,7 +75,7 @@ class Program:
         return own + sum(size / 2 * math.prod(coded[letter] for letter in word) for word, size in effects.items())
 
     def p_value(self, seed: int, now: Mapping[str, float], tolerance: float, *, beside: bool) -> float:
-        """That of a check after a screening, with a suite measured beside it or not."""
+        """The p-value of a check after a screening, with or without a suite measured together with the screening."""
         rng, space = np.random.default_rng([seed, self.runs]), self.space
         study = study_id(
             subject="s", revision="1", benchmark=_MAIN, space=space, budget=str(self.runs), seed=seed, machine="m"
@@ -112,16 +112,16 @@ PROGRAMS = {
 
 
 def alarms(name: str, campaigns: int, *, beside: bool) -> int:
-    """How many campaigns alarm at the least tolerance, at which nothing changed but the level.
+    """The number of campaigns that alarm at the least tolerance, if only the level changed.
 
-    That is 0, which is the least favourable, but where noise has no fourth moment: it needs some.
+    It is 0, the least favourable, except for noise without a fourth moment, which needs some tolerance.
     """
     tolerance = 0.02 if name == "heavy tails" else 0.0
     return sum(PROGRAMS[name].p_value(seed, TRUE, tolerance, beside=beside) <= LEVEL for seed in range(campaigns))
 
 
 def result(campaigns: int = CAMPAIGNS) -> tuple[str, bool]:
-    """The table, and whether the rates keep to the level."""
+    """The table, and whether the rates keep the level."""
     rows, held = [], True
     for name in PROGRAMS:
         for beside in (True, False):

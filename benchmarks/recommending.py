@@ -1,8 +1,8 @@
-"""``python -m benchmarks.recommending``: how often a recommendation is wrong, and how good what it finds is.
+"""``python -m benchmarks.recommending``: how often a recommendation is wrong, and how good its configurations are.
 
-Simulated programs are screened by 64 runs of a regular fraction, whose aliases mislead most, and
-`hati screen --recommend` continues that with 90 runs, or 28: the study of the verb, with the plan that the verb makes.
-Seeds 1 to 400; ``--quick`` takes the first 60. Exits with 1 where a goal is missed.
+Simulated programs are screened by 64 runs of a regular fraction, whose aliases mislead most. The study of
+`hati screen --recommend` continues with 90 runs, or 28, by the plan that the command makes. Seeds 1 to 400; ``--quick``
+takes the first 60. Exits with 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ World = Callable[[Mapping[str, Setting]], tuple[float, float]]
 class Case:
     """A world with the options that matter in it, the number of others, and the noise of a run, a fraction.
 
-    The goals are the share of studies that confirm something, at least, and that end ``near`` the best.
+    The goals are the least fractions of studies that confirm something, and that end ``near`` the best.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the studies of a case.
+    """The outcomes of the studies of a case.
 
     ``listed`` counts confirmed configurations with a setting that has no true gain given the others, ``broken`` those
     that break a rule; ``near`` those within ``NEAR`` of the best configuration that keeps the rules.
@@ -199,7 +199,7 @@ def recommended(case: Case, seed: int) -> RecommendationConclusion:
 
 
 def tally(case: Case, replicates: int) -> Tally:
-    """Count what becomes of so many studies, seeds from 1 on."""
+    """Count the outcomes of studies, with seeds from 1."""
     best = _best(case)
     confirmed = listed = broken = near = 0
     runs = 0

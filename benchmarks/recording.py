@@ -1,10 +1,10 @@
-"""``python -m benchmarks.recording``: what measuring a Python function costs, beside a loop that only reads the clock.
+"""``python -m benchmarks.recording``: the cost of measuring a Python function, compared with a loop that reads clocks.
 
 An empty function is called 100,000 times: in a bare loop that reads ``perf_counter_ns`` before and after each call and
-keeps the difference; by the recorder as it measures any function, in batches; and in a loop of its own under the
-recorder's controller, each turn timed by ``with spl.measure()``, or whole rounds of turns. The goal is that of the
-second way: the others show what a loop of one's own costs beside it. Then the share that reading the clocks has in the
-observations of a calibrated batch.
+keeps the difference; by the recorder, in batches, as it measures any function; and in a loop of the function's own
+under the recorder's controller, with each iteration timed by ``with spl.measure()``, or with whole rounds of
+iterations. The goal is for the second way; the others show the cost of one's own loop. Then follows the fraction of
+the observations of a calibrated batch that is spent on reading the clocks.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def rounds() -> float:
 
 
 def share() -> float:
-    """Of reading the clocks in an observation: the time of an empty batch over that of a calibrated one, both now."""
+    """The fraction of an observation for reading the clocks: the time of an empty batch over a calibrated one, now."""
     found = recording.record_calls(Calls(empty, None), Order(50, 10.0, 0, LARGEST_SHARE, "on", with_cpu=True))
     timed = loop("none", with_cpu=True, drained=False)
     nothing = statistics.median(timed(empty, ())[0] for _ in range(1001))

@@ -1,8 +1,8 @@
-"""How often the number of runs that would decide does: ``python -m benchmarks.runs_needed``, some 13 minutes.
+"""How often the number of runs that would decide is enough: ``python -m benchmarks.runs_needed``, about 13 minutes.
 
 A first sample has exactly the estimate and the standard deviation of a case, and is undecided; ``runs_needed`` is read
 from its conclusion. Then new samples of that many runs are drawn with the same mean and deviation, and judged by the
-same study. The goal is that 80 % of them are decided: a case fails where the 95 % interval of its rate excludes 75 to
+same study. The goal is that 80 % of them are decided: a case fails if the 95 % interval of its rate excludes 75 to
 90 %. Less than 75 % would promise too much; more than 90 % would ask for too many runs.
 """
 
@@ -81,11 +81,11 @@ Draw = Callable[[tuple[int, int]], FloatArray]
 Decides = Callable[[int, Draw], bool]
 """Whether that many new runs of a side are decided."""
 Study = Callable[[Case], tuple[int | None, Decides]]
-"""``runs_needed`` of a first sample, and what judges new ones."""
+"""``runs_needed`` of a first sample, and the function that judges new ones."""
 
 
 class Rate(NamedTuple):
-    """How many of the samples of ``needed`` runs are decided."""
+    """The number of samples of ``needed`` runs that are decided."""
 
     study: str
     case: Case
@@ -95,7 +95,7 @@ class Rate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %, by Clopper and Pearson."""
+        """The 95 % interval of the rate, by Clopper and Pearson."""
         found = stats.binomtest(self.decided, self.replicates).proportion_ci(0.95)
         return float(found.low), float(found.high)
 
@@ -107,7 +107,7 @@ class Rate(NamedTuple):
 
 
 def rate(name: str, study: Study, case: Case, replicates: int, seed: int = SEED) -> Rate:
-    """Of new samples."""
+    """The rate of decided new samples."""
     needed, decides = study(case)
     rng = np.random.default_rng([seed, case.runs])
     decided = 0 if needed is None else sum(decides(needed, rng.standard_normal) for _ in range(replicates))
@@ -141,7 +141,7 @@ def compared(case: Case) -> tuple[int | None, Decides]:
 
 
 def paired(rule: StoppingRule) -> Study:
-    """``hati compare A B`` and ``compare-effects``: pairs, looked at once or after each."""
+    """``hati compare A B`` and ``compare-effects``: pairs, with one look or a look after each."""
 
     def study(case: Case) -> tuple[int | None, Decides]:
         question = Question()
@@ -161,7 +161,7 @@ def paired(rule: StoppingRule) -> Study:
 
 
 def asserted(beside: Beside, stopping: Stopping, sign: Comparator = Comparator.AT_MOST) -> Study:
-    """``hati assert``: of two sides or beside a limit, with a fixed number of runs or looked at after each."""
+    """``hati assert``: two sides, or one and a limit, with a fixed number of runs or a look after each."""
     relation = AskedRelation(sign, 0.02)
 
     def fixed(left: MeasuredSample, right: MeasuredSample | Limit) -> RelationEvidence:
@@ -253,14 +253,14 @@ STUDIES: dict[str, tuple[Study, tuple[Case, ...], int]] = {
 
 
 def rates(scale: float = 1.0) -> Iterator[Rate]:
-    """Of every study and case."""
+    """The rates of every study and case."""
     for name, (study, cases, replicates) in STUDIES.items():
         for case in cases:
             yield rate(name, study, case, math.ceil(scale * replicates))
 
 
 def main() -> int:
-    """Print the table; 1 where a goal is missed."""
+    """Print the table; return 1 if a goal is missed."""
     found = list(rates())
     rows = [
         [

@@ -1,11 +1,11 @@
-"""``python -m benchmarks.sensitivity``: what interpretations tell apart on real forks of JMH benchmarks.
+"""``python -m benchmarks.sensitivity``: which changes interpretations distinguish on real forks of JMH benchmarks.
 
-Forks of 60 benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), of each fork the last 1,000
-iterations. The curves are those of the SPL paper, section 4.1 and Fig. 2: Welch's test on iterations drawn with
-replacement from the halves of all iterations of a benchmark, one half slowed down. The matrix is that of section
-6.1 and Fig. 6, with slowed forks for larger inputs: that many forks are drawn for either side, none for both, and
-``>=`` and ``<=`` are decided at alpha = 1 %. The forks that are left are the history of Definition 4.10. ``--quick``
-makes fewer draws.
+The data are forks of 60 benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), the last 1,000
+iterations of each. The curves are those of the SPL paper, section 4.1 and Fig. 2: Welch's test on iterations drawn with
+replacement from the halves of all iterations of a benchmark, one half slowed down. The matrix is that of section 6.1
+and Fig. 6, with slowed forks in place of larger inputs: disjoint sets of forks are drawn for the two sides, and ``>=``
+and ``<=`` are decided at alpha = 1 %. The remaining forks are the history of Definition 4.10. ``--quick`` makes fewer
+draws.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ INTERPRETATIONS: dict[str, tuple[Decide, tuple[int, ...]]] = {
     "Definition 4.10, the other forks": (by_nonparametric, (1, 2)),
     "default": (by_default, (5,)),
 }
-"""Each with the numbers of forks of a side."""
+"""Interpretations, each with the numbers of forks of a side."""
 
 
 def load() -> dict[str, FloatArray]:
-    """Of each benchmark its forks, shape (10, 1000)."""
+    """The forks of each benchmark, shape (10, 1000)."""
     with np.load(FOLDER / "forks.npz") as data:
         return {name: data[name][:, -LAST:].astype(np.float64) for name in data.files}
 
@@ -90,12 +90,12 @@ def rejected(
 
 
 def written(found: Sequence[tuple[bool, bool]]) -> str:
-    """The shares in which each is rejected."""
+    """The percentages of rejections of each, as text."""
     return " / ".join(f"{share:.0%}" for share in np.mean(found, axis=0))
 
 
 def of_forks(forks: FloatArray, by: Decide, runs: int, change: float, rng: np.random.Generator) -> tuple[bool, bool]:
-    """Of disjoint forks, the left ones slowed down."""
+    """The rejections for disjoint sets of forks, the left ones slowed down."""
     order = rng.permutation(len(forks))
     history = tuple(forks[order[2 * runs :]])
     left = MeasuredSample(tuple(forks[order[:runs]] * (1.0 + change)), tuple((1.0 + change) * run for run in history))
@@ -165,7 +165,7 @@ def curves(benchmarks: dict[str, FloatArray], draws: int = DRAWS, of_all: int = 
 
 
 def result() -> tuple[str, bool]:
-    """Both tables; nothing is promised."""
+    """Both tables; there are no goals."""
     if not FOLDER.is_dir():
         return "## Sensitivity\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
     benchmarks = load()

@@ -1,4 +1,4 @@
-"""How long a campaign takes that two workers share, compared with one: real processes, and a subject that sleeps.
+"""The time of a campaign that two workers share, compared with one worker: real processes, and a subject that sleeps.
 
 Run it as: .venv/bin/python -m benchmarks.sharing_work [URL of an empty PostgreSQL database]
 """
@@ -33,14 +33,14 @@ unit = "s"
 
 
 def project(folder: Path) -> Path:
-    """The project in a folder of its own: workers have copies."""
+    """Write the project into a folder, as workers have copies; return the folder."""
     folder.mkdir(exist_ok=True)
     (folder / "hati.toml").write_text(PROJECT, encoding="utf-8")
     return folder
 
 
 def environment(folder: Path, name: str) -> dict[str, str]:
-    """That of a machine of this name, which has a lock of its own."""
+    """The environment of a machine of this name, with its own lock."""
     return {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(folder / f"lock-{name}"), "HATI_STORE": ""}
 
 
@@ -58,14 +58,14 @@ def worker(folder: Path, name: str, store: str) -> Iterator[None]:
 
 
 def present(folder: Path, store: str) -> int:
-    """The number of workers that are there."""
+    """The number of workers that have joined."""
     words = [HATI, "grid", "status", str(project(folder / "campaign")), "--store", store, "--format", "json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return len(json.loads(done.stdout)["machines"]) if done.returncode == 0 else 0
 
 
 def campaign(folder: Path, workers: int, store: str) -> float:
-    """The seconds that a campaign takes from its command on, with workers that are there already."""
+    """The seconds that a campaign's command takes, with workers that have joined before."""
     words = [
         HATI,
         "run",
@@ -83,7 +83,7 @@ def campaign(folder: Path, workers: int, store: str) -> float:
             stack.enter_context(worker(folder, f"machine-{number}", store))
         deadline = time.monotonic() + 60
         while present(folder, store) < workers and time.monotonic() < deadline:
-            time.sleep(0.1)  # nothing tells when a worker has joined
+            time.sleep(0.1)  # there is no signal that a worker has joined
         if present(folder, store) < workers:
             raise RuntimeError(f"of {workers} workers not all have joined within 60 s")
         began = time.perf_counter()
@@ -95,7 +95,7 @@ def campaign(folder: Path, workers: int, store: str) -> float:
 
 
 def trials(store: str | None) -> tuple[list[float], list[float]]:
-    """The seconds with one worker, and with two, in turns."""
+    """The seconds with one worker and with two, interleaved."""
     one, two = list[float](), list[float]()
     for _ in range(TRIALS):
         for workers, found in ((1, one), (2, two)):

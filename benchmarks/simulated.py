@@ -16,7 +16,7 @@ METRIC = Metric("latency", "s")
 BENCHMARK = Benchmark("simulated", ("true",), Reader(ReaderKind.HATI), (METRIC,))
 
 Coefficients = Mapping[tuple[str, ...], float]
-"""Of the logarithm, by the options that a term is the product of; each option is coded from -1 to 1."""
+"""Coefficients of the logarithm, by the options of each product term; options are coded from -1 to 1."""
 Measure = Callable[[Task], Mapping[str, Sequence[float]]]
 
 
@@ -34,7 +34,7 @@ def planned(space: Space, choice: AnyChoice, seed: int) -> AnyScreening:
 
 
 def program(space: Space, coefficients: Coefficients, noise: float, rng: np.random.Generator) -> Measure:
-    """What measures a program: a run's value is its configuration's times noise, a deviation of the logarithm."""
+    """The measurement of a program: a run has its configuration's value times noise, a deviation of the logarithm."""
     settings = {option.name: option.settings for option in space.options}
     active = {name for term in coefficients for name in term}
 
@@ -50,7 +50,7 @@ def program(space: Space, coefficients: Coefficients, noise: float, rng: np.rand
 
 
 def made(plan: AnyScreening, measure: Measure) -> Evidence:
-    """All runs that a study plans, those of its follow-up included."""
+    """The evidence of all runs that a study plans, those of its follow-up included."""
     store = MemoryStore()
     while ahead := plan.plan(store.evidence(plan.id)):
         for run in FakeEngine(measure).run(ahead.tasks):

@@ -1,8 +1,9 @@
-"""``python -m benchmarks.steady``: since when runs are steady, beside the labels of another method.
+"""``python -m benchmarks.steady``: the start of the steady state of runs, compared with the labels of another method.
 
-On forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), 3,000 iterations each, with the
-labels of Traini et al. 2023 (steady since when, or never). The number of blocks, the one constant that matters, was
-chosen on these data: so it is also chosen on a random half of the benchmarks and judged on the other half, 20 times.
+The data are forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), 3,000 iterations
+each, with the labels of Traini et al. 2023 (start of the steady state, or never). The number of blocks, the one
+constant that matters, was chosen on these data: so it is also chosen on a random half of the benchmarks and judged on
+the other half, 20 times.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ GOAL = 0.9
 
 @dataclass(frozen=True)
 class Fork:
-    """One fork's iterations, and since when it is labelled steady; -1 for never."""
+    """One fork's iterations, and the labelled start of its steady state; -1 for never."""
 
     values: FloatArray
     label: int
@@ -40,7 +41,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class Rates:
-    """Of forks that are labelled steady the share with such a start, and with that verdict; of the others, never."""
+    """Fractions: forks labelled steady with an agreeing start, and with the verdict steady; other forks with never."""
 
     agreed: float
     steady: float
@@ -63,7 +64,7 @@ def read() -> list[list[Fork]]:
 
 
 def agrees(fork: Fork, found: Steadiness) -> bool:
-    """The start is within a tenth of the run of the label's, or before it with the same mean within 1 %."""
+    """Whether the start is within a tenth of the run of the label's, or before it with the same mean within 1 %."""
     if found.start is None:
         return False
     if abs(found.start - fork.label) <= NEAR * len(fork.values):

@@ -1,4 +1,4 @@
-"""What a decision of the steering costs with many open batches and machines: of the choice, and of the whole claim.
+"""The cost of a steering decision with many open batches and machines: of the choice, and of the whole claim.
 
 Run it as: .venv/bin/python -m benchmarks.steering [URL of an empty PostgreSQL database]
 """
@@ -32,7 +32,7 @@ _AT_ONCE = 1_000
 
 
 def requirements_of(number: int) -> Requirements:
-    """Those of a batch."""
+    """The requirements of a batch."""
     revision = number * 7 % REVISIONS
     return Requirements((f"files{revision}",), (f"r{revision}",), cpus=1 + revision % 8)
 
@@ -44,7 +44,7 @@ def clients() -> list[Client]:
 
 
 def engine_of(place: str) -> Engine:
-    """What makes connections to a database."""
+    """The engine that connects to a database."""
     return create_engine(
         place.replace("postgresql://", "postgresql+psycopg://") if "://" in place else f"sqlite:///{place}"
     )
@@ -100,7 +100,7 @@ def decisions(place: str) -> tuple[list[float], list[float], int]:
 
 
 def claims(ledger: Ledger) -> list[float]:
-    """The seconds that machines waited for a batch each."""
+    """The seconds that each machine waited for a batch."""
     seconds = []
     for client in clients():
         began = time.perf_counter()
@@ -111,7 +111,7 @@ def claims(ledger: Ledger) -> list[float]:
 
 
 def bare(place: str) -> list[float]:
-    """The seconds of as many transactions that do nothing but write one row."""
+    """The seconds of transactions that only write one row, one for each machine."""
     with closing(open_store(place)) as store:
         seconds = []
         for number in range(MACHINES):

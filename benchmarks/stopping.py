@@ -1,7 +1,7 @@
-"""``python -m benchmarks.stopping``: what it costs to look after every pair, and what it saves to stop once decided.
+"""``python -m benchmarks.stopping``: the cost of a look after every pair, and the savings by stopping once decided.
 
-Simulated campaigns of pairs of runs, differences of logarithms. False alarms: two sides that are alike, up to 64 pairs,
-a look after each. Saved runs: against the fixed number of pairs that finds the same change as often by Student's t.
+Campaigns of pairs of runs are simulated as differences of logarithms. False alarms: two equal sides, up to 64 pairs, a
+look after each. Saved runs: against the fixed number of pairs that finds the same change as often by Student's t.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ KINDS: dict[str, Noise] = {
 
 
 def differences(noise: Noise, rng: np.random.Generator, pairs: int = PAIRS) -> FloatArray:
-    """Of a campaign's pairs, each in random order; both sides alike."""
+    """The differences in a campaign's pairs, each in random order; both sides are equal."""
     runs = noise(rng, 2 * pairs)
     return np.asarray(np.where(rng.random(pairs) < 0.5, 1.0, -1.0) * (runs[1::2] - runs[::2]))
 
 
 def looks(values: FloatArray, rule: StoppingRule, alpha: float) -> Iterator[JudgedPairs]:
-    """After each pair, from the first one on that may decide."""
+    """The judgement after each pair, from the first one that may decide."""
     for size in range(rule.fewest(alpha), len(values) + 1):
         yield JudgedPairs(values[:size], rule, alpha, math.log1p(MARGIN))
 
 
 def alarms(noise: Noise, alpha: float, seed: int = 2026) -> int:
-    """Campaigns in which any look calls the sides different, as its p-value says, which is that of all looks."""
+    """The number of campaigns in which any look calls the sides different, by the p-value of all looks."""
     rng = np.random.default_rng(seed)
     rule = AnytimeValid()
     return sum(rule.p_value(differences(noise, rng), alpha) <= alpha for _ in range(CAMPAIGNS))
 
 
 def alarms_of_peeking(noise: Noise, alpha: float, seed: int = 2026) -> int:
-    """The same of Student's t, looked at after every pair from the second on."""
+    """The number of alarms of Student's t, with a look after every pair from the second on."""
     rng = np.random.default_rng(seed)
     sizes = np.arange(2, PAIRS + 1)
     critical = stats.t.isf(alpha / 2.0, sizes - 1)
@@ -84,7 +84,7 @@ def alarms_of_peeking(noise: Noise, alpha: float, seed: int = 2026) -> int:
 
 
 def ended(change: float, noise: float, alpha: float, seed: int = 2026) -> list[tuple[int, str]]:
-    """Of each campaign the pairs after which it ended, and how: different, same or open."""
+    """The number of pairs after which each campaign ended, and how: different, same or open."""
     rng = np.random.default_rng(seed)
     rule = AnytimeValid()
     found = []
@@ -114,7 +114,7 @@ def fixed_pairs(change: float, noise: float, alpha: float, power: float) -> int:
 
 
 def saved(change: float, noise: float, alpha: float) -> list[object]:
-    """A row of the table of what is saved."""
+    """A row of the table of saved runs."""
     ends = ended(change, noise, alpha)
     pairs = np.array([size for size, _ in ends])
     power = sum(how == "different" for _, how in ends) / len(ends)
@@ -134,7 +134,7 @@ def saved(change: float, noise: float, alpha: float) -> list[object]:
 
 
 def same(noise: float, alpha: float) -> list[object]:
-    """A row of the table of what is the same."""
+    """A row of the table of equal sides."""
     alike, changed = ended(0.0, noise, alpha), ended(MARGIN, noise, alpha)
     pairs = np.array([size for size, _ in alike])
     return [

@@ -1,4 +1,4 @@
-"""A validation that leaves one effect of a screening undecided, by runs whose noise is exactly what is wanted.
+"""A validation that leaves one effect of a screening undecided, by runs with noise of an exact size.
 
 Of ten options three have large effects, and the fourth has the effect in question; the screening called all four
 important. Its runs, and those of the first validation, estimate that effect exactly.
@@ -54,7 +54,7 @@ FITTED = {Mode.DISCRIMINATE: 9, Mode.CONFIRM: 14, Mode.DEALIAS: 8, Mode.CHECK: 1
 
 @dataclass(frozen=True)
 class UndecidedValidation:
-    """A validation of ``runs``, of an effect ``change`` with that ``deviation`` of a run, both on the logarithm."""
+    """A validation of ``runs`` runs, of an effect ``change`` with the ``deviation`` of a run, both on the logarithm."""
 
     mode: Mode
     change: float
@@ -63,18 +63,18 @@ class UndecidedValidation:
 
     @cached_property
     def needed(self) -> int | None:
-        """The runs that would decide, as its conclusion says."""
+        """The runs that would decide, by the validation's conclusion."""
         tasks = list[Task]()
         self._concluded(self.runs, np.zeros(self.runs), tasks)
         rows = levels([task.configuration for task in tasks], SPACE)
         return self._concluded(self.runs, self._exact(rows, np.arange(len(rows), dtype=np.float64)), []).runs_needed
 
     def decided(self, errors: FloatArray) -> bool:
-        """Whether a new validation is, of as many runs as there are standardised errors."""
+        """Whether a new validation decides, with one run for each of the standardised errors."""
         return self._concluded(len(errors), self.deviation * errors, []).outcome is ValidationOutcome.DECIDED
 
     def _concluded(self, runs: int, noise: FloatArray, tasks: list[Task]) -> ValidationConclusion:
-        """The conclusion of a whole campaign; ``tasks`` become those that it made, in their order."""
+        """The conclusion of a whole campaign, whose tasks are appended to ``tasks`` in their order."""
         study = self._study(runs)
 
         def measured(task: Task) -> Mapping[str, Sequence[float]]:
@@ -100,7 +100,7 @@ class UndecidedValidation:
 
     @cached_property
     def _studies(self) -> dict[int, AnyValidation]:
-        """By their budgets: the runs to make are chosen once."""
+        """The studies by their budgets: the runs of each are chosen once."""
         return {}
 
     @cached_property
@@ -127,7 +127,7 @@ class UndecidedValidation:
         return np.asarray(_signs(rows)[:, : len(CLAIMED)] @ np.array([*LARGE, self.change]) / 2.0)
 
     def _exact(self, rows: Levels, order: FloatArray) -> FloatArray:
-        """Noise that looks like no effect and no drift, and of which each time has half of the degrees of freedom."""
+        """Noise without any effect or drift; screening and validation each lose half of the fit's parameters."""
         columns = np.column_stack([np.ones(len(rows)), order, _signs(rows)])
         noise = np.random.default_rng(SEED).standard_normal(len(rows))
         noise -= columns @ np.linalg.lstsq(columns, noise, rcond=None)[0]

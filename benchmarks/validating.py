@@ -1,8 +1,8 @@
 """How often validation finds the right model: screenings with known truths, simulated and validated.
 
-``python -m benchmarks.validating`` prints a table as Markdown. The effects' size is that of the difference between an
-option's settings, in standard deviations of a run; every active interaction has two active parents; between the
-screening and each follow-up everything shifts.
+``python -m benchmarks.validating`` prints a table as Markdown. The size of an effect is the difference between an
+option's settings, in standard deviations of a run; every active interaction has two active parents; all values shift
+between the screening and each follow-up.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _METRIC = Metric("latency", "s")
 _BENCHMARK = Benchmark("simulated", ("true",), Reader(ReaderKind.HATI), (_METRIC,))
 _MEAN, _DEVIATION = 10.0, 0.3
 _SHIFT = 2.0
-"""Standard deviations of a run between the screening and a follow-up."""
+"""The deviation of the shift between the screening and a follow-up, in standard deviations of a run."""
 
 Truth = dict[tuple[int, ...], float]
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Shares of simulated studies that ended with the right model, with a wrong one, undecided; and the cost."""
+    """Fractions of simulated studies that ended with the right model, with a wrong one, or undecided; and the cost."""
 
     studies: int
     right: float
@@ -86,7 +86,7 @@ def validated(
 ) -> ValidationConclusion:
     """Screen a program with those effects and validate the screening.
 
-    The screening calls nothing important, or the active main effects and so many of the others, those with the largest
+    The screening calls nothing important; or the active main effects, and the ``claimed`` others with the largest
     estimates.
     """
     design, settings = _design(runs)
@@ -136,7 +136,7 @@ def validated(
 def _claims(
     active: Truth, chosen: tuple[Configuration, ...], values: FloatArray, inert: int
 ) -> tuple[tuple[str, ...], ...]:
-    """The active main effects, and so many of the others: those with the largest estimates."""
+    """The active main effects, and the ``inert`` others with the largest estimates."""
     names = _space().names
     signs = np.array([[1.0 if configuration[name] else -1.0 for name in names] for configuration in chosen])
     sizes = np.abs(signs.T @ values)
@@ -146,7 +146,7 @@ def _claims(
 
 
 def doubted(studies: int, size: float = 100.0, budget: int = 12) -> tuple[float, float]:
-    """How often the inert option with the largest estimate is confirmed beside three large effects, and runs made."""
+    """The fraction of studies that confirm the largest inert option among three large effects, and the mean runs."""
     rng = generator(2026, "doubted", str(size))
     confirmed, spent = 0, 0
     for _ in range(studies):
@@ -161,7 +161,7 @@ def doubted(studies: int, size: float = 100.0, budget: int = 12) -> tuple[float,
 def simulate(
     interactions: int, *, size: float = 3.0, runs: int = 32, repetitions: int = 1, budget: int = 16, studies: int
 ) -> Rates:
-    """Rates over random truths with so many active interactions."""
+    """Rates over random truths with that number of active interactions."""
     rng = generator(2026, "validating", str(interactions), str(size), str(runs), str(repetitions))
     outcomes = Counter[str]()
     spent = list[int]()
