@@ -1,4 +1,4 @@
-"""Check that public classes have names of their own, and that messages and help avoid private words."""
+"""Check that names of public classes are unique, and that messages and help avoid private words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "hati"
 PRIVATE = re.compile(
     r"\b(told|tells|mend|mends|anew|besides|foreseen|rehearsal|in vain|so many|kin|(?<!there )is no [a-z]+)\b"
 )
-"""Words that need the project's own dictionary; "is no" reads as a riddle where "is not a valid" would do."""
+"""Words that readers would have to decode; for "is no" write "is not a valid"."""
 
 
 def twice(trees: dict[Path, ast.Module]) -> Iterator[str]:

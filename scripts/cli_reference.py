@@ -1,4 +1,4 @@
-"""Prints docs/reference/cli.md: the help of every verb, from the code.
+"""Print docs/reference/cli.md: the help of every verb, from the code.
 
 Run it as: .venv/bin/python scripts/cli_reference.py > docs/reference/cli.md
 """

@@ -1,6 +1,6 @@
-"""The grammars of formulas with the tables that Lark makes of them: ``python scripts/grammars.py``.
+"""Write the grammars of formulas with Lark's parse tables: ``python scripts/grammars.py``.
 
-Writes ``parse_tables.py`` beside each grammar, from which it is loaded.
+Each grammar is loaded from the ``parse_tables.py`` in its folder.
 """
 
 from __future__ import annotations

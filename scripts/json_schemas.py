@@ -1,4 +1,4 @@
-"""Writes docs/reference/schemas: the JSON Schema of each format that commands publish or read, from the code.
+"""Write docs/reference/schemas: the JSON Schema of each format that commands publish or read, from the code.
 
 Run it as: .venv/bin/python scripts/json_schemas.py
 """

@@ -1,7 +1,7 @@
-"""What of Hati a command executes: ``python scripts/trace.py [--calls] screen examples/sqlite --budget 16``.
+"""Trace Hati's functions in a command: ``python scripts/trace.py [--calls] screen examples/sqlite --budget 16``.
 
-Prints how many of its own functions and files are executed and modules are loaded; with ``--calls`` each function once,
-in the order in which it is first called, below the function that called it.
+Prints the numbers of Hati's functions and files that are executed, and of its modules that are loaded; with ``--calls``
+each function once, in the order of first calls, below the function that called it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Trace:
         self.calls: dict[CodeType, int] = {}
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        """Note a call of a function of Hati's."""
+        """Record a call of one of Hati's functions."""
         code = frame.f_code
         if event == "call" and code not in self.calls and _own(code):
             self.calls[code] = _depth(frame)
 
 
 def _own(code: CodeType) -> bool:
-    """Whether it is a function of Hati's: the bodies of classes and modules are no optimised code."""
+    """Whether it is a function of Hati's: code of class and module bodies is not optimised."""
     optimised = code.co_flags & CO_OPTIMIZED
     return bool(optimised) and code.co_filename.startswith(_ROOT) and code.co_name not in _WITHOUT
 
@@ -53,7 +53,7 @@ def _length(code: CodeType) -> int:
 
 
 def run(words: list[str]) -> int:
-    """Run a command, and print what of Hati it executed."""
+    """Run a command, and print which parts of Hati it executed."""
     shown = "--calls" in words
     trace = Trace()
     sys.setprofile(trace)
