@@ -1,7 +1,7 @@
-"""Every combination of some options' settings beside the default, the others at their defaults.
+"""Compare every combination of some options' settings with the default, other options at their defaults.
 
 ``python -m examples.brute_force examples/postgresql --options fsync synchronous_commit --runs 20`` writes
-``examples/postgresql/brute-force.csv``: the mean over runs, and its change from the default configuration's with a
+``examples/postgresql/brute-force.csv``: the mean over runs, and its change relative to the default configuration with a
 95 % interval (Welch's t on logarithms).
 """
 
@@ -25,7 +25,7 @@ from hati.wiring import prepare_configurations, workplace
 
 
 def compared(values: NDArray[np.float64], base: NDArray[np.float64]) -> tuple[float, float, float]:
-    """The change in percent of a geometric mean to that of the base, with its 95 % interval."""
+    """The change of a geometric mean relative to that of the base, in percent, with its 95 % interval."""
     found = stats.ttest_ind(np.log(values), np.log(base), equal_var=False)
     low, high = found.confidence_interval(0.95)
     difference = float(np.log(values).mean() - np.log(base).mean())

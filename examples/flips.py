@@ -1,10 +1,10 @@
-"""What each option of a project does alone: it is flipped in random configurations until its effect is known.
+"""Estimate the effect of each option of a project alone, by flips in random configurations until it is known.
 
 ``python -m examples.flips examples/nginx --metric requests`` writes ``examples/nginx/flips.csv``. A flip is two runs,
 one after the other, of a uniformly drawn valid configuration with the option at its first and at its last setting.
-An option is decided where the interval of its mean change excludes 0, or is 2 % wide at most to either side. Looks are
-after an eighth, a quarter, half and all of the flips; the intervals of all looks hold together with 95 %.
-Interrupted, it goes on where it was.
+An option is decided if the interval of its mean change excludes 0, or extends at most 2 % to either side. Looks are
+after an eighth, a quarter, half and all of the flips; the intervals of all looks hold together with 95 % confidence.
+An interrupted study is resumed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,16 @@ from hati.wiring import workplace
 
 CONFIDENCE = 0.95
 NARROW = math.log(1.02)
-"""An interval no wider to either side than this decides too."""
+"""An interval that extends no farther to either side decides, too."""
 LOOKS = 4
 
 
 @dataclass(frozen=True)
 class Change:
-    """How a metric changes from the first to the last setting of an option, in logarithms; None from one flip."""
+    """The change of a metric from an option's first to its last setting, in logarithms.
+
+    ``half_width`` is that of the interval, None for a single flip.
+    """
 
     option: str
     flips: int
@@ -78,7 +81,7 @@ class Flips:
         return Plan(tuple(Batch(ahead[place]) for place in order))
 
     def conclude(self, evidence: Evidence) -> tuple[Change, ...]:
-        """The change that each option makes."""
+        """The change by each option."""
         return tuple(self._change(option, evidence) for option in self.space.names)
 
     @cached_property
@@ -121,7 +124,7 @@ class Flips:
 def measure(
     path: Path, metric: str | None, most: int, seed: int, budget: Budget, store: str | None
 ) -> tuple[Change, ...]:
-    """Make the flips that are left."""
+    """Run the flips that are left, and write the table."""
     place = workplace(path, store)
     benchmark = place.project.benchmark(None)
     chosen = benchmark.metrics[0] if metric is None else benchmark.metric(metric)
@@ -146,7 +149,7 @@ def measure(
 
 
 def write(file: Path, study: Flips, changes: tuple[Change, ...]) -> None:
-    """A row for each option; changes in percent."""
+    """Write a row for each option; changes are in percent."""
     with file.open("w", encoding="utf-8", newline="") as stream:
         rows = csv.writer(stream, lineterminator="\n")
         rows.writerow(["option", "from", "to", "flips", "change %", "low %", "high %", "decided"])

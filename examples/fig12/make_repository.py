@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 EVERYWHERE = (1.00, 1.00, 1.10, 1.12, 1.14, 1.50, 1.00, 1.00, 1.00, 1.00)
-"""The cost of each day in all configurations: stable, creeping on days 3 to 5, half as much again on day 6."""
+"""The cost of each day in all configurations: stable, drifting on days 3 to 5, half as much again on day 6."""
 
 WITH_CACHE = (1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.30)
-"""The cost of each day where the cache is on, times that everywhere: 30 % more on the last day."""
+"""The factor of each day's cost if the cache is on: 30 % more on the last day."""
 
 FIRST_DAY = 9  # of December 2003, so that day 6 is the 14th
 
@@ -61,10 +61,10 @@ print(json.dumps({{"metric": "latency", "value": cost * noise}}))
 
 
 def make_repository(folder: Path, seed: int = 1, *, unchanged: bool = False) -> None:
-    """Ten commits, one a day, tagged day-1 to day-10; ``unchanged`` ones differ in nothing but the noise.
+    """Make ten commits, one a day, tagged day-1 to day-10; ``unchanged`` ones differ only in the noise.
 
     Raises:
-        FileExistsError: where the folder is there already.
+        FileExistsError: if the folder exists already.
     """
     folder.mkdir(parents=True)
     _git(folder, "init", "--quiet")
@@ -89,7 +89,7 @@ def _git(folder: Path, *words: str, day: int = FIRST_DAY) -> None:
 
 
 def main() -> int:
-    """Build it; 1 where the folder is there already."""
+    """Build the repository; return 1 if the folder exists already."""
     parser = argparse.ArgumentParser(description="Build the repository of ten daily revisions.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=1, help="of the noise [default: 1]")

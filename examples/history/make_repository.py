@@ -14,12 +14,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 COMMITS = HERE / "commits"
 SHARED = ("hati.toml", "workloads.py", "counted.spl", "timed.spl")
-"""What is of no commit: it judges them, whichever it is younger than."""
+"""Files outside of all commits: they judge the commits, and may be younger."""
 SETTINGS = ("user.name=Example", "user.email=example@example.org", "init.defaultBranch=main", "commit.gpgsign=false")
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git prints, whatever the user's settings are."""
+    """Run git, independent of the user's settings, and return its output."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     settings = [word for setting in SETTINGS for word in ("-c", setting)]
     done = subprocess.run(["git", *settings, *words], cwd=folder, env=own, check=True, capture_output=True, text=True)
@@ -27,7 +27,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def make_repository(folder: Path) -> list[str]:
-    """Make it in a folder that is not there yet, and give its tags, the first commit's first."""
+    """Make the repository in a folder that does not exist yet; return its tags, in the order of the commits."""
     folder.mkdir(parents=True)
     git(folder, "init", "--quiet")
     (folder / ".git/info/exclude").write_text("\n".join((".hati/", "__pycache__/", *SHARED)))

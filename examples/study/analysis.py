@@ -1,4 +1,4 @@
-"""All that the study computes of one system: numbers as plain values, and figures."""
+"""All results of the study for one system: numbers as plain values, and figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Plain = dict[str, object]
 
 @dataclass(frozen=True)
 class Effort:
-    """How many fractions of a family, suites and random samples are looked at, and which validations are made."""
+    """The numbers of fractions of a family, of suites and of random samples, and the validations."""
 
     fractions: int = 200
     suites: int = 200
@@ -35,7 +35,7 @@ def analysed(source: Source, effort: Effort) -> tuple[Plain, dict[str, str]]:
     """The results and the figures, by name, of one system.
 
     Raises:
-        InputError: where its table is not complete.
+        InputError: if its table is not complete.
     """
     of = system(source)
     full = effects(all_signs(len(LETTERS)), of.logs)

@@ -1,4 +1,4 @@
-"""What the seed claims, and by which rule the results of a system confirm it; the page states the rules."""
+"""The claims of the RES paper, and the rules by which a system's results confirm them; the page states the rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from examples.study.judging import Finding, Results
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the seed with its place there, and how it is judged from results."""
+    """A claim of the RES paper with its place there, and its judgement from results."""
 
     place: str
     text: str

@@ -15,7 +15,7 @@ from hati.stats import Signs, Term, contrasts, half_normal, holm, step_critical,
 from hati.studies.screening import ALPHA, RELEVANT, EffectScale, EffectVerdict
 
 SEED_2048 = ("L=ABCDEFGHIJK", "M=EFGHIJK", "N=CDGHIJK")
-"""The seed's fraction for pairs of options (its appendix)."""
+"""The RES paper's fraction for pairs of options (its appendix)."""
 
 MARGIN = float(np.log1p(RELEVANT))
 TOP = 5
@@ -25,8 +25,8 @@ TOP = 5
 class Effects:
     """Main effects and two-factor interactions of a design, as differences of logarithms (second setting minus first).
 
-    ``error`` is their standard error, by the residuals of the model of all of them; ``important`` are significant at
-    5 % (Holm, all together) and larger than 1 %.
+    ``error`` is their standard error, by the residuals of the model with all of them; ``important`` ones are
+    significant at 5 % (Holm, all together) and larger than 1 %.
     """
 
     terms: tuple[Term, ...]
@@ -93,7 +93,7 @@ def all_signs(options: int) -> Signs:
 
 
 def spectrum(logs: FloatArray) -> FloatArray:
-    """All effects of full data in standard order: bit i of an effect's number says that option i is part of it.
+    """All effects of full data in standard order: bit i of an effect's number is set if option i is part of it.
 
     The fast Walsh-Hadamard transform; the mean is first.
     """
@@ -105,7 +105,7 @@ def spectrum(logs: FloatArray) -> FloatArray:
 
 
 def pair_designs() -> dict[str, Design]:
-    """The seed's fraction for pairs, and smaller ones of minimum aberration."""
+    """The RES paper's fraction for pairs, and fractions of minimum aberration of up to the same size."""
     return {"the seed's": from_generators(LETTERS, SEED_2048)} | {
         "minimum aberration": by_runs(LETTERS, 2048),
         "minimum aberration, 1,024": by_runs(LETTERS, 1024),
@@ -115,7 +115,7 @@ def pair_designs() -> dict[str, Design]:
 
 
 def pairs_found(system: System, full: Effects) -> list[dict[str, object]]:
-    """For each design for pairs, how its largest pairs agree with those of full data."""
+    """For each design for pairs, the agreement of its largest pairs with those of full data."""
     best = set(full.ranked(2)[:TOP])
     rows: list[dict[str, object]] = []
     for name, design in pair_designs().items():

@@ -1,4 +1,4 @@
-"""The study's figures, by the tool's own charts, as SVG documents."""
+"""The study's figures as SVG documents, drawn with Hati's charts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hati.render import ImageKind, chart_images
 from hati.report import Chart, ChartKind, EffectFigure, SuiteBox, SuiteFigure, half_normal
 
 BOXES = 5
-"""So many random samples are drawn beside a suite, as in the seed's Fig. 11."""
+"""The number of random samples drawn next to a suite, as in the RES paper, Fig. 11."""
 
 
 def effect_figures(system: System, full: Effects, fractions: list[Screened]) -> dict[str, str]:

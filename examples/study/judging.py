@@ -1,4 +1,4 @@
-"""How claims are judged from the results of a system."""
+"""The judgement of claims from the results of a system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AT_LEAST = 10.0
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     CONFIRMED = "confirmed"
     IN_PART = "in part"
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict and the numbers it rests on."""
+    """A verdict and the numbers behind it."""
 
     verdict: Verdict
     numbers: str
@@ -47,7 +47,7 @@ def identify(found: Results) -> Finding:
 
 
 def estimate(found: Results) -> Finding:
-    """Whether suites of the seed's sizes estimate the geometric mean."""
+    """Whether suites of the RES paper's sizes estimate the geometric mean."""
     suites = [s for s in found["suites"] if s["runs"] == 2 ** s["top"]]
     missed = [s["suite"]["missed"] for s in suites]
     parts = [
@@ -59,7 +59,7 @@ def estimate(found: Results) -> Finding:
 
 
 def random(found: Results) -> Finding:
-    """Whether random samples of those sizes do not."""
+    """Whether random samples of those sizes fail to estimate it."""
     suites = [s for s in found["suites"] if s["runs"] == 2 ** s["top"]]
     missed = [s["random"]["missed"] for s in suites]
     better = [s["suite"]["error"] < s["random"]["error"] for s in suites]
@@ -73,7 +73,7 @@ def random(found: Results) -> Finding:
 
 
 def untested(_: Results) -> Finding:
-    """What is not looked at here."""
+    """The finding for a claim that is not tested here."""
     return Finding(Verdict.UNTESTED, "it speaks of a system that changes; here each system stands still")
 
 
@@ -108,7 +108,7 @@ def smaller(found: Results) -> Finding:
 
 
 def pairs(found: Results) -> Finding:
-    """Whether the seed's fraction for pairs finds the important ones."""
+    """Whether the RES paper's fraction for pairs finds the important ones."""
     first, there = found["pairs"][0], len(found["full"]["important_pairs"])
     if not there:
         return Finding(Verdict.UNTESTED, f"no pair is important; the design calls {first['false']} so")
@@ -166,7 +166,7 @@ def third(found: Results) -> Finding:
 
 
 def rank_test(found: Results) -> Finding:
-    """Whether suites are told from full data, and shown to be equivalent."""
+    """Whether suites are distinguished from full data, and shown to be equivalent to them."""
     suites = [s for s in found["suites"] if s["runs"] == 2 ** s["top"]]
     parts = [
         f"{percent(s['suite']['rejected'])} of suites of {s['runs']} are told from full data (of random samples "

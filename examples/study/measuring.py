@@ -1,4 +1,4 @@
-"""Every configuration of a project measured once, and written as a table."""
+"""Measure every configuration of a project once, and write a table."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hati.studies.measurement import Measurement, measurement_id
 from hati.wiring import Workplace, workplace
 
 ROUNDS = 3
-"""Configurations whose run failed are tried again, this often in all."""
+"""The number of attempts for configurations whose runs fail."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of every configuration, in the order in which they were made, and what became of the others."""
+    """One run of every configuration, in the order of measurement; ``failed`` counts the other runs."""
 
     place: Workplace
     runs: tuple[Run, ...]
@@ -32,11 +32,11 @@ class Measured:
 
 
 def measure(project: Path, store: str, wanted: Sequence[Configuration] = ()) -> Measured:
-    """Measure configurations once, by default all, one at a time in random order; what the store holds is kept.
+    """Measure configurations once, by default all, one at a time in random order; runs in the store are not repeated.
 
     Raises:
-        InputError: where some could not be measured.
-        MeasurementError: where none could.
+        InputError: if some could not be measured.
+        MeasurementError: if none could.
     """
     place = workplace(project, store)
     left = tuple(wanted) or tuple(enumerate_configurations(place.project.space))
@@ -54,7 +54,7 @@ def measure(project: Path, store: str, wanted: Sequence[Configuration] = ()) -> 
 
 
 def write_table(measured: Measured, file: Path) -> None:
-    """Write options and metrics of the runs as a packed CSV file, and beside it where they are from."""
+    """Write options and metrics of the runs as a gzipped CSV file, and their origin into a file next to it."""
     names = {
         *measured.place.project.space.names,
         *(m.name for b in measured.place.project.benchmarks for m in b.metrics),
@@ -79,7 +79,7 @@ def write_table(measured: Measured, file: Path) -> None:
 
 
 def origin_file(table: Path) -> Path:
-    """Where it is written how a table was measured."""
+    """The file with the origin of a table's measurements."""
     return table.with_name(table.name.partition(".")[0] + ".origin.json")
 
 

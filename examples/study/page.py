@@ -1,4 +1,4 @@
-"""The page of the results: text with every number filled in from the results, none written by hand."""
+"""The page of the results: all numbers in its text are filled in from the results."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RESULTS = "results.json"
 
 
 def write_results(sources: tuple[Source, ...], folder: Path, effort: Effort) -> None:
-    """Analyse the systems whose table is there; write results and figures into a folder, over what was there.
+    """Analyse the systems whose tables exist; write results and figures into a folder, replacing old ones.
 
     Raises:
-        InputError: where a table is not complete.
+        InputError: if a table is not complete.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
@@ -42,7 +42,7 @@ def write_results(sources: tuple[Source, ...], folder: Path, effort: Effort) -> 
 
 
 def page(results: Mapping[str, Any], sources: tuple[Source, ...], folder: str) -> str:
-    """The page in Markdown; figures are in ``folder``, as seen from it."""
+    """The page in Markdown; figures are in ``folder``, relative to the page."""
     environment = jinja2.Environment(
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,4 +1,4 @@
-"""The seed's screening designs, each with all or many of the fractions that its generators' signs make."""
+"""The RES paper's screening designs, each with all or many of the fractions by the signs of its generators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DESIGNS = {
     "Scr64": "G=ABC H=ABD I=ABE J=ACDE K=ABF L=ACDF M=ACEF N=ADEF",
     "Scr128": "H=ABC I=ABDE J=ABDF K=ACEF L=ACDG M=ABEFG N=BCDEFG",
 }
-"""The seed's appendix; the last with M = ABEFG, as what is printed there (M = ABDFG) is of resolution III."""
+"""From the RES paper's appendix; the last with M = ABEFG, as the printed design (M = ABDFG) has resolution III."""
 
 PRINTED = "H=ABC I=ABDE J=ABDF K=ACEF L=ACDG M=ABDFG N=BCDEFG"
 LARGEST = 2
@@ -32,12 +32,12 @@ LARGEST = 2
 
 @dataclass(frozen=True, eq=False)
 class Screened:
-    """What the tool concluded from the fraction as the seed has it, and how often others of its family are right.
+    """The conclusion from the RES paper's fraction, and how often the fractions of its family are right.
 
-    Shares are of ``fractions``: ``found`` those that call an option important, for each that is so in full data, the
-    largest first; ``largest`` those that call the two largest important; ``exact`` those that name exactly the
-    important options; ``false`` those that name any other; ``ranked`` those whose largest main effects, as many as are
-    important, are the important ones: as good as judging a plot by eye can be.
+    The rates are parts of ``fractions``: ``found`` those that call an option important, for each option that is so in
+    full data, the largest first; ``largest`` those that call the two largest important; ``exact`` those that name
+    exactly the important options; ``false`` those that name any other; ``ranked`` those whose largest main effects, as
+    many as are important, are the important ones: the best that judging a plot by eye can give.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Screened:
 
 
 def screened(system: System, name: str, full: Effects, most: int) -> Screened:
-    """Screen by the seed's fraction, and by up to ``most`` of its family, chosen at random."""
+    """Screen by the RES paper's fraction, and by others of its family at random, up to ``most`` in all."""
     generators = DESIGNS[name].split()
     conclusion = screen(system, generators, system.place)
     truth = [system.names[option] for option in full.options]
@@ -81,7 +81,7 @@ def screened(system: System, name: str, full: Effects, most: int) -> Screened:
 
 
 def screen(system: System, generators: Sequence[str], place: Workplace | None = None) -> ScreeningConclusion:
-    """Screen the system by a fraction; its runs are kept in the ``place``'s store, where one is given."""
+    """Screen the system by a fraction; its runs are kept in the store of ``place``, if given."""
     design = from_generators(LETTERS, generators)
     choice = Choice(len(LETTERS), design.runs, 1, resolution(design), tuple(generators), "the seed's design")
     own, benchmark = system.place, system.benchmark

@@ -1,4 +1,4 @@
-"""Screening suites against full data, and against random samples of the same size."""
+"""Screening suites compared with full data, and with random samples of the same size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Size:
-    """A suite of all combinations of the ``top`` options of a ranking, in so many ``runs``."""
+    """A suite of ``runs`` runs, with all combinations of the ``top`` options of a ranking."""
 
     top: int
     runs: int
@@ -33,12 +33,12 @@ SIZES = (Size(2, 4), Size(2, 8), Size(5, 32))
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far samples of one kind and size are from full data, over many of them.
+    """The distances of many samples of one kind and size from full data.
 
-    ``ks`` and ``range`` are means, ``error`` the root mean square error of the mean logarithm, ``missed`` the share
+    ``ks`` and ``range`` are means, ``error`` the root mean square error of the mean logarithm, ``missed`` the fraction
     whose geometric mean is off by more than the margin, ``worst`` the 95th percentile of that error, a fraction.
-    ``rejected`` is the share that Mann and Whitney's test tells from full data, ``detectable`` the shift in standard
-    deviations that it finds with 80 % power. ``equivalent`` is the share of those shown equivalent to full data.
+    ``rejected`` is the fraction that Mann and Whitney's test distinguishes from full data, ``detectable`` the shift in
+    standard deviations that it finds with 80 % power. ``equivalent`` is the fraction shown equivalent to full data.
     """
 
     samples: int
@@ -100,7 +100,7 @@ def random_samples(system: System, runs: int, count: int) -> list[Sample]:
 
 
 def compared(system: System, ranking: tuple[str, ...], size: Size, count: int, random: int) -> dict[str, object]:
-    """Suites beside random samples of the same size; ``nearer`` is the share of these that a suite is nearer than."""
+    """Suites and random samples of the same size; ``nearer`` is how often a suite is nearer to full data."""
     of_suites, of_random = suites(system, ranking, size, count), random_samples(system, size.runs, random)
     near, far = ([ks_distance(s.logs, s.weights, system.logs) for s in samples] for samples in (of_suites, of_random))
     return {

@@ -1,4 +1,4 @@
-"""The systems of the study: a space of options with two settings each, and every configuration's value in a table."""
+"""The systems of the study: options with two settings each, and a table with the value of every configuration."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hati.wiring import TableRequest, Workplace, table_workplace
 
 EXAMPLES = Path(__file__).resolve().parent.parent
 LETTERS = "ABCDEFGHIJKLMN"
-"""The seed's names for its options, in the order of its Table 2."""
+"""The RES paper's names for its options, in the order of its Table 2."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a system's table and options are; ``metric`` is the column that is studied, in ``unit``.
+    """The files of a system's table and options; ``metric`` is the column that is studied, in ``unit``.
 
-    ``origin`` says where the table is from, unless a file beside it does.
+    ``origin`` is the origin of the table, unless a file next to it states it.
     """
 
     name: str
@@ -50,8 +50,8 @@ SQLITE = Source("sqlite", "SQLite", EXAMPLES / "study" / "sqlite.csv.gz", EXAMPL
 class System:
     """A system with its full data: ``logs`` are the logarithms of all configurations' values in standard order.
 
-    In standard order bit i of a configuration's number is the setting of option i. What is looked up in ``place`` stays
-    in its store, in memory.
+    In standard order bit i of a configuration's number is the setting of option i. Runs that are looked up in ``place``
+    stay in its store, in memory.
     """
 
     source: Source
@@ -60,17 +60,17 @@ class System:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The options."""
+        """The names of the options."""
         return self.place.project.space.names
 
     @property
     def benchmark(self) -> Benchmark:
-        """What the table stands for."""
+        """The benchmark that the table represents."""
         return self.place.project.benchmarks[0]
 
     @property
     def metric(self) -> Metric:
-        """What is studied."""
+        """The metric that is studied."""
         return self.benchmark.metric(self.source.metric)
 
     @cached_property
@@ -87,7 +87,7 @@ def system(source: Source) -> System:
     """Read a system.
 
     Raises:
-        InputError: where it has not fourteen options of two settings, or a configuration is missing.
+        InputError: unless it has fourteen options of two settings, and values for all configurations.
     """
     place = table_workplace(TableRequest(source.table, source.space, (source.metric,), unit=source.unit))
     assert place.table is not None

@@ -1,4 +1,4 @@
-"""The assumptions behind a screening: what full data say of them, and what validating by the tool costs and finds."""
+"""The assumptions behind a screening: a check by full data, and the cost and results of Hati's validations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hati.studies.validation import Mode, ValidationConclusion
 from hati.wiring import ValidationRequest, prepare_validation
 
 SEED_IMPORTANT = "BJCFI"
-"""The options that the seed calls important."""
+"""The options that the RES paper calls important."""
 
 Request = tuple[Mode, int, int]
 """A mode, an order and a budget."""
@@ -28,12 +28,12 @@ REQUESTS: tuple[Request, ...] = (
     (Mode.DEALIAS, 3, 64),
     (Mode.CHECK, 3, 381),
 )
-"""The cheap way, the seed's de-aliasing to third order with half of its runs and with all of them, and its check."""
+"""The cheap way; the RES paper's de-aliasing to third order, with half and with all of its runs; and its check."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What de-aliasing the seed's five options in its 128 runs takes: ``aliases`` of any order, and ``runs`` at least.
+    """The cost of de-aliasing the RES paper's five options in its 128 runs: all ``aliases``, and the fewest ``runs``.
 
     ``third`` and ``third_runs`` are the same to third order.
     """
@@ -60,7 +60,7 @@ def costs() -> Costs:
 
 
 def alias_ratios(system: System, options: tuple[int, ...]) -> dict[str, float]:
-    """For each option, the variance its main effect explains over that of the largest of its aliases in 128 runs.
+    """For each option, the variance that its main effect explains over that of its largest alias in 128 runs.
 
     In full data nothing is aliased, so that this is what a complete de-aliasing would show.
     """
@@ -89,7 +89,7 @@ def third_order(system: System) -> list[str]:
 def validations(
     system: System, screened: ScreeningConclusion, full: Effects, requests: tuple[Request, ...] = REQUESTS
 ) -> list[dict[str, object]]:
-    """What each way of validating a screening costs and concludes, beside full data."""
+    """The cost and conclusion of each way to validate a screening, compared with full data."""
     return [_validated(system, screened, full, *request) for request in requests]
 
 
