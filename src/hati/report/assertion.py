@@ -233,7 +233,7 @@ def _cells(atom: Atom) -> tuple[Cell, ...]:
 
 
 def estimate_text(atom: Atom) -> str:
-    """By how much the left side is larger, or that difference."""
+    """The estimate as text: a ratio as a change in percent, a difference or a mean in its unit."""
     found = atom.evidence
     if not math.isfinite(found.estimate):
         return "unknown"

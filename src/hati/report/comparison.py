@@ -299,7 +299,7 @@ def _phase(row: Comparison) -> str:
 
 
 def comparison_sentence(row: Comparison) -> str:
-    """What the comparison says, in a sentence."""
+    """The result of a comparison, in a sentence."""
     if row.within_process is not None:
         return within_process_sentence(row, row.within_process)
     tail = f"of the mean relative to the {statistic_name(row)}" if row.change.of_tail else ""

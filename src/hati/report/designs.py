@@ -184,7 +184,7 @@ _MOST_LEVEL_ROWS = 144
 
 
 def separation_note(separation: Separation) -> str:
-    """What added runs separate, in one sentence."""
+    """The effects that added runs separate, in one sentence."""
     before, after, names = separation.before, separation.after, _named(separation.separated)
     kept = f"{after.runs - before.runs:,} added runs"
     parameters = f"{before.rank} parameters could be distinguished, now {after.rank}"
@@ -237,7 +237,7 @@ def level_design_table(design: LevelDesign, settings: Sequence[Sequence[str]], e
 
 
 def covering_table(array: CoveringArray) -> Table:
-    """All runs as a table of settings, with what they cover as notes."""
+    """All runs as a table of settings, with their coverage as notes."""
     rows: list[tuple[Cell, ...]] = [
         tuple(setting_text(run[name]) if name in run else "" for name in array.space.names)
         for run in from_levels(array.levels, array.space)

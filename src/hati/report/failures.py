@@ -93,7 +93,7 @@ class FailuresJson(StudyJson, frozen=True, tag_field="format", tag="hati-failure
 
 
 def failures_document(conclusion: FailureConclusion) -> Document:
-    """Which settings fail together, how sure that is, and what was seen passing."""
+    """The settings that fail together with their evidence, and the combinations that were seen passing."""
     found = conclusion.combinations
     near = Folded("Without one of the settings", (_near_misses(found),))
     sections = (

@@ -68,7 +68,7 @@ class LoadFigure(NamedTuple):
 
 
 def load_curve_document(curve: LoadCurve, title: str) -> Document:
-    """What is predicted over the loads, for people."""
+    """The predictions over the loads, for people."""
     facts: tuple[Fact, ...] = (
         ("range", f"{curve.over.workload}: {_load(curve, curve.over.low)} to {_load(curve, curve.over.high)}"),
         *machine_facts(curve.points[0].prediction.model),

@@ -1,4 +1,4 @@
-"""What the sensors of an experiment observed, and how kernels are calibrated, as plain values and as tables."""
+"""The observations of an experiment's sensors, and the calibration of kernels, as plain values and as tables."""
 
 from __future__ import annotations
 

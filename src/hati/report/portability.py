@@ -64,7 +64,7 @@ def portability_answer(found: Portability) -> str:
 
 
 def metric_text(metric: float) -> str:
-    """With three decimal places below 10, otherwise four digits."""
+    """The metric with three decimal places below 10, otherwise with four digits."""
     return f"{metric:.3f}" if metric < _LARGE else general(metric)
 
 

@@ -114,7 +114,7 @@ def _estimate(found: PredictedValue) -> EstimateJson:
 
 
 def prediction_document(prediction: ServicePrediction, title: str) -> Document:
-    """What is predicted, for people."""
+    """The prediction, for people."""
     facts: tuple[Fact, ...] = (
         ("workloads", _workloads(prediction.model)),
         ("method", f"{prediction.method.value}: {prediction.reason}"),

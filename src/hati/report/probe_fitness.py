@@ -112,7 +112,7 @@ class FingerprintJson(Struct, frozen=True, tag_field="format", tag="hati-probe-f
 
 
 def fingerprint_document(machine: Machine, conditions: Conditions) -> Document:
-    """What a machine is, and its settings that are not part of its identity."""
+    """The identity of a machine, and its settings that are not part of it."""
     quota = "none" if conditions.quota is None else f"{conditions.quota:.3g} CPUs"
     settings = (
         ("governor", conditions.governor or "not shown"),
@@ -179,7 +179,7 @@ def _answer(found: Fitness) -> str:
 
 
 def selftest_document(found: Sequence[Recovery]) -> Document:
-    """What was injected and what was detected."""
+    """The injected and the detected values."""
     columns = (
         Column("injected"),
         Column("truth", align=_RIGHT),

@@ -73,7 +73,7 @@ Options = tuple[str, ...]
 
 
 class Consequences(Struct, frozen=True):
-    """What follows from a design.
+    """The consequences of a design.
 
     ``resolution`` is None for a full factorial and for optimal designs. ``main_effects`` has each option whose main
     effect shares its estimate with interactions of two options, and these interactions. ``interactions`` has the sets
@@ -128,7 +128,7 @@ class ConsequencesJson(Struct, frozen=True):
 
 
 def consequences(choice: AnyChoice, names: Sequence[str]) -> Consequences:
-    """What follows from a design for those options."""
+    """The consequences of a design for those options."""
     if isinstance(choice, ModelChoice):
         return Consequences(
             kind=choice.kind,

@@ -1,4 +1,4 @@
-"""Samples as they are exchanged: format ``hati-samples-1``."""
+"""Samples in the exchange format ``hati-samples-1``."""
 
 from __future__ import annotations
 

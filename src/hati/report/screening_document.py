@@ -306,7 +306,7 @@ def screening_document(
     changes: EffectChanges | None = None,
     known: Knowledge | None = None,
 ) -> Document:
-    """What a screening found, complete or not."""
+    """The findings of a screening, complete or not."""
     dominating = dominating_sentence(conclusion)
     now = known_facts(known) if known else ()
     return Document(

@@ -37,7 +37,7 @@ from hati.studies.screening import (
 from hati.studies.validation import ValidationConclusion
 
 _BASES = {EffectScale.LOG: "first setting", EffectScale.RAW: "mean size"}
-"""What a relative effect is a fraction of: exp(effect) - 1 is of the mean at the first setting."""
+"""The base of a relative effect: exp(effect) - 1 is a fraction of the mean at the first setting."""
 _LOG_VARIANCE = "ln s^2"
 
 

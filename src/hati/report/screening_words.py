@@ -384,7 +384,7 @@ def _combination(effect: Effect) -> str:
 
 
 def _confirming(conclusion: ScreeningConclusion) -> str:
-    """What the design cannot distinguish, and what would; nothing where no option is aliased."""
+    """What the design cannot distinguish, and the commands that would; empty if no option is aliased."""
     aliased = conclusion.important_or_aliased
     if not aliased:
         return ""
@@ -442,7 +442,7 @@ def not_listed(effects: int) -> str:
 
 
 def judgement(conclusion: ScreeningConclusion) -> str:
-    """What 'important' means here."""
+    """The meaning of 'important' in this screening."""
     smallest = percent(conclusion.relevant)
     if conclusion.judged_by is Noise.NONE:
         return "No effect is called important while nothing measures the noise."
@@ -472,7 +472,7 @@ def estimated_by(conclusion: ScreeningConclusion) -> str:
 
 
 def estimate_meaning(conclusion: ScreeningConclusion) -> str:
-    """What an estimate is, and which direction is good."""
+    """The meaning of an estimate, and which direction is better."""
     if conclusion.by_model:
         several = any(len(option.settings) > 2 for option in conclusion.options)
         more = ", of options with more settings the highest mean minus the lowest" if several else ""
@@ -489,7 +489,7 @@ def estimate_meaning(conclusion: ScreeningConclusion) -> str:
 
 
 def interval_meaning(conclusion: ScreeningConclusion) -> tuple[str, ...]:
-    """What intervals and verdicts refer to; nothing where there are none."""
+    """The scope of intervals and verdicts; empty if there are none."""
     if conclusion.judged_by is Noise.NONE:
         return ()
     return ("Intervals are for each effect individually; verdicts are for all together.",)

@@ -1,4 +1,4 @@
-"""A suite's conclusion: as a document with tables and figure data, and as exchanged values."""
+"""A suite's conclusion as a document with tables and figure data, and as published values."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def suite_figure(conclusion: SuiteConclusion) -> SuiteFigure | None:
 
 
 def suite_document(conclusion: SuiteConclusion) -> Document:
-    """What a suite found: the distribution over the space, the strata, comparisons."""
+    """The findings of a suite: the distribution over the space, the strata, comparisons."""
     return Document(
         f"{conclusion.subject}: {conclusion.metric.name} over the whole space",
         suite_answer(conclusion),

@@ -237,7 +237,7 @@ def _row(effect: ValidatedEffect) -> tuple[str | Shown, ...]:
 
 
 def _estimated_table(conclusion: ValidationConclusion) -> Table:
-    """As in figures 8 and 9 of the RES paper: the effects that explain most, and those of the screening."""
+    """The effects that explain most, and those of the screening (RES paper, figures 8 and 9)."""
     ordered = sorted(conclusion.effects, key=lambda effect: -(effect.sum_of_squares or 0.0))
     shown = [effect for place, effect in enumerate(ordered) if place < _SHOWN or effect.important or effect.screened]
     more = len(ordered) - len(shown)

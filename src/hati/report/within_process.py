@@ -80,7 +80,7 @@ def within_process_verdict(row: Comparison, within: WithinProcess) -> str:
 
 
 def within_process_sentence(row: Comparison, within: WithinProcess) -> str:
-    """What the comparison says, in a sentence."""
+    """The result of a comparison, in a sentence."""
     label = within_process_verdict(row, within)
     if row.change.ratio is None or within.change.interval is None:
         return f"{label}: the ratio is unknown"
