@@ -242,7 +242,7 @@ class Planned(Protocol):
     """A test of a planned number of runs."""
 
     def bound_test(self, bound: float, alpha: float) -> BoundTest:
-        """What it takes to show at alpha that the left is beyond the bound."""
+        """The test, at alpha, that the left is beyond the bound."""
         ...
 
     def df(self, bound: float) -> float:

@@ -77,7 +77,7 @@ class Resampled(Struct, frozen=True, eq=False):
         return -upper_quantile(-draws, alpha), upper_quantile(draws, alpha)
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """By the distribution shifted as far as that 80 % of it are beyond the quantile, on the worse side."""
+        """The shift of the distribution that puts 80 % of it beyond the quantile, on the worse side."""
         draws = self.differences(bound)
         low, high = self.reach(bound, alpha)
         one_fifth, four_fifths = np.quantile(draws, (0.2, 0.8)).tolist()
@@ -220,7 +220,7 @@ class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
         return scale * low, scale * high
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """By the distribution shifted as far as that 80 % of it are beyond the quantile, on the worse side."""
+        """The shift of the distribution that puts 80 % of it beyond the quantile, on the worse side."""
         low, high = self.reach(bound, alpha)
         one_fifth, four_fifths = np.quantile(self.drawn.differences(bound), (0.2, 0.8)).tolist()
         return float(max(high - one_fifth, four_fifths - low))

@@ -42,7 +42,7 @@ MOST_DECLARATIONS = 500
 
 
 class Declaration(Node):
-    """A name and what it stands for."""
+    """A name and its meaning."""
 
     name: str
 

@@ -71,7 +71,7 @@ class Context(Struct, frozen=True):
     refusal: str = ""
 
     def offset(self, part: Part) -> int:
-        """Where a part starts in the whole text."""
+        """The offset of a part in the whole text."""
         return self.base + start_of(part)
 
     def error(self, part: Part, message: str, fix: str | None = None) -> FormulaError:

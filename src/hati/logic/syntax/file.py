@@ -71,7 +71,7 @@ class NamedFormula:
 
 @dataclass(frozen=True)
 class FormulaFile:
-    """What a file declares, and its formulas in order; ``str`` prints it canonically."""
+    """The declarations of a file, and its formulas in order; ``str`` prints it canonically."""
 
     declarations: Declarations
     formulas: tuple[NamedFormula, ...]

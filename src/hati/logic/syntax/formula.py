@@ -186,7 +186,7 @@ class LimitSide(RelationSide):
 
 
 class PerformanceAtom(Proposition["PerformanceAtom"]):
-    """What connectives join: relations, comparisons of parameters, and quantified formulas."""
+    """An operand of connectives: a relation, a comparison of parameters, or a quantified formula."""
 
     @property
     def notation(self) -> Notation:
@@ -195,7 +195,7 @@ class PerformanceAtom(Proposition["PerformanceAtom"]):
 
 
 PerformanceFormula: TypeAlias = Proposition[PerformanceAtom]
-"""What holds, is violated or stays inconclusive."""
+"""A formula, which holds, is violated or stays inconclusive."""
 
 
 @dataclass(frozen=True)
