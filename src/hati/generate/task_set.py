@@ -159,7 +159,7 @@ def _tree(task_set: TaskSet, task: LoadTask, path: Path) -> Iterator[TaskSetErro
 
 
 _Problems = Iterator[tuple[str, str, str]]
-"""The key, what is wrong, and the fix."""
+"""Each problem: the key, the message and the fix."""
 
 
 def _nothing(_task: Any) -> _Problems:
