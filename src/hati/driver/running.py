@@ -73,7 +73,7 @@ def compile_and_run(
 
 
 class _Running:
-    """A load program that was started, and what it has written so far."""
+    """A load program that was started, with its output so far."""
 
     def __init__(self, role: MachineTaskSet, file: Path) -> None:
         self.role = role
