@@ -64,7 +64,7 @@ def _request(request: type[Struct], own: Mapping[str, Any]) -> Struct:
 
 
 def _given(context: typer.Context, formats: Sequence[str]) -> GivenFlags:
-    """The parameters that are on the command line, whatever their values."""
+    """The parameters that are on the command line, with any values."""
     sources = {each.name: context.get_parameter_source(each.name or "") for each in context.command.params}
     flags = {each.name or "": max(each.opts, key=len) for each in context.command.params}
     on_line = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
