@@ -1,4 +1,4 @@
-"""How much memory and time an import of a large file takes."""
+"""The memory and time that an import of a large file takes."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ OTHER_EFFECT = 0.02
 
 
 class Machines(Enum):
-    """Where the runs of a study are executed, and what its analysis knows about it."""
+    """Where the runs of a study are executed, and whether its analysis knows the machine."""
 
     ONE = "one machine"
     BLOCKS = "two machines, blocks"

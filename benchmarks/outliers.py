@@ -48,7 +48,7 @@ _POINTS = 0.02
 
 @dataclass(frozen=True)
 class World:
-    """Programs whose options have those ``effects``, and what is off in their studies.
+    """Programs whose options have those ``effects``, and the faults in the runs of their studies.
 
     The design is the default for ``budget`` runs, or has the rows of a ``fraction``. ``one`` run of it is 30 standard
     deviations too high, or ``part`` of its runs are eightfold; one flip is too high by ``flip``, a difference of

@@ -62,7 +62,7 @@ TIME = Metric("time", "s")
 
 
 class Beside(Enum):
-    """What a side is compared with."""
+    """The other side of a relation."""
 
     SIDE = "another side"
     LIMIT = "a limit"

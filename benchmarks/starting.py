@@ -1,4 +1,4 @@
-"""How long the program takes to start, and what it loads."""
+"""The time that the program takes to start, and the modules that it loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the store takes for one run of many observations."""
+"""The time that the store takes to record one run of many observations."""
 
 from __future__ import annotations
 
