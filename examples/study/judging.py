@@ -82,7 +82,7 @@ def _listed(letters: Iterable[str]) -> str:
 
 
 def ranked(found: Results) -> Finding:
-    """Whether the largest main effects are those of the important options, whatever is called important."""
+    """Whether the largest main effects are those of the important options, regardless of what is called important."""
     shares = [f["ranked"] for f in found["fractions"]]
     parts = [f"{percent(f['ranked'])} of the fractions of {f['runs']}" for f in found["fractions"]]
     return Finding(_graded(shares[-1] >= SURE, shares[-1] >= 0.5), f"in {', '.join(parts)}")

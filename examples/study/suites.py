@@ -114,7 +114,7 @@ def compared(system: System, ranking: tuple[str, ...], size: Size, count: int, r
 
 
 def by_tool(system: System, ranking: tuple[str, ...], size: Size) -> tuple[SuiteConclusion, SuiteFigure]:
-    """The same suite by ``hati suite --against`` the full table, with its figures' data."""
+    """A suite by ``hati suite --against`` the full table, with the data of its figures."""
     request = SuiteRequest(
         seed=1,
         options=ranking[: size.top],
