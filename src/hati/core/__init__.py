@@ -1,4 +1,4 @@
-"""The words that all of Hati speaks, as frozen types that are valid once they exist.
+"""The vocabulary of Hati, as frozen types that are validated when they are constructed.
 
 Options' settings and configurations; metrics and benchmarks; studies, tasks and plans; runs,
 observations and evidence; machines, units, seeds and errors; and the ports that studies, engines

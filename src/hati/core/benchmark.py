@@ -22,22 +22,22 @@ from hati.core.wording import nearest, suggestion
 INSTRUCTIONS: Final = "instructions"
 PAGE_FAULTS: Final = "page_faults"
 SIMULATED: Final = frozenset({"simulated_branch_misses", "simulated_cache_misses"})
-"""Of Valgrind's model of a processor: they have names of their own, so that nobody takes them for a processor's."""
+"""Counters of Valgrind's model of a processor; their names distinguish them from a real processor's counters."""
 HARDWARE: Final = frozenset({"cycles", "branch_misses", "cache_misses"})
 COUNTERS: Final = frozenset({INSTRUCTIONS, PAGE_FAULTS}) | SIMULATED | HARDWARE
 COUNT: Final = "count"
-"""The unit of them all."""
+"""The unit of all counters."""
 
 
 class CounterSource(StrEnum):
-    """What counts: the kernel by ``perf_event_open``, Valgrind's Callgrind, or the usage of ended processes."""
+    """The source of counts: the kernel's ``perf_event_open``, Valgrind's Callgrind, or the usage of ended processes."""
 
     PERF = "perf"
     VALGRIND = "valgrind"
     USAGE = "usage"
 
     def counts(self, metric: str) -> bool:
-        """Whether it can count that metric, where all is permitted.
+        """Whether this source can count a metric if every counter is permitted.
 
         >>> CounterSource.VALGRIND.counts("cycles"), CounterSource.PERF.counts("cycles")
         (False, True)
@@ -48,12 +48,12 @@ class CounterSource(StrEnum):
 
 
 def counted(metrics: Collection[str]) -> tuple[str, ...]:
-    """Those of the metrics that are counted, in their order."""
+    """The metrics that are counters, in their order."""
     return tuple(name for name in metrics if name in COUNTERS)
 
 
 AUTO: Final = "auto"
-"""Warm-up that is found in each run's observations."""
+"""Warm-up is detected in each run's observations."""
 
 Warmup = int | Literal["auto"]
 
@@ -71,8 +71,8 @@ class Binding(Struct, frozen=True):
 
     ``argument`` is a template with ``{}`` for the setting, added to the command; ``env`` names an
     environment variable; ``build`` says that a change needs a build. ``setup`` are commands that run before the
-    measured one, with ``{}`` for the setting. With ``reload`` a running server takes a new setting over: by these
-    commands, or, where there are none, by the server's own ``reload``.
+    measured one, with ``{}`` for the setting. ``reload`` lists commands that make a running server take over a new
+    setting; where it is empty, the server's own ``reload`` does.
     """
 
     option: str
@@ -84,15 +84,15 @@ class Binding(Struct, frozen=True):
 
     @property
     def identity(self) -> list[object]:
-        """All that determines what it does."""
+        """Everything that determines its effect."""
         later = [self.setup or None, self.reload]
         return [self.option, self.argument, self.env, self.build, *(later if any(x is not None for x in later) else [])]
 
 
 class ConfigurationFile(Struct, frozen=True):
-    """A file made with Jinja2 for every run: ``template`` is its source text, ``source`` where that is from.
+    """A file rendered with Jinja2 for every run: ``template`` is the template's text, ``source`` where it comes from.
 
-    ``inside`` is the template's path in the project, whose revisions have templates of their own; empty: they have not.
+    ``inside`` is the template's path in the project if each revision has its own template, else empty.
     """
 
     path: str
@@ -102,7 +102,7 @@ class ConfigurationFile(Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """The template, or its hash where it is long: a program that is handed along would swell every study's id."""
+        """The template, or its hash if it is long: a whole program would swell every study's id."""
         return self.template if len(self.template) <= _LONGEST_TEMPLATE else f"sha256:{digest(self.template, 64)}"
 
 
@@ -129,13 +129,13 @@ class Server(Struct, frozen=True):
 
     @property
     def identity(self) -> list[object]:
-        """All that determines what it does; where it logs has no part in that."""
+        """Everything that determines its behaviour; the place of its log does not."""
         ready = [self.ready.port, self.ready.line, self.ready.timeout]
         return [self.command, self.cpus, *ready, *([self.reload] if self.reload else [])]
 
 
 class ResetBefore(StrEnum):
-    """What a reset comes before: each run, or the first run of each repetition of a plan."""
+    """When a reset happens: before each run, or before the first run of each repetition of a plan."""
 
     RUN = "run"
     REPETITION = "repetition"
@@ -180,17 +180,17 @@ class SampleFormat(StrEnum):
 
 
 def is_tool(reader: str) -> bool:
-    """Whether a reader is the name of another benchmark tool's format, which may be of several benchmarks."""
+    """Whether a reader is the format of another benchmark tool, whose files may hold several benchmarks."""
     return reader not in set(ReaderKind)
 
 
 class Reader(Struct, frozen=True):
-    """Which reader, and where it finds each metric.
+    """A reader of output, and where it finds each metric.
 
     ``kind`` is a ``ReaderKind``, or the name of a format of files of samples. ``patterns`` pairs a metric's name with
     where to look: for ``json`` a path such as ``results.latency[*]``, for ``regex`` a regular expression with one
     group, for the format of a tool a regular expression that finds the name of one benchmark. ``fields`` pairs a
-    metric's name with the tool's, where it has another.
+    metric's name with the tool's name for it, where they differ.
     """
 
     kind: str
@@ -206,11 +206,11 @@ class Benchmark:
     are variables of the environment of all of them, with templates of their values; ``user`` is who they run as where
     Hati is root.
     ``timeout`` in seconds, of each command; ``warmup`` is the number of leading observations of a run that are
-    warm-up, or ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work
-    folder, that the command writes and that is read; None: its standard output is. ``programs`` are the files
-    on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so what
-    they are has to be stated elsewhere. ``counters`` counts the command's events; None: what the machine permits, where
-    a metric needs it. ``metric_places`` says where each metric is defined, for messages;
+    warm-up, or ``AUTO`` to detect it in each run. ``output`` is a template of the file, in the run's work
+    folder, that the command writes and that is read; None for its standard output. ``programs`` are the files
+    on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so their
+    content has to be identified elsewhere. ``counters`` is the source of event counts; None for whatever the machine
+    permits, where a metric needs counts. ``metric_places`` says where each metric is defined, for messages;
     ``warmup_place`` where the warm-up is stated, None where it is not.
     """
 
@@ -250,7 +250,7 @@ class Benchmark:
         """The metric of that name.
 
         Raises:
-            InputError: where there is none, naming those that there are.
+            InputError: where there is none; the message lists the known ones.
         """
         for metric in self.metrics:
             if metric.name == name:
@@ -300,7 +300,7 @@ class Benchmark:
 
 
 def _listed(commands: Commands) -> Command | Commands | None:
-    """A single command as itself, and none as None: as stored studies know them."""
+    """A single command unwrapped, and no command as None: the form in stored studies."""
     return (commands[0] if len(commands) == 1 else commands) or None
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong by the user's hand, with its place and its fix."""
+"""Errors that the user can fix, with their place and fix; exit statuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ExitStatus(IntEnum):
 
 
 class Place(Struct, frozen=True):
-    """Where something is: a file, and in it a line and a column counted from 1."""
+    """A position: a file, and a line and column in it, counted from 1."""
 
     file: str
     line: int | None = None

@@ -1,4 +1,4 @@
-"""Findings: what happened to them, and what they are by that."""
+"""Findings: their events, and the state that follows from these."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EventKind(StrEnum):
 
 
 class SeriesKey(Struct, frozen=True, order=True):
-    """Where a change shows: a metric of a benchmark over all configurations, or in a stratum, on a machine."""
+    """The series that shows a change: a benchmark's metric over all configurations, or in a stratum, on a machine."""
 
     benchmark: str
     metric: str
@@ -46,7 +46,7 @@ class SeriesKey(Struct, frozen=True, order=True):
 
 
 class Size(Struct, frozen=True):
-    """How large a change is at a spot: the ratio of the metric after to that before, with its interval.
+    """The size of a change in one series: the ratio of the metric after it to that before, with its interval.
 
     Raises:
         InputError: for a ratio outside of its interval.
@@ -86,7 +86,7 @@ class Event(Struct, frozen=True, dict=True):
 
     @cached_property
     def id(self) -> str:
-        """A hash of all of it: the same event in two stores is one."""
+        """A hash of all fields: the same event in two stores has one id."""
         sizes = [[*astuple(spot), *astuple(size)] for spot, size in sorted(self.sizes.items())]
         return digest(
             [
@@ -107,7 +107,7 @@ class Event(Struct, frozen=True, dict=True):
 class Finding(Struct, frozen=True):
     """The state of a finding after its events; ``worse`` is true for a regression.
 
-    ``reference`` and ``revision`` are the range that it was first seen over, ``sizes`` the last ones by spot.
+    ``reference`` and ``revision`` are the range over which it was first seen, ``sizes`` the latest ones by series.
     ``untold`` is the newest event that was not yet reported, None where all were.
     """
 

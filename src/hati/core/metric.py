@@ -91,7 +91,7 @@ def parse_unit(symbol: str) -> Unit:
 
 
 def is_unit(symbol: str) -> bool:
-    """Whether that is a unit of a known dimension.
+    """Whether a symbol is a unit of a known dimension.
 
     >>> is_unit("ms"), is_unit("page")
     (True, False)

@@ -1,6 +1,6 @@
 """The ports that studies, engines and stores fill, and the jobs and the evidence that pass between them.
 
-A job is a run to be made, with all that a machine must know to make it.
+A job is a run to do, with everything that a machine needs for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hati.core.values import Assignment, Configuration, Setting, Workload, canon
 class Job(Struct, frozen=True, dict=True):
     """A task with the whole definition of its benchmark, and the digest of its ``sources``: the subject's files.
 
-    It can be sent anywhere: nothing else is needed but the files, which are the same wherever ``sources`` is.
+    It can be sent to any machine: only the files are needed in addition, and equal ``sources`` mean equal files.
 
     Raises:
         InputError: where the benchmark is not the task's.
@@ -49,15 +49,15 @@ class Job(Struct, frozen=True, dict=True):
         return digest(msgspec.to_builtins(replace(self, benchmark=located), enc_hook=dict), 64)
 
     def to_json(self) -> str:
-        """Its canonical JSON."""
+        """The job as canonical JSON."""
         return canonical_json(msgspec.to_builtins(self, enc_hook=_plain))
 
     @classmethod
     def from_json(cls, text: str) -> Job:
-        """The job that has that JSON.
+        """Read a job from its JSON.
 
         Raises:
-            InputError: where it is that of none.
+            InputError: where the text is not the JSON of a job.
         """
         try:
             return msgspec.convert(json.loads(text), cls, dec_hook=_assigned)
@@ -97,12 +97,12 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @property
     def failed(self) -> tuple[Run, ...]:
-        """The runs that did not."""
+        """The runs that yielded none."""
         return tuple(run for run in self.runs if run.outcome is not Outcome.DONE)
 
     @property
     def seconds(self) -> float:
-        """What all runs cost together."""
+        """The total time of all runs."""
         return sum(run.seconds for run in self.runs)
 
     @property
@@ -116,9 +116,9 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @property
     def seconds_per_run(self) -> float:
-        """The mean cost of a run without what the first run of a configuration took longer, as for a build.
+        """The mean time of a run, without the extra time of each configuration's first run, such as a build.
 
-        Of a configuration that ran once this is not known. 0 without runs.
+        The extra time of a configuration that ran once is unknown and stays included. 0 without runs.
         """
         costs: dict[tuple[str, str, Configuration], list[float]] = {}
         for run in self.runs:
@@ -155,29 +155,29 @@ Work = TypeVar("Work")
 
 
 class Executor(Protocol):
-    """What happens on the machine."""
+    """Executes jobs on a machine."""
 
     def execute(self, job: Job, /) -> Run:
-        """Make the job's run; a failure is a run too.
+        """Do the job's run; a failure is a run too.
 
         Raises:
-            MeasurementError: where no further run can be made.
+            MeasurementError: where no further run is possible.
         """
         ...
 
 
 class Engine(Protocol[Work]):
-    """Where work is run: an ``Engine[Job]`` takes self-contained jobs, which any machine could run.
+    """Runs work: an ``Engine[Job]`` takes self-contained jobs, which any machine could run.
 
     A batch stays on one machine, in its order; batches begin in the order in which they were submitted.
     """
 
     def hold(self, study: str) -> None:
-        """Reserve what a study needs now, and not with its first batch; what others have measured is known after it."""
+        """Reserve what a study needs before its first batch; afterwards the runs that others measured are known."""
         ...
 
     def capacity(self) -> int:
-        """How many batches it would start now; one that is submitted beyond these waits."""
+        """The number of batches that it would start now; further ones wait."""
         ...
 
     def submit(self, batch: Batch[Work]) -> None:
@@ -196,9 +196,9 @@ class Engine(Protocol[Work]):
         ...
 
     def completed(self) -> Iterator[Run]:
-        """Runs as they end, at least one of each job that has begun; a failure is a run too.
+        """Yield runs as they end, at least one of each job that has begun; a failure is a run too.
 
-        Waits while work is out; ends where none is, and after ``close``.
+        Waits while submitted work is unfinished; ends when there is none, and after ``close``.
         """
         ...
 

@@ -24,7 +24,7 @@ class MachineState(Struct, frozen=True, dict=True):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for equal properties; the machine of a run."""
+        """A hash of the properties; runs carry it as their machine."""
         return digest(self.properties, length=12)
 
     @property
@@ -39,7 +39,7 @@ class MachineState(Struct, frozen=True, dict=True):
         return tuple(known[name] for name in _HARDWARE) if all(name in known for name in _HARDWARE) else ()
 
     def changes(self, later: MachineState) -> tuple[str, ...]:
-        """Each property that is another later: ``kernel changed from 6.1 to 6.8``."""
+        """A text for each property that differs later, such as ``kernel changed from 6.1 to 6.8``."""
         before, after = dict(self.properties), dict(later.properties)
         return tuple(
             f"{name} changed from {before[name]} to {after[name]}"
@@ -56,7 +56,7 @@ _HARDWARE = (MACHINE_NAME, "architecture", "cpus", "processor")
 class Machine(Struct, frozen=True, dict=True):
     """A machine with every state in which it was observed, the present one last.
 
-    The fingerprint of the first state is its identity for good: studies begun on it carry it, whatever changes later.
+    The fingerprint of the first state is its permanent identity: studies begun on it carry it, whatever changes later.
     """
 
     states: tuple[MachineState, ...]
@@ -77,7 +77,7 @@ class Machine(Struct, frozen=True, dict=True):
 
     @property
     def fingerprint(self) -> str:
-        """That of the present state, which runs carry."""
+        """The fingerprint of the present state, which runs carry."""
         return self.states[-1].fingerprint
 
     @property
@@ -87,12 +87,12 @@ class Machine(Struct, frozen=True, dict=True):
 
     @property
     def properties(self) -> tuple[tuple[str, str], ...]:
-        """Those of the present state."""
+        """The properties of the present state."""
         return self.states[-1].properties
 
     @cached_property
     def fingerprints(self) -> tuple[str, ...]:
-        """Those of all states, each once: studies and runs that carry one of them are this machine's."""
+        """The fingerprints of all states, each once: studies and runs that carry one of them are this machine's."""
         return tuple(dict.fromkeys(state.fingerprint for state in self.states))
 
     def in_state(self, state: MachineState) -> Machine:
@@ -102,9 +102,10 @@ class Machine(Struct, frozen=True, dict=True):
         return self if own == self.states[-1] else Machine((self.states[0], *others, own))
 
     def with_states_of(self, others: Iterable[Machine]) -> Machine:
-        """The machine with the states of others that are the same one, as an earlier identity of it may have them.
+        """The machine with the states of those others that are the same machine, such as its earlier identities.
 
-        The same: one with a common fingerprint, or with equal name, architecture, processor and number of CPUs.
+        Machines are the same if they share a fingerprint, or have equal name, architecture, processor and number of
+        CPUs.
         """
         hardware = {state.hardware for state in self.states} - {()}
         found = {state.fingerprint: state for state in self.states}
@@ -129,11 +130,11 @@ class RevisionKind(StrEnum):
 
 
 class Revision(Struct, frozen=True):
-    """A version: ``id`` stands for its content for good, and is what tasks carry.
+    """A version of the subject: ``id`` identifies its content permanently; tasks carry it.
 
     It is a commit's whole hash, ``r`` and the number of an svn revision, a hash of a folder's content, or
-    ``name==version`` of a package. ``name`` is what people know it by, such as a branch, or the same; ``title`` says
-    what it is, as the first line of a commit's message does; ``made`` when it was committed.
+    ``name==version`` of a package. ``name`` is what people call it, such as a branch, or the id; ``title`` describes
+    it, such as the first line of a commit's message; ``made`` is when it was committed.
     """
 
     id: str
@@ -148,7 +149,7 @@ class Revision(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """A prefix of the id that is long enough for people to distinguish machines."""
+        """A commit's abbreviated hash; the whole id of other kinds of revisions."""
         return self.id[:_SHOWN] if self.kind is RevisionKind.GIT else self.id
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a user asks of a study, field by field: on a command line, or by a call."""
+"""The fields of a request for a study, given on a command line or by a call."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class FlagField(Struct, frozen=True):
-    """How an option of a command line gives a field of a request its value; ``name`` None: that of the field.
+    """The command-line option that sets a field of a request; ``name`` is None for the field's own name.
 
-    ``parse`` reads its text, and ``write`` writes a default so that ``parse`` can read it. ``stands_for`` is the value
-    of an option that takes none; None: true, of a field that is true or false.
+    ``parse`` reads its text, and ``write`` writes a default so that ``parse`` can read it. ``stands_for`` is the
+    field's value for an option that takes no value; None for true, in a boolean field.
     """
 
     help: str
@@ -31,7 +31,7 @@ class FlagField(Struct, frozen=True):
 
 
 class PositionalField(Struct, frozen=True):
-    """The same of an argument without a name."""
+    """The positional argument that sets a field of a request."""
 
     help: str
     metavar: str
@@ -82,7 +82,7 @@ def share(help_: str) -> FlagField:
 
 
 LARGEST_SEED = 2**63 - 1
-"""What a store can hold."""
+"""The largest integer that a store can hold."""
 
 Seed = Annotated[int, FlagField("Random seed, 0 to 2^63-1; recorded.", metavar="SEED", least=0, most=LARGEST_SEED)]
 BenchmarkName = Annotated[str | None, FlagField("Benchmark, where hati.toml has several.", metavar="NAME")]
@@ -115,7 +115,7 @@ def fail_on(verdicts: str) -> FlagField:
 
 
 def budget(example: str, default: str) -> FlagField:
-    """The flag of a budget; ``default`` is what it is where none is given, in words."""
+    """The flag of a budget; ``default`` describes the default in words."""
     known = f" [default: {default}]" if default else ""
     return FlagField(f"Limit: a number of runs, or a time such as {example}{known}.", metavar="RUNS|TIME")
 

@@ -1,6 +1,6 @@
-"""What came of a task: one fresh OS process, how it ended, and what it yielded; and samples of such runs.
+"""Runs: how the process of a task ended, and what it yielded; and samples of such runs.
 
-A sample is what all runs of one thing yielded, from the store or from a file of some format.
+A sample holds all runs of one benchmark, configuration and revision, from the store or from a file of some format.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Outcome(StrEnum):
 
 FloatArray = NDArray[np.float64]
 LARGEST = 1e100
-"""The size of an observation that can be computed with: the squares of more would overflow."""
+"""The largest size of an observation: the squares of larger ones would overflow."""
 
 
 REMARKS_APART = "; "
@@ -97,9 +97,9 @@ class Observations:
 class Resources(Struct, frozen=True):
     """What the command's whole process tree used; times in seconds, memory in bytes.
 
-    ``load`` is the machine's one-minute load average when the run started; ``pressure`` the time in which something on
-    it waited for a CPU, ``steal`` that in which a CPU the command might use was stolen by another virtual machine: the
-    mean over these CPUs. None where the kernel does not count it.
+    ``load`` is the machine's one-minute load average when the run started; ``pressure`` the time in which some task on
+    it waited for a CPU; ``steal`` the time stolen by other virtual machines, as the mean over the CPUs that the command
+    may use. None where the kernel does not count it.
     """
 
     wall_time: float

@@ -1,4 +1,4 @@
-"""What studies are and plan: their identity, tasks, plans, budgets, and the rules that a campaign follows."""
+"""The identity of studies; their tasks, plans and budgets; and the rules that a campaign follows."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class StudyId(Struct, frozen=True, dict=True):
 
 
 class Task(Struct, frozen=True, dict=True):
-    """One run to be made.
+    """One run to do.
 
-    ``study`` is a study's key; ``stage`` says what for within the study (``pilot``, ``design``);
+    ``study`` is a study's key; ``stage`` is its purpose within the study (``pilot``, ``design``);
     ``benchmark`` is a benchmark's name, whose definition is among the study's parameters.
     """
 
@@ -122,7 +122,7 @@ class Budget(Struct, frozen=True):
         """Read ``96`` as runs, ``2m`` as time, and ``24 rounds`` where ``runs_of`` has the runs of a round.
 
         Raises:
-            InputError: where it is none of them.
+            InputError: for any other text.
         """
         text = text.strip()
         number, _, unit = text.partition(" ")
@@ -142,10 +142,11 @@ class Budget(Struct, frozen=True):
             ) from error
 
     def left(self, evidence: Evidence, out: int = 0) -> Budget:
-        """What remains after the evidence was paid for, and ``out`` more runs that are still under way.
+        """What remains after the runs of the evidence, and ``out`` more runs that are in progress.
 
-        A time in which less than half a run fits is spent: another run would exceed the budget by more than it misses.
-        The median of the last runs says how long one takes, as the first may include a build.
+        A time in which less than half a run fits counts as spent: another run would exceed the budget by more than
+        stopping leaves unused. The median of the last runs is the expected time of one, as the first may include a
+        build.
         """
         last = [run.seconds for run in evidence.runs[-_TYPICAL:]]
         typical = median(last) if len(last) == _TYPICAL else 0.0
@@ -156,7 +157,7 @@ class Budget(Struct, frozen=True):
 
     @property
     def spent(self) -> bool:
-        """Whether nothing remains of one of them."""
+        """Whether nothing remains of one of the limits."""
         return self.runs <= 0 or self.seconds <= 0 or self.wall <= 0
 
 
@@ -175,7 +176,7 @@ class Batch(Struct, Generic[Work], frozen=True):
     """Tasks, or jobs, that stay on one machine: one after the other, all at once, or in any order.
 
     Raises:
-        InputError: where it has none.
+        InputError: where it has no member.
     """
 
     members: tuple[Work, ...]
@@ -187,7 +188,7 @@ class Batch(Struct, Generic[Work], frozen=True):
 
 
 def batches(tasks: Iterable[Task], key: Callable[[Task], object]) -> tuple[Batch[Task], ...]:
-    """A batch, in sequence, of all tasks that follow each other and have the same ``key``."""
+    """Group successive tasks with the same ``key`` into batches that run in sequence."""
     return tuple(Batch(tuple(group)) for _, group in groupby(tasks, key))
 
 
@@ -196,8 +197,8 @@ class Plan:
     """Batches in the order in which they are to be released; empty when a study has enough.
 
     Order and co-location are a contract with the engine. ``expected_total`` is the number of tasks that the study will
-    want from here, these included, as far as it knows. ``ahead`` are the batches that follow where the batches before
-    them decide nothing: an engine that would be idle until these are complete is given them early.
+    want from here, these included, as far as it knows. ``ahead`` holds the batches that follow if those before them
+    leave the study undecided: an engine that would otherwise be idle gets them early.
     """
 
     batches: tuple[Batch[Task], ...] = ()
@@ -211,7 +212,7 @@ class Plan:
 
     @classmethod
     def of(cls, tasks: Iterable[Task], expected_total: int = 0) -> Plan:
-        """Tasks in order, each of which may be on another machine."""
+        """A plan of tasks in order, each of which may run on another machine."""
         return cls(tuple(Batch((task,)) for task in tasks), expected_total)
 
     @cached_property
@@ -223,7 +224,7 @@ class Plan:
         return len(self.tasks)
 
     def within(self, budget: Budget) -> Plan:
-        """As many of the first tasks as the budget has runs for; none where it is spent."""
+        """The first tasks, as many as the budget has runs for; none where it is spent."""
         if budget.spent:
             return Plan()
         if math.isinf(budget.runs):

@@ -1,4 +1,4 @@
-"""Settings, immutable assignments of settings to names, changed copies of values, and randomness that is recorded.
+"""Settings, immutable assignments of settings to names, changed copies of values, and reproducible randomness.
 
 Every generator comes from a seed and a purpose.
 """
@@ -102,8 +102,8 @@ class Configuration(Assignment):
 class Workload(Assignment):
     """The parameters of a benchmark's input.
 
-    ``declared`` are their names in the order in which they were given: their places, which make no difference to
-    equality, and are not kept by a store.
+    ``declared`` holds their names in the order in which they were given. The order does not affect equality, and a
+    store does not keep it.
     """
 
     def __init__(self, settings: Mapping[str, Setting] | None = None) -> None:
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
 else:
 
     def replace(value, /, **changes):
-        """The value with the changes, validated again; of dataclasses as of Structs."""
+        """Return the value with the changes, validated again; for dataclasses and Structs."""
         if isinstance(value, Struct):
             return structs.replace(value, **changes)
         return dataclasses.replace(value, **changes)

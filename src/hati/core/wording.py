@@ -1,5 +1,6 @@
-"""Words for people: numbers and names in sentences, the name that a wrong one was meant to be, cells of
-spreadsheets. Names and settings come from users: what they hold must show, and do nothing else (`visible`).
+"""Text for people: numbers and names in sentences, suggestions for wrong names, cells of spreadsheets.
+
+Names and settings come from users: they must be shown, and have no other effect (`visible`).
 """
 
 from __future__ import annotations
