@@ -25,7 +25,7 @@ class FactorModels(Struct, frozen=True, eq=False):
     """Sets of active factors, the most probable first, and each factor's probability of being active.
 
     ``probabilities`` and ``variances`` (the residual's, per degree of freedom of the total) have shape (models,),
-    ``factors`` shape (factors,). ``log_likelihood`` is that of ``gamma``, but for a constant.
+    ``factors`` shape (factors,). ``log_likelihood`` is that of ``gamma``, up to a constant.
     """
 
     models: tuple[Term, ...]
@@ -49,7 +49,8 @@ def box_meyer(
 ) -> FactorModels:
     """Posterior probabilities of all models: a set of active factors with all their interactions up to an order.
 
-    Any two-level design, runs repeated or missing; the mean has a flat prior (Box and Meyer 1993, equations 3 to 5).
+    Works for any two-level design, with repeated or missing runs; the mean has a flat prior (Box and Meyer 1993,
+    equations 3 to 5).
 
     Args:
         matrix: entries -1 and +1, shape (runs, factors).
@@ -63,7 +64,7 @@ def box_meyer(
         shift: the size of shifts between blocks in standard deviations of a run; None for ``SHIFT``.
 
     Raises:
-        InputError: for a probability or sizes that are none, or more than 500,000 models.
+        InputError: for an ``activity`` outside (0, 1), sizes below 1, or more than 500,000 models.
     """
     matrix = np.asarray(matrix, dtype=np.float64)
     factors = matrix.shape[1]
@@ -140,24 +141,24 @@ def _check(factors: int, activity: float, order: int, most_active: int) -> None:
 _ALWAYS = 100.0
 """The prior variance of the terms in every model, in variances of the values: hardly anything is excluded."""
 _FIRST = (0.1, 1.0, 0.3, 0.05)
-"""Where the search begins: an option's weight, the variance of main effects, of interactions, and of the noise."""
+"""The start of the search: an option's weight, the variance of main effects, of interactions, and of the noise."""
 _BOUNDS = ((-12.0, 3.0), (-8.0, 4.0), (-10.0, 4.0), (-14.0, 1.0))
-"""Of the logarithms of these."""
+"""Bounds of the logarithms of these."""
 _RATE = 0.5
-"""Of the exponential priors of the weights and of the interactions' variance."""
+"""The rate of the exponential priors of the weights and of the interactions' variance."""
 _STEPS = 100
 _ROUNDING = 1e-12
 _SMALL = 1e-8
 _MOST_RUNS = 300
-"""Weights are estimated from no more runs; predictions are from all."""
+"""Weights are estimated from at most this number of runs; predictions use all."""
 
 
 class AveragedModel(Struct, frozen=True, eq=False):
     """A fitted average over models.
 
-    ``weights``, shape (options,), say how much of the variation an option takes part in; ``main`` and ``interaction``
-    are the variances of effects of weight one, ``noise`` that of a run, all of the values' variance. ``alike`` holds
-    each option's covariances between settings, ``levels`` and ``coefficients`` are the runs'.
+    ``weights``, shape (options,), are the options' parts in the variation; ``main`` and ``interaction`` are the
+    variances of effects of weight one, ``noise`` is that of a run, all relative to the values' variance. ``alike``
+    holds each option's covariances between settings; ``levels`` and ``coefficients`` are those of the runs.
     """
 
     alike: tuple[FloatArray, ...]
@@ -175,9 +176,9 @@ class AveragedModel(Struct, frozen=True, eq=False):
 
 
 def unordered_settings(settings: int) -> FloatArray:
-    """How alike settings are that only differ: 1 with themselves, -1 / (settings - 1) with others.
+    """The covariance matrix of unordered settings: 1 with themselves, -1 / (settings - 1) with others.
 
-    The covariance of independent effects less their mean.
+    It is that of independent effects less their mean.
     """
     if settings < 2:
         return np.zeros((settings, settings))
@@ -185,10 +186,10 @@ def unordered_settings(settings: int) -> FloatArray:
 
 
 def ordered_settings(ranks: Sequence[int]) -> FloatArray:
-    """How alike settings are that have an order, by their places in it from 0: neighbours more than others.
+    """The covariance matrix of ordered settings, given their ranks from 0: neighbours are the most alike.
 
-    The covariance of a random walk less its mean, with a mean variance of 1: any profile is possible, steady ones are
-    likelier. For two settings that of unordered ones.
+    It is that of a random walk less its mean, with a mean variance of 1: any profile is possible, smooth ones are
+    likelier. For two settings it equals that of unordered ones.
     """
     walk = np.minimum.outer(np.array(ranks), np.array(ranks)).astype(np.float64)
     centred = walk - walk.mean(axis=0) - walk.mean(axis=1)[:, None] + walk.mean()
@@ -207,12 +208,12 @@ def averaged_model(
     (Durrande, Ginsbourger, Roustant and Carraro 2013, Journal of Multivariate Analysis 115, 57-67), with one variance
     for main effects and one for interactions (as in Duvenaud, Nickisch and Rasmussen 2011, Additive Gaussian
     processes, equation 7). Weights and variances maximise the marginal likelihood (Rasmussen and Williams 2006,
-    Gaussian Processes for Machine Learning, equations 5.8 and 5.9) times exponential priors, by which options that do
-    nothing have hardly any weight.
+    Gaussian Processes for Machine Learning, equations 5.8 and 5.9) times exponential priors, which give inactive
+    options hardly any weight.
 
     Args:
         levels: each run's settings, shape (runs, options), -1 where inactive.
-        alike: of each option the covariances between its settings, of mean zero: `unordered_settings` or
+        alike: each option's covariances between its settings, of mean zero: `unordered_settings` or
             `ordered_settings`.
         always: columns that are in every model, such as the means of blocks, shape (runs, any).
         values: one per run.
@@ -237,7 +238,7 @@ def averaged_model(
 def _kernels(
     weights: FloatArray, one: NDArray[np.int16], other: NDArray[np.int16], alike: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Those of main effects and of interactions, for variances of one."""
+    """The kernels of main effects and of interactions, for variances of one."""
     additive = np.zeros((len(one), len(other)))
     product = np.ones_like(additive)
     for option, weight in enumerate(weights):
@@ -248,19 +249,19 @@ def _kernels(
 
 
 def _with_inactive(alike: FloatArray) -> FloatArray:
-    """The covariances with zeros in the last row and column, where -1 finds them."""
+    """The covariances with a last row and column of zeros, which the index -1 (inactive) selects."""
     return np.pad(alike, (0, 1))
 
 
 def _spread_over(runs: int) -> Index:
-    """Runs to estimate weights from, in even steps."""
+    """The runs to estimate weights from, evenly spaced."""
     return np.unique(np.linspace(0, runs - 1, min(runs, _MOST_RUNS)).round().astype(np.intp))
 
 
 class _Pairs(Struct, frozen=True, eq=False):
-    """How alike each pair of runs is in each option, shape (options, pairs).
+    """The similarity of each pair of runs in each option, shape (options, pairs).
 
-    Pairs are those of the upper triangle of a matrix of ``runs``.
+    The pairs are the upper triangle of a matrix of ``runs``.
     """
 
     runs: int
@@ -268,13 +269,13 @@ class _Pairs(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, levels: NDArray[np.int16], alike: Sequence[FloatArray]) -> _Pairs:
-        """Those of these runs."""
+        """The pairs of runs with these levels."""
         one, other = np.triu_indices(len(levels))
         rows = [_with_inactive(own)[of[one], of[other]] for own, of in zip(alike, levels.T, strict=True)]
         return cls(len(levels), np.array(rows, dtype=np.float64).reshape(len(rows), len(one)))
 
     def matrix(self, values: FloatArray) -> FloatArray:
-        """The symmetric matrix of those values of pairs."""
+        """The symmetric matrix with these values of pairs."""
         found = np.empty((self.runs, self.runs))
         found[np.triu_indices(self.runs)] = values
         lower = np.tril_indices(self.runs, -1)
@@ -282,13 +283,13 @@ class _Pairs(Struct, frozen=True, eq=False):
         return found
 
     def triangle(self, matrix: FloatArray) -> FloatArray:
-        """The pairs of a symmetric matrix, those off the diagonal counted twice."""
+        """The upper triangle of a symmetric matrix, with the entries off the diagonal doubled."""
         doubled = 2.0 * matrix
         np.fill_diagonal(doubled, np.diag(matrix))
         return doubled[np.triu_indices(self.runs)]
 
     def factors(self, weights: FloatArray) -> list[FloatArray]:
-        """Of each option 1 + weight x alike."""
+        """For each option 1 + weight x alike, kept away from zero."""
         return [_apart_from_zero(1.0 + weight * alike) for weight, alike in zip(weights, self.alike, strict=True)]
 
 
@@ -300,7 +301,7 @@ class _Likelihood(Struct, frozen=True, eq=False):
     values: FloatArray
 
     def maximum(self) -> FloatArray:
-        """Where it is largest."""
+        """The logarithms at which it is largest."""
         from scipy.optimize import minimize  # slow to load
 
         count = len(self.pairs.alike)
@@ -310,7 +311,7 @@ class _Likelihood(Struct, frozen=True, eq=False):
         return np.asarray(found.x, dtype=np.float64)
 
     def __call__(self, logs: FloatArray) -> tuple[float, FloatArray]:
-        """Minus its logarithm with the priors', and the gradient."""
+        """The negative logarithm of likelihood times priors, and its gradient."""
         weights, (main, interaction, noise) = np.exp(logs[:-3]), np.exp(logs[-3:]).tolist()
         alike, factors = self.pairs.alike, self.pairs.factors(weights)
         additive, product = weights @ alike, np.ones(alike.shape[1])
@@ -336,6 +337,6 @@ class _Likelihood(Struct, frozen=True, eq=False):
 
 
 def _apart_from_zero(factors: FloatArray) -> FloatArray:
-    """The factors, those next to zero as far from it that a product can be divided by them."""
+    """The factors, with those close to zero replaced, so that a product can be divided by each."""
     factors[np.abs(factors) < _SMALL] = _SMALL
     return factors

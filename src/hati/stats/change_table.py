@@ -1,4 +1,4 @@
-"""Quantiles of the largest statistic over all places of a series without a change, by its length.
+"""Quantiles of the largest statistic over all places of a series without a change, by the series' length.
 
 Made by benchmarks/change_table.py: 5,000,000 simulated values for each size, autocorrelation and kind, but at most
 200,000 series; seed 2017.

@@ -1,4 +1,4 @@
-"""Whether a series changes anywhere: the largest statistic over all places, against its own distribution."""
+"""Test whether a series changes anywhere: the largest statistic over all places against its null distribution."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hati.stats.diagnostics import normal_scores
 from hati.stats.linear_models import Index
 
 FEWEST = 3
-"""Values that a level has at least, of machines that are on both sides: fewer are outliers."""
+"""The smallest number of values of a level, on machines with values on both sides: fewer are outliers."""
 
 SHORTEST = 5
-"""The values of the shortest stretch that is looked for between its surroundings."""
+"""The length of the shortest stretch that is compared with its surroundings."""
 
 _GROWTH = 2.0**0.5
 
 
 class LevelDifferences(Struct, frozen=True, eq=False):
-    """Standardised differences of levels: between what stands in [start, stop) and the rest.
+    """Standardised differences of levels between the values in [start, stop) and the rest.
 
-    ``starts`` and ``stops`` have shape (m,), ``statistics`` (..., m): the sizes of the differences in their standard
+    ``starts`` and ``stops`` have shape (m,), ``statistics`` (..., m): absolute differences in units of their standard
     errors.
     """
 
@@ -38,11 +38,11 @@ class LevelDifferences(Struct, frozen=True, eq=False):
 
 
 def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> LevelDifferences:
-    """For every place at which a series may be split, the level before it against the level after it.
+    """Compare the levels before and after every place at which a series may be split.
 
-    Levels of the groups (machines) are free: the difference is the least-squares estimate of a step that is common to
-    all groups, from those on both sides; without such a group it is unknown. Its variance is that of a
-    first-order autoregression, in the proportion in which it inflates the difference of one group's two sides.
+    Each group (machine) has its own level: the difference is the least-squares estimate of a step that is common to
+    all groups, from those with values on both sides; without such a group it is unknown. Its variance is inflated by
+    the factor by which a first-order autoregression inflates the difference of one group's two sides.
 
     Args:
         scores: series along the last axis, of mean square 1, each group's mean 0, shape (..., n).
@@ -55,11 +55,11 @@ def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Leve
 
 
 def stretch_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> LevelDifferences:
-    """For stretches of at least five values and at most half the series, the level inside against the level around.
+    """Compare the levels inside and around stretches of at least five values and at most half the series.
 
-    A rise that falls back again shows here, and not from the whole series' two sides. All starts, lengths that
-    grow by the square root of 2: no stretch is far from one of these, at O(n log n) of them (as in Kovacs, Buehlmann,
-    Li and Munk 2023, Seeded binary segmentation, Biometrika 110(1), 249-256). The arguments are those of
+    A rise that falls back again shows here, but not in the two sides of the whole series. All starts are tried, with
+    lengths that grow by the square root of 2: every stretch is close to one of these O(n log n) (as in Kovacs,
+    Buehlmann, Li and Munk 2023, Seeded binary segmentation, Biometrika 110(1), 249-256). The arguments are those of
     ``split_statistics``.
     """
     size = scores.shape[-1]
@@ -98,10 +98,10 @@ def _statistics(
 
 
 FEWEST_VALUES = 8
-"""A series with fewer can show no change."""
+"""A series with fewer values cannot show a change."""
 
 SPLIT_SHARE = 0.8
-"""Of the error that is allowed the most is for a level that stays, the rest for one that comes back."""
+"""The fraction of the allowed error for changes that last; the rest is for levels that return."""
 
 _SPLITS = {Dependence.ESTIMATED: SPLITS, Dependence.INDEPENDENT: INDEPENDENT_SPLITS}
 _STRETCHES = {Dependence.ESTIMATED: STRETCHES, Dependence.INDEPENDENT: INDEPENDENT_STRETCHES}
@@ -109,7 +109,7 @@ _SAME = 1e-6
 
 
 class StrongestChange(Struct, frozen=True):
-    """The strongest sign of a change: the indexes at which new levels start, and how probable it is without any."""
+    """The strongest sign of a change: the indexes at which new levels start, and the p-value of no change."""
 
     places: tuple[int, ...]
     p_value: float
@@ -123,10 +123,10 @@ def strongest_change(
 ) -> StrongestChange:
     """Test the hypothesis that a series has one level, or one for each group (machine), throughout.
 
-    Of normal scores, the largest standardised difference between the two sides of any place, and between any stretch
-    and its surroundings, with the variances of a first-order autoregression; the p-value is that of the largest of all
-    places in series without a change, by simulation, and of the two kinds of change together (Bonferroni). Groups that
-    follow each other are as many series, and the p-value is multiplied by their number.
+    The statistics are the largest standardised differences of normal scores between the two sides of any place, and
+    between any stretch and its surroundings, with the variances of a first-order autoregression. Their p-values come
+    from simulated series without a change; the two kinds of change are combined by Bonferroni. Groups that follow each
+    other count as separate series, and the p-value is multiplied by their number.
 
     Args:
         values: shape (n,), in the order of time.
@@ -143,7 +143,7 @@ def strongest_change(
 
 
 def split_p_value(values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED) -> float:
-    """The p-value of the hypothesis that nothing changes, against one change, as ``strongest_change`` has it."""
+    """The p-value of no change against a single lasting one, as in ``strongest_change``."""
     if len(values) < FEWEST_VALUES:
         return 1.0
     scores = normal_scores(values, groups)
@@ -170,9 +170,9 @@ def _of_largest(
 
 
 def _separate(groups: Index) -> float:
-    """As how many series the groups are: 1 where they take turns, as many as they are where each follows the other.
+    """The effective number of separate series: 1 if groups are interleaved, their number if they follow each other.
 
-    The inverse of the mean, over all values, of the part of the series from their group's first to its last.
+    It is the inverse of the mean, over all values, of the fraction of the series from their group's first to its last.
     """
     counts = np.bincount(groups)
     first, last = np.full(len(counts), len(groups)), np.zeros(len(counts), dtype=np.intp)
@@ -182,7 +182,7 @@ def _separate(groups: Index) -> float:
 
 
 def _quantiles(table: Mapping[int, tuple[float, ...]], size: int) -> FloatArray:
-    """The table's row for that length, between its rows linear in the logarithm."""
+    """The quantiles for that length, interpolated linearly in its logarithm."""
     sizes = list(table)
     above = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
     low, high = sizes[above - 1], sizes[above]
@@ -191,10 +191,10 @@ def _quantiles(table: Mapping[int, tuple[float, ...]], size: int) -> FloatArray:
 
 
 def _exceeded(statistic: float, quantiles: FloatArray) -> float:
-    """The probability of a statistic at least so large.
+    """The probability of a statistic at least as large.
 
-    Between the table's quantiles linear in the logarithm; beyond the last falling as that of a normal distribution
-    of twice the variance, which is slower than any that was simulated.
+    Its logarithm is interpolated linearly between the table's quantiles. Beyond the last one it falls as that of a
+    normal distribution of twice the variance, which is slower than in any simulation.
     """
     above = int(np.searchsorted(quantiles, statistic - _SAME))
     if above == 0:

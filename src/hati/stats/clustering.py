@@ -1,5 +1,5 @@
-"""Clusters of observations that runs have in common, by the valleys of their density, and which of two samples'
-belong together.
+"""Clusters of observations, separated at valleys of the density that runs have in common, and the matching of two
+samples' clusters.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _PER_BANDWIDTH = 4
 _COARSEST = 0.5
 _REACH = 8.0
 _EVIDENCE = 5.0
-"""Of a valley against both its sides, in standard deviations: it is the deepest of many places and of autocorrelated
-observations; shapes with one mode, heavy tails and stray outliers among them, show less."""
+"""Least evidence for a valley against both its sides, in standard deviations. It is high because the deepest of many
+places is chosen and observations are autocorrelated; shapes with one mode, heavy tails and outliers show less."""
 _DEPTH = 0.5
 _SUMMARY_LEVELS = np.linspace(0.05, 0.95, 19)
 _EFFECTIVE = 2.0 * math.sqrt(math.pi)
@@ -39,14 +39,13 @@ def valley(runs: Sequence[FloatArray], fewest: int = 1) -> float | None:
     """The value where the density of all runs' observations is lowest between two modes; None where it has one mode.
 
     Kernel estimates of the density, from coarse to fine, are searched for the valley with the most evidence: smoothing
-    with a normal kernel makes no modes (Silverman 1981, J. Royal Statistical Society B 43, 97-99), so that a valley
-    that chance does not explain is one of the density itself. It counts if it is at most half as high as the lower of
-    its sides, all observations together and in more than half of the runs: what differs only between runs is
-    no cluster.
+    with a normal kernel creates no modes (Silverman 1981, J. Royal Statistical Society B 43, 97-99), so a significant
+    valley is one of the density itself. It counts if it is at most half as high as the lower of its sides, in all
+    observations together and in more than half of the runs: a difference between runs is not a cluster.
 
     Args:
         runs: observations, shape (n,) each; commonly logarithms, so that clusters of all sizes are about as wide.
-        fewest: observations that there must be on each side.
+        fewest: the smallest number of observations on each side.
 
     >>> rng = np.random.default_rng(1)
     >>> runs = [np.concatenate([rng.normal(0.0, 0.1, 60), rng.normal(4.0, 0.1, 40)]) for _ in range(3)]
@@ -72,9 +71,9 @@ def valley(runs: Sequence[FloatArray], fewest: int = 1) -> float | None:
 
 
 def _finest_bandwidth(runs: Sequence[FloatArray]) -> float:
-    """Below which a density of sorted runs shows chance, the clock's tick, or how runs are shifted against each other.
+    """The bandwidth below which a density shows chance, the clock's tick, or shifts between runs; runs are sorted.
 
-    The first by Silverman's rule (1986, Density Estimation for Statistics and Data Analysis, equation 3.31).
+    The limit for chance is Silverman's (1986, Density Estimation for Statistics and Data Analysis, equation 3.31).
     """
     pooled = np.concatenate(runs)
     low, high = np.quantile(pooled, (0.25, 0.75))
@@ -108,8 +107,7 @@ class _Density(Struct, frozen=True, eq=False):
     def deepest(self, bandwidth: float) -> _Place:
         """The valley with the most evidence at that bandwidth.
 
-        A kernel estimate counts about as many observations as its height over its variance: their square roots have
-        the variance 1/4, whatever the height.
+        Heights are effective numbers of observations, whose square roots have the variance 1/4 at any height.
         """
         heights = self._smoothed(bandwidth)
         sides = np.minimum(np.maximum.accumulate(heights), np.maximum.accumulate(heights[::-1])[::-1])
@@ -122,7 +120,7 @@ class _Density(Struct, frozen=True, eq=False):
         return _Place(left, left + int(flat[len(flat) // 2]), right, float(evidence[lowest]))
 
     def divides(self, place: _Place, bandwidth: float, fewest: int) -> bool:
-        """Whether there is enough on both sides, and the valley is deep, together and in most runs."""
+        """Whether both sides have enough observations, and the valley is deep in all runs together and in most runs."""
         left, bottom, right = (self._near(cell, bandwidth) for cell in (place.left, place.bottom, place.right))
         total = self.counts.sum(axis=0)
         enough = min(total[: place.bottom].sum(), total[place.bottom :].sum()) >= fewest
@@ -130,7 +128,7 @@ class _Density(Struct, frozen=True, eq=False):
         return bool(enough and deep and np.mean(_DEPTH * np.minimum(left, right) > bottom) > 0.5)
 
     def _smoothed(self, bandwidth: float) -> FloatArray:
-        """How many observations there effectively are about each cell, shape (cells,)."""
+        """The effective number of observations about each cell, shape (cells,)."""
         cells = self.counts.shape[1]
         padded = 1 << math.ceil(math.log2(cells + _REACH * bandwidth / self.step))
         kernel = np.exp(-2.0 * (math.pi * bandwidth * np.fft.rfftfreq(padded, self.step)) ** 2)
@@ -138,19 +136,19 @@ class _Density(Struct, frozen=True, eq=False):
         return np.maximum(density, 0.0) * bandwidth * _EFFECTIVE
 
     def _near(self, cell: int, bandwidth: float) -> FloatArray:
-        """The same about one cell in each run, shape (runs,)."""
+        """The effective number of observations about one cell in each run, shape (runs,)."""
         away = (np.arange(self.counts.shape[1]) - cell) * self.step / bandwidth
         kernel: FloatArray = np.exp(-0.5 * away**2) / math.sqrt(2.0 * math.pi) * _EFFECTIVE
         return np.asarray(self.counts @ kernel)
 
 
 LEAST_SHARE = 0.05
-"""A smaller part of the observations is outliers: too few in a run for a median that is compared."""
+"""A cluster's smallest fraction of the observations; fewer are outliers, and too few in a run for a median."""
 _LEVELS = np.arange(1, 200) / 200
 
 
 class Cluster(Struct, frozen=True, eq=False):
-    """One cluster of a sample: the ``medians`` of the runs that have observations in it, and each run's share in it."""
+    """One cluster of a sample: the ``medians`` of the runs with observations in it, and each run's fraction in it."""
 
     medians: FloatArray
     shares: FloatArray
@@ -161,7 +159,7 @@ class Cluster(Struct, frozen=True, eq=False):
         return float(np.median(self.medians))
 
     def moved(self, shift: float) -> Cluster:
-        """The same, all observations being larger by that."""
+        """The cluster with all observations shifted by that amount."""
         return replace(self, medians=self.medians + shift)
 
     @property
@@ -192,7 +190,7 @@ def _cuts(runs: Sequence[FloatArray], fewest: int) -> tuple[float, ...]:
 
 
 def clusters(runs: Sequence[FloatArray], cuts: Sequence[float]) -> tuple[Cluster, ...]:
-    """The parts of a sample that cuts make, one more than cuts, each with at least one observation in some run."""
+    """The parts of a sample between cuts, one more than cuts, each with at least one observation in some run."""
     parts = [np.split(values, np.searchsorted(values, cuts)) for values in map(np.sort, runs)]
     found = []
     for own in zip(*parts, strict=True):
@@ -203,11 +201,11 @@ def clusters(runs: Sequence[FloatArray], cuts: Sequence[float]) -> tuple[Cluster
 
 
 def common_shift(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> float:
-    """By how much most of the second sample's observations are larger: the middle of the shortest third of differences.
+    """The shift of most observations of the second sample: the middle of the shortest third of quantile differences.
 
-    The differences are those of quantiles, at 199 levels. Fractions that moved change some of them by the distance of
-    clusters, and leave the others, which are alike (after the shortest half: Rousseeuw and Leroy 1987, Robust
-    Regression and Outlier Detection, section 4.2).
+    The differences are taken at 199 levels. Where fractions of clusters changed, some differences change by the
+    distance of clusters; the others stay alike (after the shortest half: Rousseeuw and Leroy 1987, Robust Regression
+    and Outlier Detection, section 4.2).
     """
     levels = [np.quantile(np.concatenate(runs), _LEVELS) for runs in (first, second)]
     differences = np.sort(levels[1] - levels[0])
@@ -219,10 +217,9 @@ def common_shift(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> f
 def matched_clusters(first: Sequence[FloatArray], second: Sequence[FloatArray]) -> tuple[tuple[Cluster, Cluster], ...]:
     """The clusters of two samples in pairs, ascending; one pair where neither has several.
 
-    The samples are aligned by what all observations moved (`common_shift`) and divided at the same places, so that a
-    common shift moves the cuts with it. Where each sample has clear clusters, but others than both together, one of
-    these moved alone: then each sample is divided individually. A cluster of one sample only has an empty
-    counterpart in the other.
+    The samples are aligned by their `common_shift` and divided at the same places, so that a common shift moves the
+    cuts with it. If each sample has clear clusters, but not those of both together, a cluster moved alone: then each
+    sample is divided individually. A cluster of only one sample has an empty counterpart in the other.
     """
     shift = common_shift(first, second)
     aligned = [values - shift for values in second]
@@ -241,7 +238,7 @@ def matched_clusters(first: Sequence[FloatArray], second: Sequence[FloatArray]) 
 def _divided(
     first: Sequence[FloatArray], second: Sequence[FloatArray], cuts: Sequence[float]
 ) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
-    """Both samples at the same cuts, without those that make a cluster that is small in both."""
+    """Divide both samples at the same cuts, without cuts that separate a cluster that is small in both."""
     left = list(cuts)
     while True:
         found = clusters(first, left), clusters(second, left)
@@ -253,7 +250,7 @@ def _divided(
 
 
 def _alike(first: Sequence[Cluster], second: Sequence[Cluster]) -> bool:
-    """Whether each cluster's centre is nearest to that of the same place, seen from both samples."""
+    """Whether clusters of equal rank have the nearest centres, seen from both samples."""
     away = np.abs(np.subtract.outer([part.centre for part in first], [part.centre for part in second]))
     order = np.arange(len(first))
     return len(first) == len(second) and bool(

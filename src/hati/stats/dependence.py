@@ -1,4 +1,4 @@
-"""Dependence between successive values, what it does to sums, and single values far from their neighbours."""
+"""Dependence between successive values, its effect on sums, and single values far from their neighbours."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from hati.stats.linear_models import Index
 
 
 def running_median(values: FloatArray, window: int) -> FloatArray:
-    """The median of the ``window`` values around each, shape (n,); beyond its ends a series goes on as it ends."""
+    """The median of the ``window`` values around each, shape (n,); at its ends the series repeats its end values."""
     from scipy.ndimage import median_filter  # slow to load
 
     return np.asarray(median_filter(values, window, mode="nearest"), dtype=np.float64)
 
 
 NEIGHBOURS = 7
-"""The values of a running median; an excursion of more than half as many values is not an outlier."""
+"""The window of a running median, in values; an excursion of more than half of it is not an outlier."""
 
 REACH = 0.5
-"""How far beyond the range of the middle 80 % a value may be, in ranges: a tenth of all values makes a level."""
+"""How far beyond the range of the middle 80 % a value may be, in ranges: a tenth of all values may form a level."""
 
 
 def drawn_in(values: FloatArray) -> FloatArray:
-    """The values, none further from its neighbours' median than the noise around it reaches, shape (n,).
+    """Clip values to the reach of the noise about the median of their neighbours, shape (n,).
 
-    The noise is that of the values about the running median of seven: the range of their middle 80 %, and half of it
-    beyond on each side, 2.6 standard deviations of a normal distribution. It is that of all values: of parts, a level
-    that a tenth has would be drawn in here and stay there, which looks like a change. A level that lasts for four
-    values stays, and so does one that a tenth of all values has at random; an outlier does not.
+    The reach comes from the residuals about the running median of seven: the range of their middle 80 %, and half of it
+    beyond on each side, 2.6 standard deviations of a normal distribution. It is that of the whole series. A local one
+    would clip a level that a tenth of the values has in some parts and keep it in others, which looks like a change. A
+    level that lasts for four values is kept, and so is one that a tenth of all values has at random; an outlier is not.
     """
     middle = mirrored_median(values)
     apart = values - middle
@@ -44,7 +44,7 @@ def drawn_in(values: FloatArray) -> FloatArray:
 
 
 def mirrored_median(values: FloatArray) -> FloatArray:
-    """The median of each value and the three on each side of it, fewer at the ends, shape (n,)."""
+    """The median of each value and the three on each side of it, with the series mirrored at its ends, shape (n,)."""
     half = min(NEIGHBOURS, len(values)) // 2
     if half == 0:
         return values.copy()
@@ -53,7 +53,7 @@ def mirrored_median(values: FloatArray) -> FloatArray:
 
 
 LARGEST = 0.95
-"""Larger estimates, and those below the smallest, are clipped: a series of this length shows no more."""
+"""Estimates are clipped to ``SMALLEST`` and ``LARGEST``: a series of this length does not determine more."""
 SMALLEST = -0.3
 
 _NO_VARIANCE = 1e-300
@@ -63,12 +63,12 @@ _MOST_EQUAL = 0.5
 def lag_one(values: FloatArray) -> FloatArray:
     """The autocorrelation of a first-order autoregression, from differences alone.
 
-    Under such a noise the mean square of x(t+h) - x(t) is 2 s^2 (1 - phi^h), so that those of h = 2 and h = 1 have the
-    ratio 1 + phi. A step of the mean of size d adds only d^2 to one square of the first and to two of the second kind.
-    With squares the estimator of Tecuapetla-Gomez and Munk (2017), Autocovariance estimation in regression with a
-    discontinuous signal and m-dependent errors, Scandinavian Journal of Statistics 44(2), 346-368; with medians that
-    of Chakar, Lebarbier, Levy-Leduc and Robin (2017), A robust approach for estimating change-points in the mean of an
-    AR(1) process, Bernoulli 23(2), 1408-1447. Give it scores: those have no tails.
+    Under such noise the mean square of x(t+h) - x(t) is 2 s^2 (1 - phi^h), so the ratio of those of h = 2 and h = 1 is
+    1 + phi. A step of the mean of size d adds d^2 to only one square of h = 1 and to two of h = 2. With squares this is
+    the estimator of Tecuapetla-Gomez and Munk (2017), Autocovariance estimation in regression with a discontinuous
+    signal and m-dependent errors, Scandinavian Journal of Statistics 44(2), 346-368; with medians it would be that of
+    Chakar, Lebarbier, Levy-Leduc and Robin (2017), A robust approach for estimating change-points in the mean of an
+    AR(1) process, Bernoulli 23(2), 1408-1447. Pass normal scores: they have no heavy tails.
 
     Args:
         values: series along the last axis, shape (..., n), n > 2.
@@ -86,7 +86,7 @@ def lag_one(values: FloatArray) -> FloatArray:
 
 
 class Dependence(StrEnum):
-    """Whether the noise of a series is correlated: estimated, or known not to be where the order of runs was random."""
+    """Whether the noise of a series is correlated: estimated, or independent because the order of runs was random."""
 
     ESTIMATED = "estimated"
     INDEPENDENT = "independent"
@@ -97,7 +97,7 @@ class Dependence(StrEnum):
 
 
 def sum_variance(counts: Index, phi: FloatArray) -> FloatArray:
-    """The variance of the sum of successive values of a first-order autoregression, in variances of one.
+    """The variance of the sum of successive values of a first-order autoregression, relative to that of one value.
 
     m (1 + phi) / (1 - phi) - 2 phi (1 - phi^m) / (1 - phi)^2; the shapes are broadcast.
     """
@@ -106,7 +106,7 @@ def sum_variance(counts: Index, phi: FloatArray) -> FloatArray:
 
 
 def contrast_variance(starts: Index, stops: Index, size: int, phi: FloatArray) -> FloatArray:
-    """The variance of the mean of a stretch less the mean of all that is around it, in that of independent values.
+    """The variance of a stretch's mean minus the mean of its surroundings, relative to that of independent values.
 
     Args:
         starts: where the stretches start, shape (m,).
@@ -138,11 +138,11 @@ _FEWEST = 4
 
 
 def effective_size(values: FloatArray) -> float:
-    """The independent observations whose mean would be as precise as that of these, shape (n,); within [1, n].
+    """The number of independent observations with a mean as precise as that of these, shape (n,); within [1, n].
 
     n / (1 + 2 sum of the autocorrelations), summed over pairs of successive lags as long as these are positive, none
     larger than the one before: the initial monotone sequence (Geyer 1992, Practical Markov chain Monte Carlo,
-    Statistical Science 7(4), 473-483, section 3.3). What does not vary, or fewer than four values, counts in full.
+    Statistical Science 7(4), 473-483, section 3.3). Constant values, or fewer than four, count in full.
     """
     size = len(values)
     apart = values - np.mean(values)
@@ -196,10 +196,9 @@ def _kalman(size: int) -> _Kalman:
 
 
 def without_bursts(values: FloatArray) -> FloatArray:
-    """The values, shape (n,), those 3.5 standard deviations off the median of 15 successive ones replaced by that.
+    """The values, shape (n,), with those beyond 3.5 standard deviations of the median of 15 replaced by that median.
 
-    A step stays as it is; a burst of outliers, up to seven values of which return, goes like a single one
-    (Hampel's identifier).
+    A step stays as it is; a burst of up to seven outliers is replaced like a single one (Hampel's identifier).
     """
     middle = running_median(values, _WINDOW)
     apart = np.abs(values - middle)
@@ -224,10 +223,10 @@ def whitened_products(columns: FloatArray) -> FloatArray:
 
 
 def log_likelihoods(products: FloatArray, chosen: Sequence[int], size: int) -> FloatArray:
-    """Of the first column given the chosen ones, in each kind of noise, of whatever variance; shape (kinds,).
+    """Log likelihoods of the first column given the chosen ones, in each kind of noise of any variance; shape (kinds,).
 
     Args:
-        products: of whitened columns, as ``whitened_products`` has them, shape (kinds, c, c).
+        products: from ``whitened_products``, shape (kinds, c, c).
         chosen: the numbers of the columns that explain it.
         size: the number of values.
     """
@@ -241,7 +240,7 @@ def log_likelihoods(products: FloatArray, chosen: Sequence[int], size: int) -> F
 
 
 def equal_persistence(scores: FloatArray) -> float:
-    """The autocorrelation of the first-order autoregression whose sums vary in the long run as those of the noise do.
+    """The autocorrelation of a first-order autoregression with the long-run variance of the noise.
 
     0 where white noise plus an autoregression is not clearly more likely than an autoregression alone: then the
     first autocorrelation suffices.
@@ -257,11 +256,11 @@ def equal_persistence(scores: FloatArray) -> float:
 
 
 def likely_step(size: int, phi: float, needed: float) -> float | None:
-    """The step in the middle whose gain in twice the logarithm of the likelihood is enough with 80 % power.
+    """The step in the middle of a series that gains ``needed`` in twice the log likelihood with 80 % power.
 
-    In standard deviations of normal noise with that first autocorrelation; None where none of ten or fewer is. The
-    expected gain is that of mean squares (the noise's by Whittle's approximation); what it exceeds with 80 % power is
-    less by .3 roots of it, by simulation.
+    It is in standard deviations of normal noise with that first autocorrelation; None where a step of ten is not
+    enough. The expected gain is that of mean squares (the noise's by Whittle's approximation); the gain exceeded with
+    80 % power is less by .3 of its root, by simulation.
     """
     gains = _expected_gains(size, round(max(phi, 0.0), 2))
     enough = np.flatnonzero(gains - _BELOW * np.sqrt(np.maximum(gains, 0.0)) >= needed)
@@ -270,7 +269,7 @@ def likely_step(size: int, phi: float, needed: float) -> float | None:
 
 @lru_cache(maxsize=64)
 def _expected_gains(size: int, phi: float) -> FloatArray:
-    """Of steps in the middle of series with that autocorrelation, shape (steps,)."""
+    """The expected gains of steps in the middle of series with that autocorrelation, shape (steps,)."""
     side = np.where(np.arange(size) < size // 2, -0.5, 0.5)
     products = whitened_products(np.column_stack([side, np.ones(size)]))
     squares = products[:, 0, 0] - np.square(products[:, 0, 1]) / products[:, 1, 1]

@@ -1,4 +1,4 @@
-"""What may spoil effects: suspect runs, a trend over the order of runs, and a scale on which they are not additive."""
+"""Threats to effects: suspect runs, a trend over the order of runs, and a scale on which they are not additive."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from hati.stats.terms import ModelTerms, spanned
 
 _PART = 0.08
 FEWEST_SUSPECTED, _MOST_RUNS = 12, 512
-"""The smallest and the largest study that is looked at: of fewer runs nothing is left to compare one with, of more one
-says little."""
+"""The sizes of studies that are searched: with fewer runs nothing is left to compare one with, with more a single run
+matters little."""
 _MOST_SUSPECT = 12
 _LEAST_LEFT = 3
 
 
 class Suspects(Struct, frozen=True, eq=False):
-    """The ``places`` of suspect runs, the most suspect first, and by how much each is off: its ``shifts``."""
+    """The ``places`` of suspect runs, the most suspect first, and the ``shifts`` by which they are off."""
 
     places: Index
     shifts: FloatArray
 
     def without(self, values: FloatArray) -> FloatArray:
-        """The values less the shifts: those of suspect runs are as the others predict them."""
+        """The values less the shifts: suspect runs get the values that the others predict."""
         made = values.copy()
         made[self.places] -= self.shifts
         return made
@@ -38,7 +38,7 @@ NO_SUSPECTS = Suspects(np.empty(0, dtype=np.intp), np.empty(0))
 
 
 def most_suspect(runs: int) -> int:
-    """How many of a study's runs may be suspect, one at least: more would be what the model lacks."""
+    """The largest number of suspect runs of a study, at least one: more would show that the model lacks terms."""
     return max(1, int(_PART * runs))
 
 
@@ -49,10 +49,10 @@ def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
     and both kinds of parameters are rare. One outlier shifts all contrasts of a design alike, so that one parameter
     explains what takes many terms without it (Daniel 1959; Box and Meyer 1987).
 
-    A forward selection among terms, under weak heredity, and runs proposes runs. It does not stop at a step without
-    gain, but returns to its last significant one: effects of one size hide each other. Then the terms are selected
-    again with the first of these runs, the first two, and so on. The extended Bayesian criterion (Chen and Chen 2008,
-    Biometrika 95, 759-771) gives the number of runs. Those with significant shifts are suspect.
+    A forward selection among runs, and terms under weak heredity, proposes runs. It continues past a step without
+    gain, and then returns to its last significant one: effects of equal size hide each other. Then the terms are
+    selected again with the first of these runs, the first two, and so on. The extended Bayesian criterion (Chen and
+    Chen 2008, Biometrika 95, 759-771) gives the number of runs. Those with significant shifts are suspect.
 
     Args:
         terms: the candidates.
@@ -97,14 +97,14 @@ CONFOUNDED = 0.5
 """A column whose correlation with the order is larger cannot be distinguished from a trend."""
 _BY_CHANCE = 3.0
 _LARGE = 3.75
-"""Contrasts are large beyond this many medians of all: Lenth's 2.5 s0."""
+"""Contrasts above this multiple of the median size are large: Lenth's 2.5 s0."""
 _NOTHING = 1e-12
 
 
 def confounded_with_order(columns: FloatArray, trends: FloatArray, blocks: Index) -> Index:
-    """The columns, shape (runs, any), that are correlated with the order of the runs beyond .5 within blocks.
+    """The columns, shape (runs, any), with a correlation above .5 with the order of the runs, within blocks.
 
-    Of fewer than 36 runs in one order beyond three standard errors of a correlation by chance, which is more.
+    With fewer than 36 runs in one order the limit is three standard errors of a chance correlation, which is higher.
 
     Args:
         columns: of effects.
@@ -126,8 +126,8 @@ def adjusted_for_trend(
     """The same effects, each adjusted for a linear trend over the order of the runs.
 
     The trend is estimated from repetitions and from the contrasts that are not large, except the adjusted one: a
-    design with as many contrasts as runs has no other information. Which contrasts are large is decided forward:
-    in each step the trend or the contrast that explains most of the values is taken.
+    design with as many contrasts as runs has no other information. Large contrasts are found by forward selection:
+    each step takes the trend or the contrast that explains most of the values.
 
     Args:
         fit: how effects are estimated from these runs.
@@ -158,7 +158,7 @@ def adjusted_for_trend(
 
 
 class _Forward(Struct, frozen=True, eq=False):
-    """Contrasts of the values, and ``along`` the order; ``product`` and ``square`` are what repetitions say of both."""
+    """Contrasts of the ``values`` and, ``along``, of the order; ``product`` and ``square`` are those of repetitions."""
 
     values: FloatArray
     along: FloatArray
@@ -302,7 +302,7 @@ def normal_scores(values: FloatArray, groups: Index) -> FloatArray:
 def standardised(values: FloatArray, groups: Index) -> FloatArray:
     """The values less their group's median, in units of the median size of the group's successive differences.
 
-    Steps move neither much. Of a group with few values the unit is that of all.
+    Steps change neither much. A group with few values gets the median unit of the others.
     """
     counts = np.bincount(groups)
     if np.count_nonzero(counts) == 1:

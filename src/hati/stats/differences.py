@@ -1,4 +1,4 @@
-"""The difference of two samples' locations: what decides it, the classical tests, and t-tests after every value."""
+"""The difference of two samples' locations: its estimate and test, the classical tests, and tests valid at any time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from hati.stats.variances import VariancePrior, resolution
 
 
 class Difference(Struct, frozen=True):
-    """The second sample's location less the first's: of means, or by ranks.
+    """The second sample's location minus the first's, by means or by ranks.
 
-    ``variance`` is what a run of each sample adds to the estimate's, that of a run about its sample's mean where these
-    are compared; with ``own`` degrees of freedom by these runs and ``borrowed`` ones, infinite where it is known;
-    ``runs`` are the sizes of the samples. No p-value of no difference is below ``least``.
+    ``variance`` is that of a single run (about its sample's mean, where means are compared); both samples' runs reduce
+    it to the estimate's. It has ``own`` degrees of freedom from these runs and ``borrowed`` ones, infinite where it is
+    known. ``runs`` are the sizes of the samples. No p-value of no difference is below ``least``.
     """
 
     estimate: float
@@ -44,12 +44,12 @@ class Difference(Struct, frozen=True):
             raise InputError(f"no difference of samples of {self.runs} runs with the variance {self.variance}")
 
     def borrowing(self, prior: VariancePrior, place: int) -> Difference:
-        """The same with what other samples say of its variance: of the ``place``-th of them."""
+        """The difference with its variance moderated by a prior from other samples; it is the ``place``-th of them."""
         variance, df = prior.moderated(place, self.variance, self.df)
         return replace(self, variance=variance, borrowed=df - self.own)
 
     def remembering(self, variance: float, df: float) -> Difference:
-        """The same with the variance that earlier runs estimate, at their degrees of freedom."""
+        """The difference with its variance pooled with that of earlier runs."""
         if df <= 0.0:
             return self
         pooled = (self.df * self.variance + df * variance) / (self.df + df)
@@ -62,26 +62,26 @@ class Difference(Struct, frozen=True):
 
     @property
     def testable(self) -> bool:
-        """Whether anything is known of the noise."""
+        """Whether there is an estimate of the noise."""
         return self.df > 0.0
 
     @property
     def standard_error(self) -> float:
-        """Of the estimate."""
+        """The standard error of the estimate."""
         return math.sqrt(self.variance * (1.0 / self.runs[0] + 1.0 / self.runs[1]))
 
     @property
     def p_value(self) -> float:
-        """Of Student's test for no difference, two-sided; 1 where nothing is known of the noise.
+        """The two-sided p-value of Student's test for no difference; 1 where nothing is known of the noise.
 
-        Samples without any variance say no more than that all of the one lie on one side of all of the other.
+        Samples without any variance show only that one lies entirely on one side of the other.
         """
         if self.testable and self.standard_error == 0.0 and self.estimate != 0.0:
             return max(self.least, self._of_orders)
         return min(1.0, max(self.least, 2.0 * self._above(abs(self.estimate))))
 
     def half_width(self, confidence: float) -> float:
-        """Of the interval about the estimate; infinite where nothing is known of the noise."""
+        """The half-width of the interval about the estimate; infinite where nothing is known of the noise."""
         return t_quantile(0.5 + confidence / 2.0, self.df) * self.standard_error if self.testable else math.inf
 
     def within(self, low: float, high: float) -> float:
@@ -104,10 +104,10 @@ class Difference(Struct, frozen=True):
         return self.half_width(1.0 - alpha)
 
     def runs_needed(self, alpha: float, low: float, high: float, level: float) -> int | None:
-        """The runs of each sample that decide with 80 % power, if the estimate and the variance hold.
+        """The number of runs of each sample that decides with 80 % power, if the estimate and the variance hold.
 
-        Either the difference is significant at the ``level``, or shown at alpha to be between the bounds. More runs
-        than there are where these do not decide; None where 10,000 do not suffice.
+        Either the difference is significant at the ``level``, or shown at alpha to be between the bounds. The number is
+        above the present one if these runs do not decide; None where 10,000 do not suffice.
         """
         if not self.testable:
             return None
@@ -117,7 +117,7 @@ class Difference(Struct, frozen=True):
 
     @property
     def _of_orders(self) -> float:
-        """The share of orders of all runs in which those of one sample precede those of the other."""
+        """The fraction of orderings of all runs in which one sample entirely precedes the other."""
         return 2 / math.comb(sum(self.runs), self.runs[0])
 
     def _of(self, runs: int) -> Difference:
@@ -135,7 +135,7 @@ class Difference(Struct, frozen=True):
         return PlannedTest(changed, changed, self.own, within, self.borrowed)
 
     def _above(self, size: float) -> float:
-        """P of a difference at least that far above the true one."""
+        """The probability of an estimate at least that far above the true difference."""
         if not self.testable:
             return 1.0
         error = self.standard_error
@@ -145,10 +145,10 @@ class Difference(Struct, frozen=True):
 
 
 def difference(first: FloatArray, second: FloatArray) -> Difference:
-    """That of two samples of run values, shapes (runs,) each; of equal sizes with the variances' mean.
+    """The difference of the means of two samples of run values, shapes (runs,) each.
 
-    The degrees of freedom are Student's where the sizes are equal: the test hardly suffers then where the variances are
-    not. Else they are Welch's (1947, Biometrika 34, 28-35).
+    With equal sizes the variance is the mean of both samples' and the degrees of freedom are Student's: the test then
+    hardly suffers from unequal variances. Else they are Welch's (1947, Biometrika 34, 28-35).
     """
     sizes = len(first), len(second)
     parts = [float(np.var(values, ddof=1)) if len(values) > 1 else 0.0 for values in (first, second)]
@@ -163,7 +163,8 @@ def difference(first: FloatArray, second: FloatArray) -> Difference:
 
 
 _FEWEST = 10
-"""Of fewer the interval by ranks is too uncertain: of 776 clusters of five and five runs two had a wrong sign."""
+"""With fewer values the interval by ranks is too uncertain: of 776 clusters of five and five runs two had a wrong
+sign."""
 _ERRORS = 1.3
 """Standard errors of Wilcoxon's statistic: wider intervals need more runs, narrower ones are less certain."""
 
@@ -173,13 +174,14 @@ def rank_shift(first: FloatArray, second: FloatArray) -> Difference:
 
     The estimate of Hodges and Lehmann (1963, Annals of Mathematical Statistics 34, 598-611). Its standard error is the
     half-width, divided by 1.3, of the interval by Wilcoxon's test at 1.3 standard errors of its statistic (Lehmann
-    1963, 34, 1507-1512), at least that of rounding. The statistic's error is that of placements where it is larger than
-    that of equal distributions, so that spreads may differ (Brunner and Munzel 2000, Biometrical Journal 42, 17-25),
-    with its degrees of freedom.
+    1963, 34, 1507-1512), at least that of rounding. The statistic's error is the larger one of equal distributions and
+    of placements, so that spreads may differ (Brunner and Munzel 2000, Biometrical Journal 42, 17-25), with its degrees
+    of freedom.
 
     Where both ends of that interval are at one level or tick, the error is too small. The p-value is therefore at least
     the smaller one of two tests that hold for any equal distributions: Wilcoxon's, and Smirnov's, which finds a shift
-    of most runs where some are on another level. Of fewer than ten values on a side it is the difference of the means.
+    of most runs where some are on another level. With fewer than ten values on a side the result is the difference of
+    the means.
 
     Args:
         first: one per run, in any unit, shape (runs,).
@@ -212,7 +214,7 @@ def _error_of_the_statistic(first: FloatArray, second: FloatArray) -> tuple[floa
 
 
 def _below(values: FloatArray, others: FloatArray) -> FloatArray:
-    """How many of the others are below each value, equal ones counted half."""
+    """The number of the others below each value, equal ones counted half."""
     ordered = np.sort(others)
     left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
     return np.asarray(left + right, dtype=np.float64) / 2.0
@@ -240,16 +242,16 @@ def _smirnov(first: FloatArray, second: FloatArray) -> float:
 # scipy.stats is imported where it is needed: it takes longer to load than most commands take.
 
 _EXACT = 50
-"""Below it Wilcoxon's test of samples without ties is exact, as R's wilcox.test is."""
+"""Below this size Wilcoxon's test of samples without ties is exact, as in R's wilcox.test."""
 _SHAPIRO = (3, 5000)
-"""The sizes for which Royston's (1995, Applied Statistics 44, 547-551, AS R94) Shapiro-Wilk test is made."""
+"""The sizes for which Royston's (1995, Applied Statistics 44, 547-551, AS R94) Shapiro-Wilk test is defined."""
 
 
 class TwoSampleTest(Struct, frozen=True):
     """A test for no difference of two samples, two-sided, on ``transformed`` values.
 
     ``statistic`` and ``p_value`` are None where the test is not defined. ``normality`` has the Shapiro-Wilk p-values of
-    both samples, of parametric tests; None for fewer than three values or values that are all equal.
+    both samples, for parametric tests; None for fewer than three values or values that are all equal.
     """
 
     name: str
@@ -268,10 +270,10 @@ _TRANSFORMATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def two_sample_tests(first: FloatArray, second: FloatArray) -> tuple[TwoSampleTest, ...]:
-    """All of them, nonparametric ones first; shapes (n,), n >= 1, finite values.
+    """All tests, nonparametric ones first; shapes (n,), n >= 1, finite values.
 
-    Student's t test where the samples are of equal sizes, as in the seed, else Welch's. A transformation of values
-    that it is not defined for leaves the test undefined.
+    The t test is Student's where the samples are of equal sizes, as in the Kalibera paper, else Welch's. It is not
+    defined where the transformation of a value is not.
     """
     return (
         _kolmogorov_smirnov(first, second),
@@ -291,7 +293,7 @@ def shapiro_wilk(values: FloatArray) -> float | None:
 
 
 def _kolmogorov_smirnov(first: FloatArray, second: FloatArray) -> TwoSampleTest:
-    """Exact up to 10,000 values; with ties p is an upper bound then."""
+    """Kolmogorov and Smirnov's test, exact up to 10,000 values; with ties p is an upper bound then."""
     from scipy import stats
 
     found = stats.ks_2samp(first, second)
@@ -311,7 +313,7 @@ def _rank_sum(first: FloatArray, second: FloatArray) -> TwoSampleTest:
 
 
 def _kruskal_wallis(first: FloatArray, second: FloatArray) -> TwoSampleTest:
-    """By the chi-square distribution, corrected for ties."""
+    """Kruskal and Wallis's test by the chi-square distribution, corrected for ties."""
     from scipy import stats
 
     if np.ptp(np.concatenate([first, second])) <= 0.0:
@@ -360,7 +362,7 @@ _LARGEST = 700.0
 
 
 def anytime_critical(size: int, alpha: float) -> float:
-    """The size of Student's t statistic of ``size`` values from which on the e-value is at least 1 / alpha.
+    """The smallest t statistic of ``size`` values for which the e-value is at least 1 / alpha.
 
     Times the standard error it is the half-width of the confidence sequence. Infinite where no statistic reaches it.
 
@@ -386,7 +388,7 @@ def anytime_e_value(statistic: float, size: int) -> float:
 
 
 def fewest_signs(alpha: float) -> int:
-    """How many values it takes for their signs alone to be that improbable where each sign is a fair coin's.
+    """The number of values whose signs, if all are equal, have at most the probability alpha under a fair coin.
 
     >>> fewest_signs(0.05), fewest_signs(0.01)
     (6, 8)
@@ -397,7 +399,7 @@ def fewest_signs(alpha: float) -> int:
 _AGAINST_NORMAL = 1.0
 """The deviation of the standardised mean: the unit-information prior of ``anytime_e_values``."""
 _AGAINST_SKEWED = (1.0, 4.0, 16.0, 64.0)
-"""Equally probable: values that hardly vary relative to their mean refute a distribution that ends."""
+"""Prior deviations, equally probable: values that hardly vary relative to their mean refute a bounded distribution."""
 _BETWEEN = 4.0
 """The shape of the gamma distribution: its skewness is 1, that of the exponential one 2."""
 _STEP = 0.5
@@ -435,7 +437,7 @@ def skewed_e_value(values: FloatArray, size: float) -> float:
 
 
 def fewest_of_a_share(alpha: float, share: float) -> int:
-    """How many values it takes for all to be of so large a share of a distribution with a probability of alpha.
+    """The number of values that all fall into a fraction ``share`` of a distribution with a probability of only alpha.
 
     >>> fewest_of_a_share(0.01, 0.7), fewest_of_a_share(0.05, 0.5)
     (13, 5)
@@ -459,7 +461,7 @@ def _scaled(values: FloatArray) -> FloatArray:
 def _e_values(
     values: FloatArray, sizes: FloatArray, summed: Callable[[FloatArray], FloatArray], largest: FloatArray
 ) -> FloatArray:
-    """Of looks at the values, over which the last axis is ``summed``."""
+    """The e-values of looks at the values; ``summed`` gives the sums over the last axis at each look."""
     sums = summed(values)
     found, above = np.zeros(len(sizes)), sums > 0.0
     if not above.any():
@@ -497,17 +499,17 @@ def _log_normal(summary: _Summed) -> FloatArray:
 
 
 def _log_exponential(summary: _Summed) -> FloatArray:
-    """The same of exponential values with mean zero, the tail below it: none is above its scale."""
+    """The same for exponential values with mean zero and the tail below it: none is above its scale."""
     sums = summary.sums / summary.largest
     exact = sums - summary.sizes - np.log(summary.sizes) + log_confluent(summary.sizes, sums)
     return np.asarray(exact - summary.sizes * np.log(summary.largest), dtype=np.float64)
 
 
 def _log_between(summary: _Summed, scales: FloatArray, rests: FloatArray) -> FloatArray:
-    """The same of gamma variates, by the sum over logarithms of inverse scales, shape (scales,).
+    """The same for gamma variates, by the sum over logarithms of inverse scales, shape (scales,).
 
-    ``rests`` are the sums of the logarithms of the values' distances, in their scale, from the distribution's end, in
-    shape (scales, looks): minus infinity where one is beyond.
+    ``rests`` are the sums of the logarithms of the values' distances, in their scale, from the distribution's end:
+    shape (scales, looks), minus infinity where a value is beyond the end.
     """
     logs = (
         scales[:, None] * summary.sizes + (_BETWEEN - 1.0) * rests + _BETWEEN * np.exp(scales)[:, None] * summary.sums

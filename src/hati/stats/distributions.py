@@ -176,14 +176,14 @@ def log_sum_of_exponentials(logs: FloatArray) -> FloatArray:
 
 
 def noncentrality(p_value: float, power: float, dimensions: int, df: float) -> float:
-    """Of the F distribution that is beyond its ``p_value`` critical value with that probability."""
+    """The noncentrality at which an F test is significant at ``p_value`` with probability ``power``."""
     from scipy import special
 
     return float(special.ncfdtrinc(dimensions, df, 1.0 - power, f_quantile(1.0 - p_value, dimensions, df)))
 
 
 def noncentral_f_above(p_value: float, noncentral: float, dimensions: int, df: float) -> float:
-    """The power of which ``noncentrality`` is the inverse."""
+    """The power of an F test at a noncentrality; the inverse of ``noncentrality``."""
     from scipy import special
 
     return 1.0 - float(special.ncfdtr(dimensions, df, noncentral, f_quantile(1.0 - p_value, dimensions, df)))
@@ -234,7 +234,7 @@ def trigamma(values: FloatArray) -> FloatArray:
 def trigamma_inverse(value: float) -> float:
     """The positive argument at which ``trigamma`` has a positive value.
 
-    By Newton's method for its reciprocal, which is convex, so that it never leaves its side (Smyth 2004, appendix).
+    By Newton's method for the reciprocal, which is convex, so that all steps stay on one side (Smyth 2004, appendix).
     """
     from scipy import special
 
@@ -259,7 +259,7 @@ def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
 
 
 def noncentrality_of_t(limit: float, df: float, power: float) -> float:
-    """Of the noncentral t distribution that is above a positive limit with that probability.
+    """The noncentrality of a t distribution that exceeds a positive limit with probability ``power``.
 
     Infinite where that cannot be computed: limits of extreme levels with few degrees of freedom.
     """
@@ -318,11 +318,11 @@ def _variations(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 _ROUNDING = 1.0 + 1e-9
-"""A statistic that is larger by less is the same."""
+"""Statistics that differ by a smaller factor count as equal."""
 
 
 def two_kinds_t_above(statistic: float, size: int, share: float) -> float:
-    """P(T >= statistic) of ``size`` values, of a statistic above zero.
+    """P(T >= statistic) of ``size`` values of two kinds, one with probability ``share``; the statistic is above zero.
 
     >>> round(two_kinds_t_above(4.0, 13, 0.3), 4), round(two_kinds_t_above(2.0, 13, 0.3), 4)
     (0.0097, 0.0637)

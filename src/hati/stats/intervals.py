@@ -1,6 +1,6 @@
 """Means and proportions with intervals: by the bootstrap, of quotients, over a stratified population, and weighted.
 
-A weighted sample has the distribution that it stands for, and is compared with other values.
+A weighted sample has the distribution that it represents, and is compared with other values.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ _AT_ONCE = 1_000_000
 def bootstrap_interval(
     first: FloatArray, second: FloatArray, confidence: float, rng: np.random.Generator, draws: int = DRAWS
 ) -> tuple[float, float] | None:
-    """Of the second sample's mean of run values less the first's; shapes (runs,). None where a sample has one run.
+    """The interval of the second sample's mean of run values minus the first's; None where a sample has one run.
+
+    Both samples have shape (runs,).
 
     Runs are drawn with replacement, each with all of its observations: of two levels only the upper one is resampled
     (Davison and Hinkley 1997, Bootstrap Methods and their Application, 3.8; Ren and others 2010, Journal of Applied
     Statistics 37, 1487-1498). A run's value already varies with its observations; resampling these too would count
     their variance twice.
 
-    The quantiles are those of the expanded percentile interval, which makes up for the bootstrap's variance being too
-    small by (n - 1) / n and for its not knowing the variance: the probability in a tail is that of a normal variable
-    beyond t sqrt(n / (n - 1)), t with n - 1 degrees of freedom (Hesterberg 2015, The American Statistician 69,
-    371-386); n is the smaller number of runs.
+    The quantiles are those of the expanded percentile interval. It corrects for the bootstrap's variance, which is too
+    small by (n - 1) / n and taken as known: the probability in a tail is that of a normal variable beyond
+    t sqrt(n / (n - 1)), t with n - 1 degrees of freedom (Hesterberg 2015, The American Statistician 69, 371-386); n is
+    the smaller number of runs.
     """
     runs = min(len(first), len(second))
     if runs < 2:
@@ -57,14 +59,15 @@ def _bootstrap_means(values: FloatArray, draws: int, rng: np.random.Generator) -
 
 
 _LARGEST = 300.0
-"""Of a logarithm."""
+"""The largest logarithm of an interval's end."""
 
 
 def quotient_interval(
     above: Sequence[FloatArray], below: Sequence[FloatArray], confidence: float
 ) -> tuple[float, float] | None:
-    """Of the product of the means ``above`` over that of those ``below``; shapes (runs,). None where one is of one run,
-    and where runs vary so widely that the interval has no end.
+    """The interval of the product of the means ``above`` over that of the means ``below``; shapes (runs,).
+
+    None where a mean is of one run, or where runs vary so widely that the interval has no end.
 
     By Student's t of the logarithms: that of a mean has about the variance (s / mean)^2 / n (the delta method), and
     their sum the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2, 110-114).
@@ -99,19 +102,19 @@ class Proportion(Struct, frozen=True):
 
     @property
     def estimate(self) -> float:
-        """The share that was found."""
+        """The observed proportion."""
         return self.count / self.trials
 
     def p_above(self, share: float) -> float:
-        """The probability of at least as many yes where the true share is that one; 0 < ``share`` < 1."""
+        """The probability of at least as many successes if the true proportion is ``share``; 0 < ``share`` < 1."""
         return beta_cdf(share, self.count, self.trials - self.count + 1.0) if self.count > 0.0 else 1.0
 
 
 def proportion(count: float, trials: float, confidence: float = 0.95) -> Proportion:
-    """Of independent trials, with the interval of Clopper and Pearson (1934, Biometrika 26, 404-413).
+    """The proportion among independent trials, with the interval of Clopper and Pearson (1934, Biometrika 26, 404-413).
 
-    It holds the true share with at least that confidence. Neither number need be whole; 0 <= ``count`` <= ``trials``,
-    0 < ``trials``.
+    The interval holds the true proportion with at least that confidence. Neither number need be whole;
+    0 <= ``count`` <= ``trials``, 0 < ``trials``.
 
     >>> [round(end, 4) for end in proportion(0, 20).interval]
     [0.0, 0.1684]
@@ -124,12 +127,12 @@ def proportion(count: float, trials: float, confidence: float = 0.95) -> Proport
 
 
 def clustered_proportion(shares: FloatArray, trials: int, correlation: float, confidence: float = 0.95) -> Proportion:
-    """Of clusters with equally many ``trials``, ``shares`` of which are yes, shape (clusters,).
+    """The proportion among clusters of equally many ``trials``; ``shares`` of each succeed, shape (clusters,).
 
-    Trials of one cluster are alike. They count as fewer, by the design effect 1 + (trials - 1) r, r being the
+    Trials of one cluster are correlated. They count as fewer, by the design effect 1 + (trials - 1) r, r being the
     correlation within clusters, by the analysis of variance of zeros and ones (Kish 1965, Survey Sampling, 5.4), but
-    no less than ``correlation``: few clusters with a yes estimate it poorly. With the effective number the interval is
-    Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
+    at least ``correlation``: a few clusters with successes estimate it poorly. With the effective number the interval
+    is Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
     """
     found = float(np.mean(shares))
     alike = min(1.0, max(correlation, _intraclass(shares, trials)))
@@ -219,8 +222,8 @@ def stratified_mean(values: FloatArray, owners: Index, shares: FloatArray) -> Me
 def assisted_mean(values: FloatArray, owners: Index, shares: FloatArray, columns: FloatArray) -> MeanEstimate:
     """The population's mean with the help of columns whose mean over the population is 0, shape (n, columns).
 
-    The regression estimator with one slope for all strata (Cochran 1977, section 7.10): it takes out what the sample's
-    remaining imbalance in the columns adds, and its error is that of the residuals. The first columns are used, as many
+    The regression estimator with one slope for all strata (Cochran 1977, section 7.10): it corrects for the sample's
+    remaining imbalance in the columns, and its error is that of the residuals. The first columns are used, as many
     as leave half of the degrees of freedom and no fewer than four; without any it is `stratified_mean`.
 
     Raises:
@@ -273,9 +276,9 @@ def _means_of_strata(values: FloatArray, owners: Index, shares: FloatArray) -> t
 
 
 def _collapsed(means: FloatArray, shares: FloatArray, singles: Index) -> list[tuple[float, float]]:
-    """Variances and degrees of freedom of strata of one value, neighbours in pairs and the last three together.
+    """Variances and degrees of freedom of strata of one value, collapsed in pairs of neighbours, or the last three.
 
-    One without a neighbour of its kind has none.
+    A single such stratum has none.
     """
     if len(singles) < 2:
         return []
@@ -333,7 +336,7 @@ class Ecdf(Struct, frozen=True, eq=False):
         return cls(values[order], cumulated / cumulated[-1])
 
     def below(self, points: FloatArray, *, strictly: bool) -> FloatArray:
-        """The share of the distribution below each point, or up to and with it."""
+        """The fraction of the distribution below each point, or up to and including it."""
         places = np.searchsorted(self.values, points, side="left" if strictly else "right")
         return np.concatenate([[0.0], self.cumulated])[places]
 
@@ -351,10 +354,10 @@ def stratified_quantiles(
 ) -> tuple[Quantile, ...]:
     """Quantiles of the population, with intervals between values of the sample.
 
-    Arguments as in `stratified_mean`. Order statistics as bounds, by the binomial distribution with an effective number
-    of values as Korn and Graubard (1998), Survey Methodology 24, 193-201, take it for proportions: p (1 - p) over the
-    stratified variance of p, the share of values up to the quantile; a stratum's share is drawn towards the quantile's
-    level by one value, so that strata that are all on one side still vary.
+    Arguments as in `stratified_mean`. The bounds are order statistics, by the binomial distribution with an effective
+    number of values, as Korn and Graubard (1998), Survey Methodology 24, 193-201, use for proportions: p (1 - p) over
+    the stratified variance of p, the share of values up to the quantile. A stratum's share is drawn towards the
+    quantile's level by one value, so that strata that are all on one side still vary.
     """
     counts = np.bincount(owners, minlength=len(shares))
     distribution = Ecdf.of(values, (shares / counts)[owners])
@@ -399,7 +402,7 @@ _POWER = 0.8
 
 
 class MannWhitney(Struct, frozen=True):
-    """The test's result with what it could have found.
+    """The result of Mann and Whitney's test, and its power.
 
     ``superiority`` is the probability that a value of the sample is below one of the others, ties counting half.
     ``detectable`` is the shift, in standard deviations, that is found with 80 % power; ``power`` that for ``shift``.
@@ -448,9 +451,9 @@ def mann_whitney(values: FloatArray, weights: FloatArray, others: FloatArray, sh
     """The rank test of a weighted sample against others, with its power for a ``shift`` in standard deviations.
 
     With equal weights the test of Mann and Whitney (1947) by its normal approximation, corrected for ties; otherwise
-    with the number of values that the weights are worth, (sum w)^2 / sum w^2. That strata vary less than a random
-    sample is not reckoned with, so that p-values are on the large side and powers on the small one. Power by Noether
-    (1987), JASA 82, 645-647, for normal distributions.
+    with the number of values that the weights are worth, (sum w)^2 / sum w^2. Strata vary less than a random sample;
+    this is ignored, so that p-values are on the large side and powers on the small one. Power by Noether (1987), JASA
+    82, 645-647, for normal distributions.
 
     Raises:
         InputError: for no values, or weights that are not positive.
@@ -506,7 +509,7 @@ def quantile_pairs(values: FloatArray, weights: FloatArray, others: FloatArray, 
 
 
 def _untied(one: Ecdf, other: Ecdf, worth: float, number: float) -> float:
-    """What ties leave of the variance: 1 - sum (t^3 - t) / (N^3 - N), t being how many share a value."""
+    """The factor by which ties reduce the variance: 1 - sum (t^3 - t) / (N^3 - N), t being the sizes of ties."""
     points = np.unique(np.concatenate([one.values, other.values]))
     tied = sum(
         size * (e.below(points, strictly=False) - e.below(points, strictly=True))
@@ -523,7 +526,7 @@ def _power(shift: float, pull: float) -> float:
 
 
 def _detectable(pull: float) -> float:
-    """Infinite where not even complete separation would be found."""
+    """The shift that is found with 80 % power; infinite where not even complete separation would be found."""
     needed = (normal_quantile(1.0 - _ALPHA / 2.0) + normal_quantile(_POWER)) / pull
     return math.sqrt(2.0) * normal_quantile(0.5 + needed) if needed < 0.5 else math.inf
 

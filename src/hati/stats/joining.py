@@ -1,5 +1,5 @@
-"""What one machine measures over what another does, estimated from revisions that both measured, and differences
-across machines that it joins.
+"""The ratio between machines, estimated from revisions that both measured, and differences of samples across
+machines, joined by this ratio.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hati.stats.differences import Difference
 from hati.stats.distributions import halved, t_quantile
 
 FEWEST_BRIDGES = 2
-"""One bridge says nothing of how the ratio varies between revisions."""
+"""A single bridge does not show how the ratio varies between revisions."""
 _MOST_BRIDGES = 100
 _LEAST_P_VALUE = 1e-300
 _ROUNDING = 1e-12
@@ -40,7 +40,7 @@ class Bridge(Struct, frozen=True):
 
     @classmethod
     def of(cls, first: FloatArray, second: FloatArray) -> Bridge:
-        """That of the run values of one revision on each machine, above zero, shapes (runs,)."""
+        """The bridge from run values of one revision on each machine, above zero, shapes (runs,)."""
         found = [np.log(values) for values in (first, second)]
         variances = [float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0 for values in found]
         freedoms = [len(values) - 1.0 for values in found]
@@ -55,11 +55,11 @@ class Bridge(Struct, frozen=True):
 
 
 class MachineRatio(Struct, frozen=True):
-    """The logarithm of the second machine's values over the first's.
+    """The logarithm of the ratio of the second machine's values to the first's.
 
-    The ratio is random: it differs between runs and between revisions. ``variance`` is that of a single bridge, with
-    both; it has ``bridges - 1`` degrees of freedom and is 0 of a single bridge, of which only the variance
-    ``of_runs`` with its ``freedom`` is known. ``runs`` are those of each bridge.
+    The ratio is random: it differs between runs and between revisions. ``variance`` is that of one bridge, from both
+    sources, with ``bridges - 1`` degrees of freedom. For a single bridge it is 0, and only the variance ``of_runs``,
+    with its ``freedom``, is known. ``runs`` are the numbers of runs of each bridge.
     """
 
     estimate: float
@@ -70,7 +70,7 @@ class MachineRatio(Struct, frozen=True):
 
     @property
     def bridges(self) -> int:
-        """Their number."""
+        """The number of bridges."""
         return len(self.runs)
 
     @property
@@ -80,23 +80,23 @@ class MachineRatio(Struct, frozen=True):
 
     @property
     def joins(self) -> bool:
-        """Whether anything is known of how the ratio varies."""
+        """Whether there are enough bridges to show how the ratio varies."""
         return self.bridges >= FEWEST_BRIDGES
 
     @property
     def of_another(self) -> VariancePart:
-        """The variance of the estimate for another revision than the bridges'; of a single one by its runs alone."""
+        """The variance of the estimate for a revision other than the bridges'; of one bridge from its runs alone."""
         return (self.variance * (1.0 + 1.0 / self.bridges), self.df) if self.joins else (self.of_runs, self.freedom)
 
     def half_width(self, confidence: float) -> float:
-        """Of the interval of the mean ratio; of a single bridge by its runs alone, infinite where it has too few."""
+        """The half-width of the mean ratio's interval; of one bridge from its runs alone, infinite with too few."""
         variance, df = (self.variance / self.bridges, self.df) if self.joins else (self.of_runs, self.freedom)
         return joint_half_width([(variance, df)], confidence) if df else math.inf
 
     def beyond(self, runs: tuple[int, int]) -> float:
-        """The fraction of the variance of a difference of ``runs`` a machine that a bridge does not have.
+        """The fraction of the variance of a difference of ``runs`` per machine that bridges do not include.
 
-        Of a machine's runs all have one variance. A bridge of at most as many runs on each machine has at least the
+        All runs of a machine have one variance. A bridge of at most as many runs on each machine includes at least the
         noise of the difference.
         """
         held = [min(1.0, *(size / own for size, own in zip(runs, bridge, strict=True))) for bridge in self.runs]
@@ -104,16 +104,16 @@ class MachineRatio(Struct, frozen=True):
 
 
 def machine_ratio(bridges: Sequence[Bridge], least: float = 0.0) -> MachineRatio | None:
-    """The mean of bridges and the variance of one of them, at least ``least``; None without bridges.
+    """The mean of the bridges and the variance of one of them, at least ``least``; None without bridges.
 
-    Bridges count alike, however many runs they have. The variance of their mean is unbiased then also where their
-    variances differ.
+    Bridges have equal weights, whatever their numbers of runs. So the variance of their mean is unbiased even where
+    their variances differ.
     """
     if not bridges:
         return None
     found = np.array([bridge.difference for bridge in bridges])
     number = len(found)
-    apart = number > 1 and float(np.ptp(found)) > _ROUNDING  # equal ratios have logarithms that are not
+    apart = number > 1 and float(np.ptp(found)) > _ROUNDING  # logarithms of equal ratios may differ by rounding
     variance = max(float(np.var(found, ddof=1)) if apart else 0.0, least if number > 1 else 0.0)
     return MachineRatio(
         estimate=float(np.mean(found)),
@@ -125,9 +125,9 @@ def machine_ratio(bridges: Sequence[Bridge], least: float = 0.0) -> MachineRatio
 
 
 def joint_half_width(parts: Sequence[VariancePart], confidence: float) -> float:
-    """Of an interval for a sum of independent estimates, each with its variance.
+    """The half-width of an interval for a sum of independent estimates, each with its variance.
 
-    The root of the sum of each half-width squared, of which the confidence is at least the nominal one (Banerjee 1961,
+    The root of the sum of each half-width squared; its confidence is at least the nominal one (Banerjee 1961,
     On confidence interval for two-means problem based on separate estimates of variances and tabulated values of
     t-table, Sankhya A 23, 359-378). Infinite where a variance has no degrees of freedom.
     """
@@ -138,7 +138,7 @@ def joint_half_width(parts: Sequence[VariancePart], confidence: float) -> float:
 
 
 def joint_above(size: float, parts: Sequence[VariancePart]) -> float:
-    """The smallest one-sided level at which an estimate so far above a value excludes it: one minus that below it."""
+    """The smallest one-sided level at which an estimate ``size`` above a value excludes it; below it, 1 minus that."""
     if any(df <= 0.0 for _, df in parts):
         return 1.0
     if not any(variance for variance, _ in parts):
@@ -153,17 +153,17 @@ def joint_above(size: float, parts: Sequence[VariancePart]) -> float:
 
 
 class JoinedDifference(Difference, frozen=True):
-    """The difference of two samples of different machines, less the ratio of these; of logarithms.
+    """The difference of logarithms of two samples from different machines, less the ratio of the machines.
 
-    ``ratio`` is None without a bridge: then neither an interval nor a test is possible. With a single one there is an
-    interval, by its runs alone, and no test.
+    ``ratio`` is None without a bridge: then neither an interval nor a test is possible. With a single bridge there is
+    an interval, from its runs alone, and no test.
     """
 
     ratio: MachineRatio | None = None
 
     @classmethod
     def of(cls, apart: Difference, ratio: MachineRatio | None) -> JoinedDifference:
-        """The second less the first, and less what their machines differ by."""
+        """The difference ``apart`` of the samples, less that of their machines."""
         known = {name: getattr(apart, name) for name in Difference.__struct_fields__}
         known["estimate"] -= 0.0 if ratio is None else ratio.estimate
         return cls(**known, ratio=ratio)
@@ -172,8 +172,8 @@ class JoinedDifference(Difference, frozen=True):
     def parts(self) -> tuple[VariancePart, ...]:
         """The variances that are included, each with its degrees of freedom.
 
-        That of a bridge holds both the ratio of the revision that is compared and, as far as bridges have as many runs,
-        the noise of the samples.
+        A bridge's variance includes that of the compared revision's ratio, and the noise of the samples unless the
+        bridge has more runs.
         """
         if self.ratio is None:
             return ()
@@ -185,16 +185,16 @@ class JoinedDifference(Difference, frozen=True):
 
     @property
     def testable(self) -> bool:
-        """Whether how the ratio varies is known."""
+        """Whether the variation of the ratio is known, and every variance has degrees of freedom."""
         return self.ratio is not None and self.ratio.joins and all(df > 0.0 for _, df in self.parts)
 
     @property
     def standard_error(self) -> float:
-        """Of the estimate, with the ratio's."""
+        """The standard error of the estimate, including the ratio's."""
         return math.sqrt(sum(variance for variance, _ in self.parts))
 
     def half_width(self, confidence: float) -> float:
-        """Of the interval about the estimate; infinite without a bridge."""
+        """The half-width of the interval about the estimate; infinite without a bridge."""
         return joint_half_width(self.parts, confidence) if self.ratio is not None else math.inf
 
     def detectable(self, alpha: float, power: float) -> float:
@@ -209,9 +209,9 @@ class JoinedDifference(Difference, frozen=True):
         return None
 
     def bridges_needed(self, level: float, power: float) -> int | None:
-        """The bridges with which a difference of the estimate's size is found at that level, if the variances hold.
+        """The number of bridges that find a difference of the estimate's size at that level, if the variances hold.
 
-        None where 100 do not suffice, or nothing is known of how the ratio varies.
+        None where 100 do not suffice, or the variation of the ratio is unknown.
         """
         if self.ratio is None or not self.testable:
             return None
@@ -224,7 +224,7 @@ class JoinedDifference(Difference, frozen=True):
 
     @property
     def _of_orders(self) -> float:
-        """The share of places among the bridges, all of which are equal, that a further one has at random."""
+        """The probability that a further value has a given rank among the bridges, which are all equal."""
         return 1.0 if self.ratio is None else 1.0 / (self.ratio.bridges + 1)
 
     def _above(self, size: float) -> float:

@@ -59,7 +59,7 @@ def adaptive_standard_error(contrasts: FloatArray) -> float:
 
 
 def degrees_of_freedom(contrasts: int) -> float:
-    """Those of the pseudo standard error of that many contrasts: a third of them (Lenth 1989)."""
+    """The degrees of freedom of the pseudo standard error of that many contrasts: a third of them (Lenth 1989)."""
     return contrasts / 3.0
 
 
@@ -83,16 +83,16 @@ class Tail(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, drawn: FloatArray) -> Tail:
-        """That of a sample, as far out as ten of its values reach."""
+        """The tail of a sample, out to its ten largest values."""
         probabilities = np.array([p for p in PROBABILITIES if p * drawn.size >= _FEWEST])
         return cls(probabilities, np.quantile(drawn, 1.0 - probabilities))
 
     def critical(self, probability: float) -> float:
-        """The value that is exceeded with that probability; the largest one below the simulated probabilities."""
+        """The value exceeded with that probability; the last one for probabilities below those simulated."""
         return float(np.interp(-np.log(probability), -np.log(self.probabilities), self.values))
 
     def p_values(self, statistics: FloatArray) -> FloatArray:
-        """The probabilities of values as large; none is below the smallest that was simulated."""
+        """The probabilities of values at least as large; none is below the smallest that was simulated."""
         return np.exp(np.interp(np.abs(statistics), self.values, np.log(self.probabilities), left=0.0))
 
 
@@ -103,11 +103,11 @@ class LenthReference(Struct, frozen=True, eq=False):
     largest: Tail
 
     def critical(self, alpha: float, tests: int) -> float:
-        """What the largest of that many statistics exceeds with a probability of at most ``alpha``."""
+        """The value that the largest of that many statistics exceeds with a probability of at most ``alpha``."""
         return min(self.single.critical(alpha / tests), self.largest.critical(alpha))
 
     def p_values(self, statistics: FloatArray, tests: int) -> FloatArray:
-        """Probabilities that the largest of that many is as large, by Bonferroni or by the largest of all."""
+        """Study-wise p-values for that many tests: the smaller of Bonferroni's and that of the largest statistic."""
         return np.minimum(tests * self.single.p_values(statistics), self.largest.p_values(statistics))
 
 
@@ -142,9 +142,9 @@ def simulated_reference(contrasts: int, draws: int) -> LenthReference:
 
 @lru_cache(maxsize=16)
 def active_effect_draws(contrasts: int) -> tuple[FloatArray, FloatArray]:
-    """For power: pairs of standard error and one contrast's noise, in true standard errors, where that one is large.
+    """Draws for power: the standard error and the noise of one large contrast, in true standard errors.
 
-    A contrast that is found with 80 % power lies beyond 2.5 s0, so that its own size does not touch the error.
+    A contrast that is found with 80 % power lies beyond 2.5 s0, so that its size does not affect the standard error.
     """
     rng = generator(_SEED, "active", str(contrasts))
     z = rng.standard_normal((max(1000, min(10_000, _ENTRIES // 4 // contrasts)), contrasts))
@@ -162,7 +162,7 @@ def _draws(contrasts: int) -> int:
 
 
 def _reference(drawn: Iterable[FloatArray]) -> LenthReference:
-    """Of contrasts, arrays of shape (studies, contrasts); single statistics are those of the first arrays."""
+    """The reference from contrasts, arrays of shape (studies, contrasts); ``single`` is from the first arrays."""
     largest, single = list[FloatArray](), list[FloatArray]()
     for z in drawn:
         statistics = np.abs(z) / adaptive_standard_errors(z)[:, None]

@@ -60,7 +60,7 @@ LARGEST: dict[int, tuple[float, ...]] = {
         5.5029, 5.6923, 5.8648,
     ),
 }
-"""Of the largest of all m."""
+"""Quantiles of the largest of all m."""
 
 SINGLE: dict[int, tuple[float, ...]] = {
     3: (
@@ -109,5 +109,5 @@ SINGLE: dict[int, tuple[float, ...]] = {
         3.9045, 4.0871, 4.2679, 4.4907, 4.6542, 4.8111, 4.9946, 5.1425,
     ),
 }
-"""Of any one of m."""
+"""Quantiles of any one of m."""
 # fmt: on

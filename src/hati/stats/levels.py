@@ -36,7 +36,7 @@ def change_place(values: FloatArray, groups: Index, near: int) -> int:
     Args:
         values: a stretch of the series with one change, shape (n,).
         groups: the group (machine) of each value, shape (n,).
-        near: the index of about where the change is; it decides what counts as an outlier.
+        near: the approximate index of the change; it decides what counts as an outlier.
 
     Returns:
         The index of the first value after the step; ``near`` where the place cannot be determined.
@@ -48,19 +48,19 @@ def change_place(values: FloatArray, groups: Index, near: int) -> int:
 
 
 def place_interval(values: FloatArray, groups: Index, place: int, phi: float, level: float = 0.95) -> tuple[int, int]:
-    """The first and the last place that are not much worse than the best one, as a confidence interval.
+    """A confidence interval of the place: the first and the last place that are not much worse than the best one.
 
-    Twice the logarithm of the likelihood ratio against the best is, around a true change, that of the larger of two
-    independent maxima of random walks with a drift, each exponential beyond c with exp(-c / 2): all places are in with
-    c = -2 ln(1 - sqrt(level)) or less (Siegmund 1988, Confidence sets in change-point problems, International
-    Statistical Review 56(1), 31-48). Under autocorrelation the ratio is divided by (1 + phi) / (1 - phi).
+    Around a true change, twice the log likelihood ratio against the best place is the larger of two independent maxima
+    of random walks with a drift, each of which exceeds c with probability exp(-c / 2). The interval holds all places
+    with a ratio of c = -2 ln(1 - sqrt(level)) or less (Siegmund 1988, Confidence sets in change-point problems,
+    International Statistical Review 56(1), 31-48). Under autocorrelation the ratio is divided by (1 + phi) / (1 - phi).
 
     Args:
         values: a stretch of the series with one change, shape (n,).
         groups: the group (machine) of each value, shape (n,).
         place: the best place.
         phi: the autocorrelation of the noise.
-        level: the interval's.
+        level: the confidence level of the interval.
     """
     splits = _splits(values, groups, place)
     if not splits.statistics.size:
@@ -85,7 +85,7 @@ def side_means(values: FloatArray, groups: Index, place: int) -> FloatArray:
 
 
 def _renumbered(groups: Index) -> Index:
-    """The groups that are there, counted from 0."""
+    """The groups that occur, renumbered from 0."""
     return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
 
@@ -143,16 +143,16 @@ class ChangeSize(Struct, frozen=True):
 def change_size(values: FloatArray, groups: Index, place: int, phi: float, level: float = 0.95) -> ChangeSize:
     """The step at a known place between two levels, by least squares with a level for each group (machine).
 
-    ``before`` is the mean before the place; ``after`` is as much more as the groups on both sides have it. The interval
-    is of Student's t with the variance of a first-order autoregression and as many degrees of freedom as independent
-    values would have. It knows nothing of the place being estimated.
+    ``before`` is the mean before the place; ``after`` adds the step of the groups with values on both sides. The
+    interval is of Student's t with the variance of a first-order autoregression and the degrees of freedom of the
+    equivalent independent values. It ignores that the place is estimated.
 
     Args:
         values: the stretch between the neighbouring changes, shape (n,).
-        groups: the group of each value, of which one at least is on both sides, shape (n,).
+        groups: the group of each value, shape (n,); at least one group is on both sides.
         place: the index of the first value after the step.
         phi: the autocorrelation of the noise.
-        level: the interval's.
+        level: the confidence level of the interval.
     """
     own = _renumbered(groups)
     after = np.arange(len(values)) >= place
@@ -178,10 +178,10 @@ def detectable_step(
 ) -> float | None:
     """The smallest step in the middle of a series that is found with 80 % power, in standard deviations of its noise.
 
-    For one step in normal noise. The statistic is the square root of n times the correlation of the normal scores with
-    the two sides, which the step itself limits; its variance is that of a normal variable and of the estimated
-    autocorrelation together where it is estimated, less where it is known to be none. None where no step is large
-    enough: at most 25 values, more with autocorrelation, where that is estimated.
+    This holds for a single step in normal noise. The statistic is sqrt(n) times the correlation of the normal scores
+    with the two sides, which is limited even for large steps. Its variance includes that of the autocorrelation where
+    this is estimated, and is smaller where the noise is known to be independent. None where no step is large enough: at
+    most 25 values, more with autocorrelation, where that is estimated.
 
     Args:
         size: the number of values.
@@ -212,10 +212,10 @@ def _smallest(reached: Callable[[float], bool]) -> float | None:
 
 
 def _low_correlation(step: float, size: int) -> float:
-    """What the correlation with the sides exceeds with 80 % power.
+    """The correlation with the sides that is exceeded with 80 % power.
 
-    The largest that n scores can have is larger than that of endless ones. The variance is (1 - r^2)^2 / n, where r is
-    the correlation's part of that: sides that do not overlap have it for certain.
+    The largest correlation of n scores is above that of infinitely many. The variance is (1 - r^2)^2 / n, r being the
+    correlation relative to the largest: it is zero where the sides do not overlap.
     """
     scores = normal_quantiles((np.arange(1.0, size + 1.0, dtype=np.float64) - 0.375) / (size + 0.25))
     largest = float(np.mean(np.abs(scores))) / float(np.std(scores))
@@ -226,8 +226,8 @@ def _low_correlation(step: float, size: int) -> float:
 def independent_values(freedom: float, size: int, phi: float) -> float:
     """The degrees of freedom of a variance that an estimated autocorrelation has inflated.
 
-    Those of as many independent values, and, by Satterthwaite's formula, those of an inflation (1 + phi) / (1 - phi)
-    whose phi has the variance 2 / n.
+    They combine those of the equivalent independent values and, by Satterthwaite's formula, those of an inflation
+    (1 + phi) / (1 - phi) whose phi has the variance 2 / n.
     """
     of_values = freedom * min(1.0, (1.0 - phi) / (1.0 + phi))
     of_inflation = size * (1.0 - phi**2) ** 2 / 4.0
@@ -235,7 +235,7 @@ def independent_values(freedom: float, size: int, phi: float) -> float:
 
 
 def _side_correlation(step: float) -> float:
-    """Of the normal scores with the sides of a step in the middle, in standard deviations of normal noise."""
+    """The correlation of the normal scores with the sides of a step, in standard deviations, in the middle."""
     noise = normal_quantiles((np.arange(_DRAWS) + 0.5) / _DRAWS)
     above = normal_tails(-(noise + step))  # of the upper side's values, by the lower side's distribution
     return float(np.mean(normal_quantiles(0.5 * above + 0.5 * normal_tails(-noise))))
@@ -255,7 +255,7 @@ class ChangePoint(Struct, frozen=True):
 def change_points(
     values: FloatArray, groups: Index, alpha: float = 0.05, dependence: Dependence = Dependence.ESTIMATED
 ) -> tuple[ChangePoint, ...]:
-    """Find where the level changes; with probability 1 - alpha nothing where nothing does.
+    """Find the changes of level; in a series without any, none is found with probability 1 - alpha.
 
     Segments are split at the strongest sign first, as long as its p-value, times the number of segments among which
     it was chosen, is at most alpha (Bonferroni). Then each place is searched again between its neighbours, and each
@@ -299,7 +299,7 @@ class _Search(Struct, frozen=True, eq=False):
             segments = [segment for segment in segments if segment != chosen] + parts
 
     def relocated(self, places: list[int]) -> list[int]:
-        """Each place where it is best between its neighbours."""
+        """The places, each moved to the best one between its neighbours."""
         moved = list(places)
         for number, place in enumerate(places):
             start = moved[number - 1] if number else 0
@@ -309,7 +309,7 @@ class _Search(Struct, frozen=True, eq=False):
         return moved
 
     def without_weak(self, places: list[int]) -> list[int]:
-        """Those that are significant between their neighbours."""
+        """The places that are significant between their neighbours."""
         kept = list(places)
         while kept:
             chances = self.chances(kept)
@@ -342,10 +342,10 @@ LONGEST = 1000
 def appended(
     known: tuple[ChangePoint, ...], values: FloatArray, groups: Index, alpha: float = 0.05
 ) -> tuple[ChangePoint, ...]:
-    """The change points of a series whose last value is new.
+    """The change points of a series after a value was appended.
 
-    Known change points stay. The values since the last one, at most the last thousand, are tested at the
-    level that remains for one of that number of stretches (Bonferroni), which holds for each look individually.
+    Known change points stay. The values since the last one, at most the last thousand, are tested at alpha divided by
+    the number of such stretches (Bonferroni); this level holds for each look individually.
     ``change_points`` analyses the whole series again.
 
     Args:
@@ -363,16 +363,16 @@ def appended(
 
 
 BLOCKS = 80
-"""The number of block means of a run: correlation within a block then counts as it should."""
+"""The number of block means of a run; blocks account for correlation within them."""
 
 PENALTY = 4.0
-"""What a level more costs, in log(blocks) variances of a block; 2 is Schwarz's criterion for its mean alone."""
+"""The cost of another level, in log(blocks) variances of a block; 2 is Schwarz's criterion for its mean alone."""
 
 MOST_CORRELATED = 0.5
-"""The autocorrelation of successive blocks is taken for no more."""
+"""The largest autocorrelation that is assumed for successive blocks."""
 
 _SHORT = 3
-"""In blocks of fewer values the medians of differences of block means are those of single values."""
+"""With fewer values per block, medians of differences of block means behave like those of single values."""
 
 _CHANGES = 8
 """One in eight differences of successive values may be a change of the level."""
@@ -400,11 +400,11 @@ class Segments(Struct, frozen=True, eq=False):
         return np.diff(self.edges)
 
     def mean(self, start: int, stop: int) -> float:
-        """Of the values in [start, stop), outliers drawn in."""
+        """The mean of the values in [start, stop), outliers drawn in."""
         return float((self.sums[stop] - self.sums[start]) / (stop - start))
 
     def start(self, place: int) -> int:
-        """Where a stretch starts to the value: within half of each neighbour, where both levels fit best."""
+        """The exact start of a stretch: where both levels fit best, within a block and half of each neighbour."""
         if place == 0:
             return 0
         before, edge, after = (int(each) for each in self.edges[place - 1 : place + 2])
@@ -440,8 +440,8 @@ def segments(values: FloatArray, blocks: int = BLOCKS) -> Segments:
 def _independent(values: FloatArray) -> float:
     """The variance of independent values by the squares of their differences, the largest eighth left out.
 
-    A bound for short runs: where some values are on another level at random, medians of differences are those of the
-    others. Without an eighth it is .6 times the variance of normal values, and no bound for these.
+    This is a lower bound for short runs: where some values are on another level at random, medians of differences only
+    show the others. Without an eighth it is .6 times the variance of normal values, so it does not bind for these.
     """
     squares = np.sort(np.square(np.diff(values)))[: len(values) - 1 - len(values) // _CHANGES]
     return float(np.mean(squares)) / 2.0 if len(squares) else 0.0
@@ -464,7 +464,7 @@ def _noise(means: FloatArray) -> tuple[float, float]:
 
 
 def _partition(values: FloatArray, penalty: float) -> Index:
-    """The starts of the stretches whose squares about their means, and penalties, have the smallest sum."""
+    """The starts of the stretches that minimise the sum of squares about their means and of penalties."""
     size = len(values)
     sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (values, values**2))
     costs, last = np.zeros(size + 1), np.zeros(size + 1, dtype=np.intp)
@@ -482,7 +482,7 @@ def _partition(values: FloatArray, penalty: float) -> Index:
 
 
 REGAINED = 3
-"""A level that was left and regained so often recurs: more of the same is to be expected."""
+"""A level that was left and regained this often is expected to recur."""
 
 _ROUNDS = 6
 _REACH = 3.5
@@ -506,11 +506,11 @@ class Alternation(Struct, frozen=True, eq=False):
 
 
 def alternation(values: FloatArray) -> Alternation | None:
-    """The two levels of a series that leaves and regains one of them at least three times; None of any other.
+    """The two levels of a series that leaves and regains one of them at least three times; None for other series.
 
     Values and levels are matched by the path with the smallest sum of squares, outliers drawn in, and a penalty of
-    1.5 log n variances for each change (Viterbi's algorithm), levels and path in turn. Levels are two standard
-    deviations apart or more, stays last three values or more in the mean, and twice the logarithm of the likelihood
+    1.5 log n variances for each change (Viterbi's algorithm); levels and path are refined alternately. Levels are at
+    least two standard deviations apart, stays last at least three values in the mean, and twice the log likelihood
     gains 2 log n for each change against a single level. The standard deviation is at least half the resolution.
 
     Args:

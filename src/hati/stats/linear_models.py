@@ -1,4 +1,4 @@
-"""Effects by least squares, the error that repetitions show, analysis of variance, and what options explain."""
+"""Effects by least squares, pure error from repetitions, analysis of variance, and the variance options explain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     An effect is the mean where its sign is + less the mean where it is -: on a complete design exactly
     (the Skoll paper's ME(A) and the RES paper's equations 1 to 3, each with the sign turned), else by least squares.
 
-    ``terms`` and ``aliases`` are those of the runs that there are; ``missing`` the planned main effects and two-factor
+    ``terms`` and ``aliases`` are those of the completed runs; ``missing`` are the planned main effects and two-factor
     interactions that these can no longer estimate. ``operator`` has shape (terms, runs);
     ``variances`` are the effects' for runs of variance one and ``correlation`` is theirs, None where they are
     independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term. ``trend``, shape
@@ -62,10 +62,10 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
 
 
 def least_squares(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquares:
-    """How to estimate effects from these runs; means of blocks are taken out.
+    """The least-squares estimation of effects from these runs; means of blocks are taken out.
 
-    A complete design (every row once in each block) gives all contrasts, independent of each other. Otherwise main
-    effects and two-factor interactions are fitted, those that still can be, and aliases are recomputed.
+    A complete design (every row once in each block) gives all contrasts, independent of each other. Otherwise the main
+    effects and two-factor interactions that can still be estimated are fitted, and aliases are recomputed.
 
     Args:
         contrasts: those of the planned design.
@@ -122,9 +122,9 @@ def without_means(columns: FloatArray, groups: Index) -> FloatArray:
 
 
 def _independent(products: FloatArray) -> list[int]:
-    """The linearly independent columns, each of those before it: a Cholesky factorisation that skips the others.
+    """The columns that are linearly independent of those before them, by Cholesky factorisation.
 
-    ``products`` are those of the columns with each other, per run.
+    ``products`` are the columns' inner products, per run.
     """
     count = len(products)
     factor = np.zeros((count, count))
@@ -142,7 +142,7 @@ def _independent(products: FloatArray) -> list[int]:
 
 
 def _aliases(contrasts: Contrasts, kept: list[int], bias: FloatArray) -> tuple[tuple[Term, ...], ...]:
-    """Of every kept contrast: its own set, and the sets of contrasts left out that bias it."""
+    """For every kept contrast, its own alias set and the sets of dropped contrasts that bias it."""
     left_out = [i for i in range(len(contrasts.terms)) if i not in set(kept)]
     return tuple(
         (
@@ -170,10 +170,10 @@ def _remainder(columns: FloatArray, blocks: Index) -> FloatArray:
 
 
 def pure_error(values: FloatArray, rows: Index, blocks: Index, trend: FloatArray | None = None) -> tuple[float, int]:
-    """The variance of a run that repetitions of the same configuration show, and its degrees of freedom.
+    """The variance of a run, from repetitions of the same configuration, and its degrees of freedom.
 
-    The residual variance of configurations plus blocks, and of the ``trend`` that they leave of a linear one; (0.0, 0)
-    where nothing is left for it.
+    It is the residual variance after configurations, blocks and, where given, the residual ``trend``; (0.0, 0) without
+    degrees of freedom.
     """
     residual, df = within_residuals(values, rows, blocks)
     left = float(residual @ residual)
@@ -183,14 +183,14 @@ def pure_error(values: FloatArray, rows: Index, blocks: Index, trend: FloatArray
 
 
 def within_residuals(values: FloatArray, rows: Index, blocks: Index) -> tuple[FloatArray, int]:
-    """What configurations plus blocks leave of the values, and its degrees of freedom."""
+    """The residuals of the values after configurations plus blocks, and their degrees of freedom."""
     _, row = np.unique(rows, return_inverse=True)
     _, block = np.unique(blocks, return_inverse=True)
     few, many = (row, block) if row.max(initial=0) <= block.max(initial=0) else (block, row)
     in_few, in_many = np.bincount(few), np.bincount(many)
     incidence = np.zeros((len(in_few), len(in_many)))
     np.add.at(incidence, (few, many), 1.0)
-    # The normal equations of the fewer once the means of the more numerous are taken out.
+    # The normal equations of the factor with fewer levels, after the means of the other are taken out.
     system = np.diag(in_few.astype(np.float64)) - (incidence / in_many) @ incidence.T
     sizes, vectors = np.linalg.eigh(system)
     real = sizes > _SAME * len(values)
@@ -204,15 +204,15 @@ def within_residuals(values: FloatArray, rows: Index, blocks: Index) -> tuple[Fl
 
 
 def _exact(results: FloatArray, values: FloatArray) -> FloatArray:
-    """The results, with zero where the rounding of values of that size explains them."""
+    """The results, with zero for those that the rounding of values of that size explains."""
     limit = _ROUNDING * float(np.max(np.abs(values), initial=0.0))
     return np.where(np.abs(results) <= limit, 0.0, results)
 
 
 class SumOfSquares(Enum):
-    """Of which others a term's sum of squares is cleared.
+    """The other terms for which a term's sum of squares is adjusted.
 
-    ``TYPE_2``: of all that do not contain it. ``TYPE_3``: of all others, as sum coding has it.
+    ``TYPE_2``: all that do not contain it. ``TYPE_3``: all, with sum coding.
     """
 
     TYPE_2 = 2
@@ -247,7 +247,7 @@ def anova(terms: ModelTerms, chosen: Sequence[Term], values: FloatArray, kind: S
         terms: the columns.
         chosen: the terms in the model.
         values: shape (runs,).
-        kind: of which others each is cleared.
+        kind: the other terms for which each is adjusted.
     """
     whole = terms.basis(chosen)
     rest = values - whole @ (whole.T @ values)
@@ -287,10 +287,10 @@ def explained(levels: NDArray[np.int16], values: FloatArray, options: Sequence[i
 
 
 def rank_by_explained(levels: NDArray[np.int16], values: FloatArray) -> tuple[int, ...]:
-    """All options, ranked by what they explain together with those before them; equals by position.
+    """All options, ranked by what they explain together with those before them; ties by position.
 
-    Each next one is of the pair that adds most, the one that adds more of the two: an option that acts only together
-    with another adds nothing alone. Where nothing adds any more, the others are ranked alone.
+    Each step takes, from the pair that adds most, the option that adds more: an option that acts only together with
+    another adds nothing alone. Once nothing adds any more, the others are ranked individually.
 
     Args:
         levels: shape (configurations, options), -1 where inactive.

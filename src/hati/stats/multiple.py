@@ -14,11 +14,11 @@ from hati.stats.distributions import f_above
 from hati.stats.terms import ModelTerms, Term, added_bases
 
 _LAMBDA = 0.5
-"""P-values above it are taken for those of true null hypotheses."""
+"""P-values above this are attributed to true null hypotheses."""
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Holm's adjusted p-values: rejecting those up to alpha errs at all in at most alpha of all studies.
+    """Holm's adjusted p-values: rejecting those up to alpha keeps the family-wise error rate at alpha at most.
 
     Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6(2),
     65-70: the i-th smallest of m is compared with alpha / (m - i + 1).
@@ -33,7 +33,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def holm_factors(p_values: FloatArray) -> FloatArray:
-    """By what Holm's procedure divides alpha for each p-value: how many are not smaller.
+    """The divisor of alpha in Holm's procedure for each p-value: the number of p-values that are not smaller.
 
     >>> holm_factors(np.array([0.01, 0.04, 0.03])).tolist()
     [3.0, 1.0, 2.0]
@@ -58,8 +58,8 @@ def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
 def adaptive_benjamini_hochberg(p_values: FloatArray) -> FloatArray:
     """The same with the number of true null hypotheses estimated; no smaller than the p-values themselves.
 
-    That number is (1 + #{p > 1/2}) / (1 - 1/2), no more than there are (Storey, Taylor and Siegmund 2004, Journal of
-    the Royal Statistical Society B 66, 187-205, equation 9).
+    That number is (1 + #{p > 1/2}) / (1 - 1/2), at most the number of tests (Storey, Taylor and Siegmund 2004, Journal
+    of the Royal Statistical Society B 66, 187-205, equation 9).
 
     >>> adaptive_benjamini_hochberg(np.array([0.01, 0.9])).tolist()
     [0.02, 0.9]
@@ -90,9 +90,9 @@ def _stepped_up(p_values: FloatArray, null: float) -> FloatArray:
 
 
 _ORPHANS = 0.05
-"""The part of the study-wise error for interactions of options of which none was found."""
+"""The fraction of the study-wise error for interactions of options none of which was found."""
 _HANDED_ON = 0.5
-"""An option that was found hands on this part of its share to the interactions of found options."""
+"""The fraction of its share that a found option hands on to the interactions of found options."""
 
 LargestOf = Callable[[FloatArray, int], FloatArray]
 """Probabilities that the largest of that number of statistics reaches these, where no effect is active."""
@@ -106,7 +106,7 @@ class Shares(Struct, frozen=True):
 
     @classmethod
     def of(cls, sets: Sequence[Sequence[Term]]) -> Shares:
-        """Those of contrasts that may stand for these effects."""
+        """The split for contrasts with these alias sets, main effects first in each."""
         options = sum(len(members[0]) == 1 for members in sets)
         return cls(options, len(sets) - options)
 
@@ -126,7 +126,7 @@ class Shares(Struct, frozen=True):
 
 
 def options_first(sets: Sequence[Sequence[Term]], statistics: FloatArray, p_values: LargestOf) -> FloatArray:
-    """Study-wise p-values of contrasts: rejecting those up to alpha errs at all in at most alpha of all studies.
+    """Study-wise p-values of contrasts: rejecting those up to alpha keeps the study-wise error at alpha at most.
 
     A gatekept, weighted form of Holm's procedure (the sequentially rejective graphs of Bretz, Maurer, Brannath and
     Posch 2009, Statistics in Medicine 28(4), 586-604). Main effects share .95 of alpha, interactions of options that
@@ -135,7 +135,7 @@ def options_first(sets: Sequence[Sequence[Term]], statistics: FloatArray, p_valu
     24(3), 130-137); the last one hands on all. Within each of the three families the largest statistic is first.
 
     Args:
-        sets: of each contrast the effects that it may stand for, a main effect first where there is one.
+        sets: for each contrast the effects that it may stand for, a main effect first if there is one.
         statistics: their sizes in standard errors.
         p_values: the probability that the largest of that number of statistics reaches it.
 
@@ -184,12 +184,12 @@ _EXACT = 1e-14
 
 
 class StepDown(Struct, frozen=True, eq=False):
-    """Terms found significant, in the order in which they were, and every candidate's study-wise p-value.
+    """Terms found significant, in the order of discovery, and every candidate's study-wise p-value.
 
-    ``terms`` are the candidates, with the interactions of three options that were looked for; ``model`` are those that
-    the residuals are of; ``critical`` is the p-value of a single test below which one more main effect would have been
-    found, and over its weight, in ``weights``, another term; ``unsought`` are the interactions that the last step did
-    not look for.
+    ``terms`` are the candidates, including the interactions of three options that were tested; ``model`` holds the
+    terms whose fit leaves the residuals. ``critical`` is the p-value of a single test below which one more main effect
+    would have been found; for another term it is divided by the term's weight in ``weights``. ``unsought`` are the
+    interactions that the last step did not test.
     """
 
     significant: tuple[Term, ...]
@@ -216,15 +216,15 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     In each step every candidate is tested by F: main effects given all others, interactions given them and the
     interactions found so far. The smallest p-value is compared with the smallest ones of permuted residuals from the
     terms found so far (Freedman and Lane 1983; step-down maxima: Westfall and Young 1993, algorithm 4.1). If it is
-    significant its term is found, and the next step begins. Without any effect the first step is exact whatever
-    the noise is distributed like; later ones are as exact as the residuals are exchangeable. As terms join the family
+    significant its term is found, and the next step begins. Without any effect the first step is exact for any
+    distribution of the noise; later ones are as exact as the residuals are exchangeable. As terms join the family
     (below), no theorem bounds the probability over all steps by ``alpha``; it is measured in `benchmarks.aliasing`.
 
-    An interaction of three options becomes a candidate once that of two of them is found: one combination of settings
-    that is special shows in all of these, and what it does would be noise for all other effects.
+    An interaction of three options becomes a candidate once that of two of them is found: a special combination of
+    settings shows in all of these, and its effect would otherwise be noise for all other effects.
 
-    Interactions are looked for until one is found with which the model has more parameters than half of the runs: what
-    such a model leaves is no longer like the noise.
+    Interactions are tested until the model has more parameters than half of the runs: the residuals of such a model no
+    longer resemble the noise.
 
     The study-wise error is shared as in `options_first`: p-values of interactions are multiplied so that their family
     has its share (effect sparsity and heredity, as prior weights).
@@ -298,7 +298,7 @@ def _tests(
 
 
 def _weights(terms: ModelTerms, found: Sequence[Term]) -> dict[Term, float]:
-    """What the p-values of the terms that are left are multiplied by: 1 for main effects."""
+    """The factors of the remaining terms' p-values: 1 for main effects."""
     left = [term for term in terms if term not in found]
     mains = [term for term in left if len(term) == 1]
     heirs = [term for term in left if len(term) > 1 and any((option,) in found for option in term)]
@@ -311,7 +311,7 @@ def _weights(terms: ModelTerms, found: Sequence[Term]) -> dict[Term, float]:
 
 
 def _given_others(terms: ModelTerms, term: Term, model: Sequence[Term], added: FloatArray) -> FloatArray:
-    """What a term adds to all others, ``added``; where combinations are missing, to those that do not contain it.
+    """What a term adds to all others (``added``) or, where combinations are missing, to those that do not contain it.
 
     These are the hypotheses of types III and II of the analysis of variance.
     """
@@ -330,10 +330,10 @@ class _Tested(NamedTuple):
 
 
 def _tested(tests: Sequence[_Test], drawn: FloatArray, basis: FloatArray, total: float) -> _Tested:
-    """The tests of the first column of values, and of every other one, a permutation, the smallest p-value.
+    """Test the first column of ``drawn``, the values; take the smallest p-value of every other column, a permutation.
 
-    Of tests alike in degrees of freedom and weight the largest F has the smallest p-value, and where these are in the
-    model alike the term that explains most has the largest F, so that few are computed.
+    Among tests with equal degrees of freedom and weight, the largest F has the smallest p-value; if they are also alike
+    in or out of the model, the term that explains most has the largest F. So few p-values are computed.
     """
     residual = np.sum(drawn**2, axis=0) - np.sum((basis.T @ drawn) ** 2, axis=0)
     p_values, smallest = np.ones(len(tests)), np.full(drawn.shape[1] - 1, np.inf)
@@ -357,7 +357,7 @@ def _tested(tests: Sequence[_Test], drawn: FloatArray, basis: FloatArray, total:
 def _ratios(
     explained: FloatArray, residual: FloatArray, df: int, left_df: int, least: float, *, inside: bool
 ) -> FloatArray:
-    """F of what terms explain, which a residual of a model that they are in is without; below ``least`` is rounding."""
+    """F of explained sums of squares; ``residual`` excludes these where ``inside``; below ``least`` is rounding."""
     left = np.maximum(residual if inside else residual - explained, least)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(explained > least, explained / df / (left / left_df), 0.0)

@@ -38,10 +38,10 @@ def step_critical(alpha: float, tests: int, df: float) -> float:
 def detectable_by_pure_error(
     standard_error: float, df: int, critical: float, relevant: float, power: float = POWER
 ) -> float:
-    """The effect that is found with 80 % power where the error's variance is estimated from repetitions.
+    """The effect that is found with that power, where the error's variance is estimated from repetitions.
 
     Found means |estimate| > max(critical s, relevant), where s has ``df`` degrees of freedom and estimates
-    ``standard_error``. The power of Student's t test, averaged over the chi distribution of s. Or another ``power``.
+    ``standard_error``. The power is that of Student's t test, averaged over the chi distribution of s.
     """
     if standard_error <= _NOTHING * relevant:
         return relevant
@@ -49,10 +49,10 @@ def detectable_by_pure_error(
 
 
 def detectable_contrast(standard_error: float, dimensions: int, df: int, p_value: float, power: float = POWER) -> float:
-    """The size of a contrast of a term with that many columns for which its F test is significant with that power.
+    """The smallest contrast of a term with that many columns for which its F test is significant with that power.
 
-    At the least: among all effects with a contrast c of that size the noncentrality is smallest where the others are
-    zero, (c / standard error)^2. Of an option's settings these are two apart and all others in their middle.
+    This is the worst case: among all effects with a contrast c of that size the noncentrality is smallest, at
+    (c / standard error)^2, where the others are zero: two settings differ, and all others are in their middle.
 
     Args:
         standard_error: the contrast's.
@@ -65,17 +65,17 @@ def detectable_contrast(standard_error: float, dimensions: int, df: int, p_value
 
 
 def power_of_contrast(effect: float, standard_error: float, dimensions: int, df: int, p_value: float) -> float:
-    """The power of which ``detectable_contrast`` is the inverse."""
+    """The power of the F test for an effect; the inverse of ``detectable_contrast``."""
     return noncentral_f_above(p_value, (effect / standard_error) ** 2, dimensions, df)
 
 
 def detectable_by_lenth(
     standard_error: float, contrasts: int, critical: float, relevant: float, power: float = POWER
 ) -> float:
-    """The effect that is found with 80 % power by Lenth's method, if it is the only active one.
+    """The effect that is found with that power by Lenth's method, if it is the only active one.
 
-    By simulation of the pseudo standard error, of which ``standard_error`` is an estimate. More active effects
-    make the pseudo standard error larger, so this is the best case. Or another ``power``.
+    By simulation of the pseudo standard error, of which ``standard_error`` is an estimate. More active effects make the
+    pseudo standard error larger, so this is the best case.
     """
     if standard_error <= _NOTHING * relevant:
         return relevant
@@ -83,7 +83,7 @@ def detectable_by_lenth(
 
 
 def power_by_pure_error(effect: float, standard_error: float, df: int, critical: float, relevant: float) -> float:
-    """The power of which ``detectable_by_pure_error`` is the inverse, for an effect in the unit of its error."""
+    """The power for an effect in the unit of its error; the inverse of ``detectable_by_pure_error``."""
     if standard_error <= _NOTHING * relevant:
         return float(abs(effect) > relevant)
     found = _power_by_pure_error(df, critical, relevant / standard_error)
@@ -91,7 +91,7 @@ def power_by_pure_error(effect: float, standard_error: float, df: int, critical:
 
 
 def power_by_lenth(effect: float, standard_error: float, contrasts: int, critical: float, relevant: float) -> float:
-    """The power of which ``detectable_by_lenth`` is the inverse, for an effect in the unit of its error."""
+    """The power for an effect in the unit of its error; the inverse of ``detectable_by_lenth``."""
     if standard_error <= _NOTHING * relevant:
         return float(abs(effect) > relevant)
     found = _power_by_lenth(contrasts, critical, relevant / standard_error)
@@ -100,14 +100,14 @@ def power_by_lenth(effect: float, standard_error: float, contrasts: int, critica
 
 @lru_cache(maxsize=256)
 def _by_pure_error(df: int, critical: float, relevant: float, wanted: float) -> float:
-    """In standard errors, as ``relevant`` is."""
+    """The detectable effect in standard errors, the unit of ``relevant``."""
     high = float(_limits_by_pure_error(df, critical, relevant).max())
     return _smallest(_power_by_pure_error(df, critical, relevant), high + _BEYOND, wanted)
 
 
 @lru_cache(maxsize=256)
 def _by_lenth(contrasts: int, critical: float, relevant: float, wanted: float) -> float:
-    """In standard errors, as ``relevant`` is."""
+    """The detectable effect in standard errors, the unit of ``relevant``."""
     errors, _ = active_effect_draws(contrasts)
     high = float(np.quantile(np.maximum(critical * errors, relevant), _MOST_LIMITS))
     return _smallest(_power_by_lenth(contrasts, critical, relevant), high + _BEYOND, wanted)
@@ -150,7 +150,7 @@ class BoundTest(Struct, frozen=True):
     """A bound that a mean is compared with: (mean - bound) / standard error, and the critical value of the statistic.
 
     The mean is shown to be above it where the statistic exceeds ``critical``, and below it where it is less than
-    -``critical``. An infinite one shows nothing.
+    -``critical``. An infinite critical value shows nothing.
     """
 
     noncentrality: float
@@ -158,7 +158,7 @@ class BoundTest(Struct, frozen=True):
 
     @classmethod
     def of(cls, distance: float, standard_error: float, critical: float) -> BoundTest:
-        """Of a mean that is that far above the bound; nothing shows one on the bound to be beyond it without noise."""
+        """The test of a mean that far above the bound; without noise, a mean on the bound is never beyond it."""
         if standard_error > 0.0:
             return cls(distance / standard_error, critical)
         return cls(math.copysign(math.inf, distance), critical if distance else math.inf)
@@ -190,7 +190,7 @@ class PlannedTest(Struct, frozen=True):
 
     @property
     def power(self) -> float:
-        """The probability that it decides."""
+        """The probability that the test decides."""
         r = _relative_errors(self.df, self.known)
         first, last = self.low.below(r), self.high.above(r)
         open_ = normal_tails(first) - normal_tails(np.maximum(first, last))
@@ -201,7 +201,7 @@ class PlannedTest(Struct, frozen=True):
         return 1.0 - float(np.mean(open_))
 
     def decides(self, z: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
-        """Whether it does, for each standardised error of the mean and each relative error of the deviation."""
+        """Whether it decides, for each standardised error of the mean and each relative error of the deviation."""
         decided = (z < self.low.below(r)) | (z > self.high.above(r))
         if self.between is not None:
             decided |= (z > self.between[0].above(r)) & (z < self.between[1].below(r))
@@ -209,7 +209,7 @@ class PlannedTest(Struct, frozen=True):
 
 
 def runs_to_decide(test: Callable[[int], PlannedTest], fewest: int, power: float = POWER) -> int | None:
-    """The number of runs with which a test, made once, decides with that power; None where 10,000 do not suffice.
+    """The number of runs with which a single test decides with that power; None where 10,000 do not suffice.
 
     Args:
         test: of a number of runs.
@@ -220,7 +220,7 @@ def runs_to_decide(test: Callable[[int], PlannedTest], fewest: int, power: float
 
 
 def fewest_runs(decides: Callable[[int], bool], fewest: int) -> int | None:
-    """The fewest runs that decide, if more do so too; None where 10,000 do not."""
+    """The smallest number of runs that decides, if larger ones do too; None where 10,000 do not."""
     least, most = fewest, max(fewest, MOST_RUNS)
     if not decides(most):
         return None
@@ -231,7 +231,7 @@ def fewest_runs(decides: Callable[[int], bool], fewest: int) -> int | None:
 
 
 def looks_to_decide(test: Callable[[int], PlannedTest], fewest: int, power: float = POWER) -> int | None:
-    """The same of a test that is looked at after every run from ``fewest`` on, until it decides.
+    """The same for a test that is repeated after every run from ``fewest`` on, until it decides.
 
     By simulation of 2,000 campaigns, which are the same in every call, with up to 100 looks.
     """

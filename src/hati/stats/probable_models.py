@@ -18,9 +18,9 @@ Mask = NDArray[np.bool_]
 class HeredityPrior:
     """Prior probabilities of effects given the main effects (Chipman 1996).
 
-    A main effect is active with probability ``activity``; an interaction as likely where the main effects of all its
-    options are active, and ``heredity`` times as likely for each that is not; every order above the second costs the
-    same factor once more.
+    A main effect is active with probability ``activity``. So is an interaction if the main effects of all its options
+    are active; each one that is not multiplies its probability by ``heredity``, and so does every order above the
+    second.
 
     Raises:
         InputError: for a probability outside (0, 1/2], or a factor outside (0, 1].
@@ -49,7 +49,7 @@ class HeredityPrior:
         return float(self._inert[steps].sum() + self._odds[steps][active].sum())
 
     def additions(self, active: Mask) -> FloatArray:
-        """The logarithms for the set with each effect added, shape (terms,); those in it already are as they are."""
+        """The logarithms for the set with each effect added, shape (terms,); unchanged for effects already in it."""
         steps = self._steps(active)
         own = float(self._inert[steps].sum() + self._odds[steps][active].sum())
         found = own + np.where(active, 0.0, self._odds[steps])
@@ -66,11 +66,11 @@ class HeredityPrior:
 
 
 SHIFT = 10.0
-"""Shifts between blocks are thought to be of this many standard deviations of a run: hardly anything is excluded."""
+"""The prior size of shifts between blocks, in standard deviations of a run: hardly anything is excluded."""
 
 
 class Moments(Struct, frozen=True, eq=False):
-    """All that runs say of linear models: sums of products once the mean and the blocks are taken out.
+    """The sufficient statistics of runs for linear models: sums of products without the mean and the blocks.
 
     ``gram`` has shape (columns, columns), ``products`` (columns,) are the columns' with the values, ``total`` is the
     values' sum of squares, ``runs`` their number.
@@ -119,13 +119,13 @@ def moments(columns: FloatArray, values: FloatArray, shifts: FloatArray | None =
 
 
 def log_marginals(found: Moments, chosen: Index, gamma: float, floor: float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """The logarithm of p(values | model) but for a constant that all models share, and each model's residual.
+    """The logarithm of p(values | model), up to a constant that all models share, and each model's residual.
 
     Coefficients are normal around 0 with ``gamma`` times the standard deviation of a run (Box and Meyer 1993,
     equation 3; the same as gamma^-t |G + X'X|^-1/2 (S + b'Gb)^-(n-1)/2 there).
 
     Args:
-        found: what the runs say.
+        found: the moments of the runs.
         chosen: the columns of each model, shape (models, columns of a model).
         gamma: the size of effects.
         floor: a sum of squares below which residuals are not distinguished.
@@ -150,7 +150,7 @@ def log_marginals(found: Moments, chosen: Index, gamma: float, floor: float = 0.
 BOUND = 20.0
 ACTIVITY = 0.05
 HEREDITY = 1.0 / 3.0
-"""With this, no heredity of a pair alone gives odds beyond ``BOUND``: the runs decide."""
+"""With this value the heredity of a pair alone does not give odds beyond ``BOUND``: the runs decide."""
 GAMMAS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 35.0, 60.0, 100.0)
 _FIRST_GAMMA = 2.0
 _EXPANDED = 60
@@ -178,7 +178,7 @@ class EffectModels(Struct, frozen=True, eq=False):
 
     @property
     def probabilities(self) -> FloatArray:
-        """Of the models among themselves, shape (models,)."""
+        """The probabilities of the models, of sum 1, shape (models,)."""
         weights = np.exp(self.log_odds)
         return np.asarray(weights / weights.sum())
 
@@ -197,15 +197,15 @@ def likely_models(
 ) -> EffectModels:
     """The sets of effects that explain the runs about as well as the best one does.
 
-    Their probability is that of Box and Meyer (1993), with each effect individually in a model or not, so that
-    interactions between the same active options are distinguishable. The best is searched by adding, dropping
-    and exchanging effects, the others among its neighbours and theirs.
+    Probabilities are those of Box and Meyer (1993), but with each effect individually in a model or not, so that
+    interactions between the same active options are distinguishable. The search adds, drops and exchanges effects to
+    find the best model, and finds the others among its neighbours and theirs.
 
     Args:
-        found: what the runs say of the terms' columns.
-        terms: all effects that are thought of.
+        found: the moments of the terms' columns.
+        terms: all candidate effects.
         owners: the position among ``terms`` that each column belongs to.
-        bound: odds by which a model is given up.
+        bound: the odds against a model at which it is dropped.
         activity: the prior probability of an effect, see ``HeredityPrior``.
         heredity: see ``HeredityPrior``.
         gamma: the size of coefficients in standard deviations of a run; None for the most likely of ``GAMMAS``.
@@ -242,7 +242,7 @@ def _members(owners: Index, terms: int) -> list[Index]:
 
 
 class _Search:
-    """Scores of models (logarithms of their probabilities but for a constant), remembered."""
+    """Scores of models (logarithms of their probabilities up to a constant), cached."""
 
     def __init__(self, found: Moments, prior: HeredityPrior, members: list[Index], gamma: float, floor: float) -> None:
         self._found, self._prior, self._members = found, prior, members
@@ -257,7 +257,7 @@ class _Search:
         self._scores = dict[Effects, float]()
 
     def at(self, gamma: float) -> _Search:
-        """The same with effects of another size."""
+        """The same search with effects of another size."""
         return _Search(self._found, self._prior, self._members, gamma, self._floor)
 
     def score(self, model: Effects) -> float:
@@ -272,14 +272,14 @@ class _Search:
         return float(left[0]) / (self._found.runs - 1)
 
     def path(self) -> list[Effects]:
-        """From no effect on, one more each time, even where the next alone does not improve: several together may."""
+        """Models from no effect on, each with one more, even if it does not improve: several together may."""
         models = list[Effects]([()])
         for _ in range(min(_PATH, self._found.runs - 2, len(self._members))):
             models.append(_with(models[-1], int(np.argmax(self._additions(models[-1])))))
         return models
 
     def climb(self, model: Effects) -> Effects:
-        """From a model to better neighbours, as long as there are any; first by adding, then by all steps."""
+        """Move from a model to better neighbours as long as there are any; first by adding, then by all steps."""
         for _ in range(_CLIMBS):
             added = self._best_addition(model) or self._best_step(model)
             if added is None:
@@ -289,7 +289,7 @@ class _Search:
         return model
 
     def window(self, limit: float) -> tuple[list[Effects], bool]:
-        """The models within a logarithm of odds of the best, best first, without those that have a better part."""
+        """The models within these log odds of the best, best first, without those that have a better submodel."""
         done = set[Effects]()
         while len(done) < _EXPANDED:
             top = max(self._scores.values())
@@ -307,7 +307,7 @@ class _Search:
         return sorted(kept, key=lambda m: (-self._scores[m], m)), complete
 
     def _has_better_part(self, model: Effects) -> bool:
-        """Whether one of its effects could go; that several could only go together does not count against it."""
+        """Whether the model is better without one of its effects; dropping several at once is not considered."""
         return any(self.score(_without(model, effect)) > self.score(model) for effect in model)
 
     def _best_addition(self, model: Effects) -> Effects | None:
@@ -321,7 +321,7 @@ class _Search:
         return max(better, key=lambda m: better[m]) if better else None
 
     def _neighbours(self, model: Effects, least: float) -> dict[Effects, float]:
-        """Models with an effect more, less or exchanged, as far as they reach a score."""
+        """The models with an effect added, dropped or exchanged that reach the score ``least``."""
         found = dict[Effects, float]()
         for part in (model, *(_without(model, effect) for effect in model)):
             if part != model and self.score(part) >= least:

@@ -1,4 +1,4 @@
-"""Selection of a model's terms: forward, up to the last significant one, and by how steadily a Lasso selects them."""
+"""Selection of a model's terms: forward, up to the last significant step, and by the stability of a Lasso."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hati.stats.distributions import f_above
 from hati.stats.terms import NOTHING, ModelTerms, Term, added_basis, spanned
 
 _MOST = 0.5
-"""The largest number of a model's parameters for each run: AICc's correction assumes that the candidates were few."""
+"""The largest number of a model's parameters per run: AICc's correction assumes few candidates."""
 
 
 def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]:
@@ -59,7 +59,7 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
 
 
 class Alike(Struct, frozen=True, eq=False):
-    """Terms with equally many columns: their places among all, what the model leaves of each, and their whole sizes.
+    """Terms with equally many columns: their places among all, their columns orthogonal to the model, and their sizes.
 
     ``columns`` has shape (terms, runs, columns of a term), and changes as the model grows.
     """
@@ -69,14 +69,14 @@ class Alike(Struct, frozen=True, eq=False):
     sizes: FloatArray
 
     def remove(self, basis: FloatArray) -> None:
-        """Leave what is orthogonal to more columns."""
-        for _ in range(2):  # once more: rounding of the first time would pass for something new
+        """Make the columns orthogonal to a further basis."""
+        for _ in range(2):  # twice: rounding errors of the first pass would look like something new
             inside = basis.T @ self.columns
             self.columns[:] -= basis * inside if basis.shape[1] == 1 else basis @ inside  # the same, and faster
 
 
 def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
-    """The terms by their number of columns, as a basis leaves them."""
+    """The terms grouped by their number of columns, orthogonal to a basis."""
     every = list(terms.columns.values())
     found = []
     for width in sorted({columns.shape[1] for columns in every} - {0}):
@@ -93,7 +93,7 @@ def explained_by_each(
 ) -> tuple[FloatArray, NDArray[np.intp]]:
     """How much of the sum of squares each term explains in addition to the model, and how many parameters it adds.
 
-    By principal axes of what the model leaves of a term's columns; those of next to no length are rounding.
+    By principal axes of a term's columns orthogonal to the model; axes of next to no length are rounding.
     """
     explained, added = np.zeros(terms), np.zeros(terms, dtype=np.intp)
     for group in candidates:
@@ -124,14 +124,14 @@ LEVEL = 0.01
 _MOST_TERMS = 40
 _LEAST_LEFT = 3
 EXACT = 1e-12
-"""A part of the sum of squares below which what is left is rounding."""
+"""The fraction of the sum of squares below which a residual is rounding."""
 
 
 class Steps(Struct, frozen=True, eq=False):
-    """A model of ``terms`` and ``runs`` of their own, in the order of choice.
+    """A model of ``terms``, and of ``runs`` with means of their own, in the order of choice.
 
-    ``candidates`` holds the terms that it was chosen among, ``parameters`` is how many it has, ``left`` the residual
-    sum of squares.
+    ``candidates`` holds the terms that it was chosen from, ``parameters`` is the number of its parameters, ``left`` the
+    residual sum of squares.
     """
 
     candidates: ModelTerms
@@ -143,7 +143,7 @@ class Steps(Struct, frozen=True, eq=False):
     def extended_bayes(self, smallest: float, others: int = 0) -> float:
         """The extended Bayesian criterion (Chen and Chen 2008, Biometrika 95, 759-771), up to a constant.
 
-        Models are as likely as their size, whatever is in them.
+        All sizes of models have equal prior probabilities, and so have all models of one size.
 
         Args:
             smallest: a residual sum of squares below this is rounding.
@@ -160,8 +160,8 @@ def significant_steps(
 ) -> Steps:
     """Select terms, and runs with means of their own, by what they explain of the values, under weak heredity.
 
-    Selection is not stopped by a step that does not pay, but taken back to its last significant one, by F times the
-    number of candidates: effects of one size hide each other.
+    The selection continues past steps that are not significant, and is then cut back to its last significant one, by F
+    with its p-value times the number of candidates: effects of equal size hide each other.
 
     Args:
         terms: the candidates.
@@ -228,20 +228,20 @@ def significant_model(terms: ModelTerms, values: FloatArray) -> Steps:
 _PAIRS = 25
 _SAME = 1e-9
 _LEAST = 2
-"""The runs that a half has, so that anything varies within it."""
+"""The smallest number of runs in a half, so that anything varies within it."""
 
 
 def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.Generator) -> Mapping[Term, float]:
     """How often each term is among the first that a Lasso selects from a random half of the runs, from 0 to 1.
 
-    Of 25 pairs of complementary halves (Meinshausen and Buhlmann 2010, Journal of the Royal Statistical Society B 72,
-    417-473; Shah and Samworth 2013, B 75, 55-80). Columns are centred and scaled in each half; a term is selected
-    when one of its columns is. From halves of less than two runs none is.
+    Counted over 25 pairs of complementary halves (Meinshausen and Buhlmann 2010, Journal of the Royal Statistical
+    Society B 72, 417-473; Shah and Samworth 2013, B 75, 55-80). Columns are centred and scaled in each half; a term is
+    selected when one of its columns is. Halves of less than two runs select none.
 
     Args:
         terms: the candidates.
         values: shape (runs,).
-        most: the number of columns that are let in from each half.
+        most: the number of columns that are selected from each half.
         rng: draws the halves.
     """
     columns = np.hstack([terms.columns[term] for term in terms])
@@ -311,7 +311,7 @@ def first_selected(columns: FloatArray, values: FloatArray, most: int) -> tuple[
 
 
 def _next_entry(correlation: FloatArray, slopes: FloatArray, level: float) -> float:
-    """How far to go until a column outside is as correlated as the active ones; to the end where none is."""
+    """The step at which an outside column is as correlated as the active ones; the whole step where none is."""
     gaps = np.concatenate([level - correlation, level + correlation])
     rates = np.concatenate([1.0 - slopes, 1.0 + slopes])
     steps = gaps[rates > _SAME] / rates[rates > _SAME]

@@ -88,7 +88,7 @@ def contrasts(matrix: Signs) -> Contrasts:
 
 
 def _effects(matrix: Signs, order: int) -> Iterator[tuple[Term, bytes]]:
-    """Every effect up to an order, with what identifies its column but for its sign."""
+    """Every effect up to an order, with a key that identifies its column up to sign."""
     for size in range(1, order + 1):
         terms = list(combinations(range(matrix.shape[1]), size))
         chosen = np.array(terms)
@@ -122,7 +122,7 @@ def _higher(matrix: Signs, found: dict[bytes, list[Term]], order: int) -> list[l
 
 
 def _check(columns: Signs) -> None:
-    """Distinct columns must be orthogonal to each other and to the mean."""
+    """Check that distinct columns are orthogonal to each other and to the mean."""
     signs = columns.astype(np.float64)
     gram = signs.T @ signs
     np.fill_diagonal(gram, 0.0)
@@ -151,7 +151,7 @@ def half_normal(sizes: FloatArray) -> FloatArray:
 
 
 NOTHING = 1e-7
-"""What is left of a column below this part of the whole is rounding."""
+"""A column's remainder below this fraction of the column is rounding."""
 
 
 def added_basis(columns: FloatArray, basis: FloatArray) -> FloatArray:
@@ -166,7 +166,7 @@ def added_basis(columns: FloatArray, basis: FloatArray) -> FloatArray:
 
 
 def added_bases(terms: Sequence[FloatArray], basis: FloatArray) -> list[FloatArray]:
-    """The same for each of several terms, those with equally many columns at once."""
+    """The added basis of each of several terms; terms with equally many columns are computed together."""
     found = [np.empty((len(columns), 0)) for columns in terms]
     for width in {columns.shape[1] for columns in terms} - {0}:
         places = [place for place, columns in enumerate(terms) if columns.shape[1] == width]
@@ -186,7 +186,7 @@ def spanned(columns: FloatArray) -> FloatArray:
 def orthogonal_part(columns: FloatArray, basis: FloatArray) -> FloatArray:
     """The part of columns, shape (..., runs, any), orthogonal to an orthonormal basis, shape (runs, any)."""
     left = columns - basis @ (basis.T @ columns)
-    return np.asarray(left - basis @ (basis.T @ left))  # once more: rounding of the first time would pass for something
+    return np.asarray(left - basis @ (basis.T @ left))  # twice: rounding errors would look like something new
 
 
 def largest_norm(columns: FloatArray) -> float:
@@ -248,10 +248,10 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
         return tuple(term for term in self.columns if len(term) > 1)
 
     def eligible(self, chosen: Sequence[int]) -> NDArray[np.bool_]:
-        """Which terms may be chosen next: main effects, and interactions with a parent that was (weak heredity).
+        """Which terms may be chosen next: main effects, and interactions with a chosen parent (weak heredity).
 
         Args:
-            chosen: the places of the terms that were.
+            chosen: the places of the chosen terms.
 
         Returns:
             shape (terms,), as ordered in ``columns``.
@@ -265,8 +265,8 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
     def with_third_order(self, found: Sequence[Term]) -> ModelTerms:
         """Add the interactions of three options of which two have an interaction that was found (weak heredity).
 
-        Left out are those that are wholly aliased with an effect of fewer options, which is the likelier one, and those
-        with columns for more than ``_WIDEST`` of the runs.
+        Interactions are left out if they are wholly aliased with an effect of fewer options, which is the likelier one,
+        or have columns for more than ``_WIDEST`` of the runs.
         """
         pairs = [term for term in found if len(term) == 2]
         options = [option for (option,) in self.main_effects]
@@ -299,7 +299,7 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _children(self) -> NDArray[np.bool_]:
-        """Shape (terms, terms): whether the second is the first and one more option."""
+        """Whether the second term is the first with one more option, shape (terms, terms)."""
         place = {term: number for number, term in enumerate(self.columns)}
         found = np.zeros((len(place), len(place)), dtype=np.bool_)
         for term, number in place.items():
@@ -314,12 +314,12 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
         return spanned(self.always)
 
     def basis(self, terms: Iterable[Term]) -> FloatArray:
-        """An orthonormal basis of what is always there and those terms, shape (runs, rank)."""
+        """An orthonormal basis of ``always`` and those terms, shape (runs, rank)."""
         always = self._basis_of_always
         return np.hstack([always, added_basis(self._joined(terms), always)])
 
     def added(self, term: Term, others: Iterable[Term]) -> FloatArray:
-        """An orthonormal basis of what a term adds to others and to what is always there, shape (runs, rank)."""
+        """An orthonormal basis of what a term adds to others and to ``always``, shape (runs, rank)."""
         return added_basis(self.columns[term], self.basis(others))
 
     def added_to_others(self, model: Sequence[Term]) -> Mapping[Term, FloatArray]:

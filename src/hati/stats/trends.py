@@ -29,7 +29,7 @@ def rank_trend(values: FloatArray, order: FloatArray, model: FloatArray, groups:
     """The partial rank correlation of values with their order, and its two-sided p-value.
 
     The means of the groups and the model's columns are taken out of the values; then the residuals and the order are
-    ranked and the same is taken out of both ranks. What one is free of the other must be free of too, or the
+    ranked, and the same columns are taken out of both ranks. Both must be free of the same columns, or the
     correlation's variance is not that of Student's t. With one group and no column it is Spearman's.
 
     The p-value is from Student's t with n - groups - columns - 1 degrees of freedom (Kendall and Stuart 1973, The
@@ -67,7 +67,7 @@ def _rest(values: FloatArray, basis: FloatArray, groups: Index) -> FloatArray:
 
 
 MOST_BLOCKS = 600
-"""Longer series are taken in blocks of successive values of one group, by their means."""
+"""Longer series are reduced to the means of blocks of successive values of one group."""
 
 FEWEST_OF_TREND = 8
 """Fewer values show no trend."""
@@ -78,7 +78,7 @@ _NOTHING = 1e-9
 class GradualDrift(Struct, frozen=True):
     """The change of a value from one index to the next, with an interval at the requested level.
 
-    A bound is infinite where too few values bound it.
+    A bound is infinite where there are too few values for it.
     """
 
     slope: float
@@ -91,15 +91,15 @@ def gradual_drift(values: FloatArray, groups: Index, phi: float, level: float = 
 
     Theil (1950) and Sen (1968), Estimates of the regression coefficient based on Kendall's tau, Journal of the American
     Statistical Association 63(324), 1379-1389: its interval, by order statistics, formula 2.6. The variance of
-    Kendall's S, the sum of those of the groups, is multiplied by what a first-order autoregression does to that of the
-    least-squares slope (in the manner of Hamed and Rao 1998, A modified Mann-Kendall trend test for autocorrelated
-    data, Journal of Hydrology 204, 182-196).
+    Kendall's S, the sum of those of the groups, is multiplied by the factor by which a first-order autoregression
+    inflates that of the least-squares slope (in the manner of Hamed and Rao 1998, A modified Mann-Kendall trend test
+    for autocorrelated data, Journal of Hydrology 204, 182-196).
 
     Args:
         values: shape (n,), in the order of time.
         groups: values of one group have one level: a machine, between two change points; shape (n,).
         phi: the autocorrelation of the noise.
-        level: the interval's.
+        level: the confidence level of the interval.
 
     Returns:
         The slope, with an infinite bound where no order statistic is far enough out; None where there are too few
@@ -180,14 +180,14 @@ def _pairs(times: FloatArray, values: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _between_blocks(phi: float, length: int) -> float:
-    """The autocorrelation of blocks' means with which a first-order autoregression of them has the same long run."""
+    """The autocorrelation of block means with which a first-order autoregression has the same long-run variance."""
     within = float(sum_variance(np.array([length]), np.array(phi))[0]) / length
     ratio = (1.0 + phi) / (1.0 - phi) / within
     return (ratio - 1.0) / (ratio + 1.0)
 
 
 def _inflation(times: FloatArray, strata: Index, phi: float) -> float:
-    """By how much the variance of the least-squares slope is that of independent values."""
+    """The variance of the least-squares slope relative to that for independent values."""
     order = np.argsort(times, kind="stable")
     centred = times - (np.bincount(strata, times) / np.maximum(np.bincount(strata), 1))[strata]
     along = centred[order]
@@ -197,7 +197,7 @@ def _inflation(times: FloatArray, strata: Index, phi: float) -> float:
 
 
 UNCONFIRMED = 3
-"""Positions that a level has at least where they have a single run each: fewer are outliers."""
+"""The smallest number of positions of a level, if each has a single run: fewer are outliers."""
 
 FEWEST_DIFFERENCES = 5
 """The variance between positions is estimated from at least that number of successive differences."""
@@ -208,12 +208,12 @@ _SLOPES = 5
 
 
 class Positions(Struct, frozen=True, eq=False):
-    """Values of positions in order, with what they vary by where no level changes.
+    """Values of positions in order, with their variation where no level changes.
 
     ``values`` and ``errors`` (standard errors) have shape (n,), ``freedom`` is the number of degrees of freedom of
-    the errors, ``confirmed`` says of which positions several runs agree, shape (n,). ``surcharge`` is what a level of
-    fewer than three positions costs beyond its step, in steps: 0 where positions vary by their runs alone, 1 where
-    sessions may have heavy tails.
+    the errors, ``confirmed`` marks the positions on which several runs agree, shape (n,). ``surcharge`` is the
+    additional penalty for a level of fewer than three positions, in penalties of a step: 0 where positions vary by
+    their runs alone, 1 where sessions may have heavy tails.
     """
 
     values: FloatArray
@@ -224,9 +224,9 @@ class Positions(Struct, frozen=True, eq=False):
 
 
 class PositionStep(Struct, frozen=True):
-    """A step: the first position of the new level, the interval of that, and the levels with the step's interval.
+    """A step: the first position of the new level with its interval, and the levels with the step's interval.
 
-    Intervals are of 95 %. ``before`` and ``after`` are the levels at the step.
+    Intervals have 95 % confidence. ``before`` and ``after`` are the levels at the step.
     """
 
     index: int
@@ -262,7 +262,7 @@ def spread_between(series: Sequence[FloatArray], tick: float) -> float:
 
 
 def _stays(values: FloatArray) -> bool:
-    """Whether each value is repeated by its neighbours: of independent ticks at most one series in thirty is such."""
+    """Whether every value lasts for three positions or more; of independent ticks at most one series in thirty does."""
     edges = np.flatnonzero(np.diff(values)) + 1
     return bool(np.diff(np.concatenate([[0], edges, [len(values)]])).min() >= UNCONFIRMED)
 
@@ -270,7 +270,7 @@ def _stays(values: FloatArray) -> bool:
 def spread_freedom(differences: int) -> float:
     """The degrees of freedom with which Student's t is safe for ``spread_between``: by simulation of 6 to 30 positions.
 
-    With a third of the differences, 3,000 series of normal positions each show a step in 1 % at a nominal 5 %.
+    With a third of the differences, 1 % of 3,000 series of normal positions each show a step, at a nominal 5 %.
     """
     return differences / 3.0
 
@@ -283,12 +283,12 @@ def clipped_around_neighbours(values: FloatArray, deviation: float) -> FloatArra
 
 
 def position_steps(positions: Positions, alpha: float) -> PositionSteps:
-    """Find the levels with the smallest weighted sum of squares and penalty; alpha for any step where there is none.
+    """Find the levels with the smallest weighted sum of squares plus penalty; any step is false with probability alpha.
 
     The penalty of a step is the square of the quantile of Student's t at alpha / (n - 1), so that with one step more
     the error is at most alpha (Bonferroni); the search over all partitions is exact (Jackson et al. 2005, An algorithm
     for optimal partitioning of data on an interval, IEEE Signal Processing Letters 12(2), 105-108). A line through all
-    levels is taken where it clearly does better than steps alone, of positions that suffice to show a trend.
+    levels is fitted where it clearly does better than steps alone and there are enough positions to show a trend.
 
     Args:
         positions: at least two.
@@ -358,7 +358,7 @@ def _strata(size: int, places: tuple[int, ...]) -> Index:
 
 
 def _slope(positions: Positions, places: tuple[int, ...]) -> float:
-    """By weighted least squares within the levels."""
+    """The slope by weighted least squares within the levels."""
     weights, strata = _weights(positions), _strata(len(positions.values), places)
     total = np.bincount(strata, weights)
     times, values = (
@@ -370,7 +370,7 @@ def _slope(positions: Positions, places: tuple[int, ...]) -> float:
 
 
 def _lines(positions: Positions, places: tuple[int, ...], penalty: float) -> list[tuple[float, tuple[int, ...]]]:
-    """Lines, and the steps around them in turn, from no step, all steps and each single one."""
+    """Slopes and the steps around their lines, fitted alternately: from no step, all steps and each single one."""
     found = []
     for start in ((), places, *((place,) for place in places)):
         own: tuple[int, ...] = start

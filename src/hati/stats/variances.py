@@ -16,10 +16,10 @@ from hati.stats.linear_models import Index, without_means
 
 
 class NestedVariance(Struct, frozen=True):
-    """What observations vary by within a run, and runs beyond that; squares of the metric's unit.
+    """The variances of observations within a run and of runs beyond that, in squares of the metric's unit.
 
     ``within`` is T1^2; ``between`` is T2^2, unbiased, and so negative where runs differ less than their observations
-    would make them; None with one run. ``worth`` is the part of an independent observation that one is worth.
+    would make them; None with one run. ``worth`` is the fraction of an independent observation that one is worth.
     """
 
     mean: float
@@ -31,7 +31,7 @@ class NestedVariance(Struct, frozen=True):
 
     @property
     def independent(self) -> float:
-        """``within`` as it would have to be for independent observations to make run means vary as these do."""
+        """The variance within runs of independent observations that would make run means vary as these do."""
         return self.within / self.worth
 
     def of_run_means(self, observations: float) -> float | None:
@@ -41,7 +41,7 @@ class NestedVariance(Struct, frozen=True):
         return max(self.between, 0.0) + self.independent / observations
 
     def relative(self, observations: float) -> float | None:
-        """The same over the square of the mean; None where that ratio does not exist."""
+        """The variance of a run's mean over the squared mean; None where that ratio does not exist."""
         found = self.of_run_means(observations)
         return None if found is None or self.mean == 0.0 else found / self.mean**2
 
@@ -72,10 +72,10 @@ def nested_variance(runs: Sequence[FloatArray]) -> NestedVariance:
 _FEWEST_LEFT = 14
 """With fewer variances beyond the coefficients, their spread is unknown."""
 _CAUTION = 1.5
-"""Standard errors that the spread of variances is raised by: an overrated variance raises false alarms, a quarter to
-a half more of them with two runs a side and twenty samples."""
+"""Standard errors by which the spread of variances is raised: overrating the prior raises false alarms, by a quarter
+to a half with two runs a side and twenty samples."""
 _LEAST = 1e-5
-"""Variances below this part of their median are taken for it: the logarithm of zero would decide alone."""
+"""Variances below this fraction of their median are raised to it: the logarithm of zero would dominate."""
 
 
 class VariancePrior(Struct, frozen=True, eq=False):
@@ -88,7 +88,7 @@ class VariancePrior(Struct, frozen=True, eq=False):
     variances: FloatArray
 
     def moderated(self, place: int, variance: float, df: float) -> tuple[float, float]:
-        """A sample's variance and its degrees of freedom with what the others say (Smyth 2004, section 4)."""
+        """A sample's variance, moderated by the prior, and its degrees of freedom (Smyth 2004, section 4)."""
         prior = float(self.variances[place])
         if math.isinf(self.df):
             return prior, math.inf
@@ -101,15 +101,14 @@ class VariancePrior(Struct, frozen=True, eq=False):
 def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[FloatArray] = ()) -> VariancePrior:
     """The prior of variances that are alike, estimated from all of them.
 
-    Their logarithms vary by chance, as those of chi-square variables do, and truly; the latter is a scaled
-    inverse chi-square distribution about a line through what they are ``related`` to (Smyth 2004, Statistical
-    Applications in Genetics and Molecular Biology 3(1), equations 8 to 10; the line: Sartor and others 2006, BMC
-    Bioinformatics 7, 538).
+    Their logarithms vary by chance, like those of chi-square variables, and in truth; the true variances have a scaled
+    inverse chi-square distribution about a regression on ``related`` (Smyth 2004, Statistical Applications in Genetics
+    and Molecular Biology 3(1), equations 8 to 10; the regression: Sartor and others 2006, BMC Bioinformatics 7, 538).
 
     Args:
         variances: of the samples, shape (samples,).
-        df: their degrees of freedom, shape (samples,); where they are zero a variance says nothing and is given one.
-        related: to the logarithm of the variance, each of shape (samples,); finite.
+        df: their degrees of freedom, shape (samples,); a variance with none is ignored, and predicted from the others.
+        related: predictors of the logarithm of the variance, each of shape (samples,); finite.
 
     >>> variance_prior(np.array([1.0, 1.1, 0.9] * 6), np.full(18, 8.0)).df
     inf
@@ -133,7 +132,7 @@ def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[Floa
 
 
 LEAST_CHANGE = 0.4
-"""The least variance of the logarithm of how much a variance changes with time: a factor 1.9 is usual."""
+"""The least variance of the logarithm of a variance's change with time: a factor of 1.9 is usual."""
 
 _FEWEST = 8
 
@@ -141,7 +140,7 @@ _FEWEST = 8
 def earlier_variances(
     variances: FloatArray, df: FloatArray, earlier: FloatArray, earlier_df: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The worth of earlier variances for today's: the variances to pool, and their degrees of freedom.
+    """Earlier variances as estimates of today's: the variances to pool, and the degrees of freedom they are worth.
 
     A variance changes with time, its logarithm by a variance t. The earlier one is worth
     d degrees of freedom such that trigamma(d / 2) = trigamma(own / 2) + t, which is the variance of its logarithm about
@@ -177,7 +176,7 @@ def earlier_variances(
 
 
 def _logarithms(variances: FloatArray, df: FloatArray) -> FloatArray:
-    """Unbiased for the logarithm of the true variance; those near zero are bounded, lest they decide alone."""
+    """Unbiased logarithms of the true variances; those near zero are bounded, as they would dominate."""
     bounded = np.maximum(variances, _LEAST * float(np.median(variances)))
     found: FloatArray = np.log(bounded) + _bias(df)
     return found
@@ -192,10 +191,10 @@ def _bias(df: FloatArray) -> FloatArray:
 def cell_noise(values: FloatArray) -> tuple[float, float]:
     """The mean variance of the cells of a design, from rounds of them all, and its degrees of freedom.
 
-    What all cells of a round have in common is left out. The degrees of freedom are those of Satterthwaite (1946), An
+    Effects that all cells of a round share are removed. The degrees of freedom are those of Satterthwaite (1946), An
     approximate distribution of estimates of variance components, Biometrics Bulletin 2(6), 110-114, for cells that vary
-    unequally: as many as (rounds - 1)(cells - 1) where they do not. The mean of squared variances, each from rounds - 1
-    degrees of freedom, is too large by (rounds + 1) / (rounds - 1).
+    unequally; (rounds - 1)(cells - 1) where they do not. The mean of squared variances, each from rounds - 1 degrees of
+    freedom, is too large by (rounds + 1) / (rounds - 1).
 
     Args:
         values: shape (rounds, cells), at least two of each.
@@ -213,7 +212,7 @@ def cell_noise(values: FloatArray) -> tuple[float, float]:
 
 
 def unit_means(values: FloatArray, units: Index, blocks: Index) -> FloatArray:
-    """Each unit's mean, cleared of the blocks in which it happens to have been run; shape (units,).
+    """Each unit's mean, adjusted for the blocks in which it was run; shape (units,).
 
     Least squares of units plus blocks; with complete blocks the plain means. The mean over all values stays.
 
@@ -235,7 +234,7 @@ _EQUAL = 1e-9
 
 
 def resolution(values: FloatArray) -> float:
-    """The smallest distance between two different values, 0 where there is only one; of values with ticks the tick."""
+    """The smallest distance between two different values, 0 where there is only one; for values with ticks the tick."""
     gaps = np.diff(np.sort(values))
     apart = gaps[gaps > _EQUAL * float(np.max(np.abs(values)))]
     return float(apart.min()) if len(apart) else 0.0
@@ -282,9 +281,9 @@ def pooled_variance(groups: Sequence[FloatArray]) -> Pooled:
 
 
 def group_variances(groups: Sequence[FloatArray], pooled: Pooled) -> FloatArray:
-    """Of each group the pooled variance, or its own where 99 % of groups would have a smaller one.
+    """For each group the pooled variance, or its own where 99 % of groups would have a smaller one.
 
-    So a run far off the others of its group does not show that the whole group is far off.
+    So a single run far off the others of its group does not show that the whole group is far off.
     """
     variances = []
     for group in groups:
@@ -301,7 +300,7 @@ def _squares(group: FloatArray) -> float:
 
 
 def satterthwaite(parts: FloatArray, freedoms: FloatArray) -> float:
-    """The degrees of freedom of a sum of variances; the smallest of several sums, those of parts alike where all are 0.
+    """The degrees of freedom of a sum of variances; the smallest of several sums. Parts that are all 0 count as equal.
 
     Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics Bulletin 2(6),
     110-114.
