@@ -78,7 +78,7 @@ def hull(design: Design) -> Hull:
 
 
 def _fills(bits: NDArray[np.uint8], base: list[int]) -> bool:
-    """Whether the runs, distinguished by their base factors, are complete and equally often."""
+    """Whether the runs have every combination of the base factors' settings equally often."""
     if 2 ** len(base) > len(bits):
         return False
     places = np.zeros(len(bits), dtype=np.int64)
@@ -130,7 +130,7 @@ def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[AliasedE
     """All other effects of one to ``order`` factors that equal this one up to the sign, by order, then by factors.
 
     Raises:
-        InputError: for a factor that the design has not, or more than two million effects.
+        InputError: for a factor that is not in the design, or more than two million effects.
     """
     chosen = indices(design, effect)
     geometry = hull(design)
@@ -143,7 +143,7 @@ def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[AliasedE
 
 
 def alias_sets(design: Design, order: int) -> tuple[tuple[AliasedEffect, ...], ...]:
-    """All effects of one to ``order`` factors, those that equal each other up to the sign together.
+    """All effects of one to ``order`` factors, grouped by equality up to the sign.
 
     Each set begins with its lowest-order effect, to which the signs refer; the sets are in order of these.
     Effects that are constant are left out: they equal the mean, and ``words`` lists them.
@@ -187,10 +187,10 @@ def clear_interactions(design: Design) -> tuple[tuple[str, str], ...]:
 def partial_aliases(design: Design, effect: Sequence[str], order: int) -> tuple[PartialAlias, ...]:
     """All effects of one to ``order`` factors that are partly aliased with this one, by order, then by factors.
 
-    A regular design has none; runs that are missing make many.
+    A regular design has none; missing runs cause many.
 
     Raises:
-        InputError: for a factor that the design has not, or more products than can be looked at.
+        InputError: for a factor that is not in the design, or more products than can be computed.
     """
     geometry = hull(design)
     if geometry.regular:
@@ -269,7 +269,7 @@ class Word(Struct, frozen=True):
 
 
 def word_length_pattern(design: Design) -> dict[int, int | float]:
-    """How many words there are of each length that has any: ``{4: 77, 6: 168}``.
+    """The number of words of each length that occurs: ``{4: 77, 6: 168}``.
 
     Exact, from the distances between runs by the MacWilliams identity. For a design that is not regular it
     is the generalised pattern of Xu and Wu (2001), whose entries need not be whole.
@@ -294,7 +294,7 @@ def word_length_pattern(design: Design) -> dict[int, int | float]:
 def resolution(design: Design) -> int | None:
     """The length of the shortest word; None for a full factorial, which has none.
 
-    Of a design that is not regular: the first length that the generalised pattern has (1: not balanced).
+    For a design that is not regular: the first length in the generalised pattern (1: not balanced).
     """
     return min(word_length_pattern(design), default=None)
 
@@ -322,7 +322,7 @@ def words(design: Design, length: int | None = None) -> tuple[Word, ...]:
 def shortest_words(design: Design) -> tuple[Word, ...]:
     """The shortest words as ``words`` finds them; none where these are too long to be found.
 
-    Of a design that is not regular, which seldom has short ones, they are looked for only while that is quick.
+    A design that is not regular seldom has short ones: they are searched for only while that is quick.
     """
     geometry = hull(design)
     factors = len(design.factors)
@@ -336,7 +336,7 @@ def shortest_words(design: Design) -> tuple[Word, ...]:
 
 
 def _constant(geometry: Hull, length: int) -> list[Indices]:
-    """All words of that length: two halves with equal columns, the first half's factors before the second's."""
+    """All words of that length, as pairs of halves with equal columns; the first half's factors come first."""
     count = len(geometry.columns)
     first, second = length // 2, length - length // 2
     if not 1 <= length <= count:
@@ -355,9 +355,9 @@ def _constant(geometry: Hull, length: int) -> list[Indices]:
 
 
 def _distances(design: Design, geometry: Hull) -> tuple[list[int], int]:
-    """How many pairs of runs differ in 0, 1, ... factors, and the pattern's divisor.
+    """The numbers of pairs of runs that differ in 0, 1, ... factors, and the pattern's divisor.
 
-    A regular design looks the same from each of its runs, so that the first run's distances are enough.
+    For a regular design the distances are the same from every run, so those of the first run are enough.
     """
     matrix, factors = design.matrix, len(design.factors)
     if geometry.regular:
@@ -384,10 +384,10 @@ def _next_enumerator(terms: list[int]) -> list[int]:
 
 
 class DesignProperties(Struct, frozen=True):
-    """What the matrix says.
+    """Properties of a design's matrix.
 
-    ``balanced``: every factor is at -1 as often as at +1. ``orthogonal``: so are the products of any two.
-    ``regular``: any two effects are equal up to the sign, or orthogonal. ``distinct``: number of different runs.
+    ``balanced``: every factor is at -1 as often as at +1. ``orthogonal``: so is the product of any two. ``regular``:
+    any two effects are equal up to the sign, or orthogonal. ``distinct``: number of different runs.
     """
 
     runs: int

@@ -31,7 +31,7 @@ def levels(configurations: Sequence[Mapping[str, Setting]], space: Space) -> Lev
     """The positions of the configurations' settings, options in the space's order.
 
     Raises:
-        InputError: for a setting that is none of its option's.
+        InputError: for a setting that its option does not have.
     """
     found = np.full((len(configurations), len(space.options)), INACTIVE, dtype=np.int16)
     for column, option in enumerate(space.options):
@@ -50,8 +50,8 @@ def levels(configurations: Sequence[Mapping[str, Setting]], space: Space) -> Lev
 def setting_contrasts(settings: int) -> FloatArray:
     """The columns that code an option, shape (settings, settings - 1): Helmert's, orthogonal.
 
-    Each sums to zero over the settings and has mean square one; -1 and +1 for two settings. They span what sum coding
-    spans, so that sums of squares of type III, tests and fitted values are those of sum coding.
+    Each sums to zero over the settings and has mean square one; -1 and +1 for two settings. They span the same space as
+    sum coding, so that sums of squares of type III, tests and fitted values are the same.
     """
     coded = np.zeros((settings, settings - 1))
     for j in range(1, settings):
@@ -70,9 +70,9 @@ def sum_codes(settings: int) -> FloatArray:
 class Model(Struct, frozen=True, dict=True):
     """A linear model of effects: an intercept, then ``terms`` over options with ``sizes`` settings each.
 
-    An interaction's columns are the products of its options' columns. Where an option is inactive its columns
-    are zero: an option that is active under a condition has its effect there, and none elsewhere, so that it and the
-    option that it depends on are modelled as one factor with a setting for each valid combination.
+    An interaction's columns are the products of its options' columns. The columns of an inactive option are zero: a
+    conditional option has an effect only where it is active, so that it and the option that it depends on are modelled
+    as one factor with a setting for each valid combination.
     """
 
     sizes: tuple[int, ...]
@@ -113,7 +113,7 @@ def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
 
 
 class Columns(Struct, frozen=True, dict=True):
-    """The columns of ``model``, the same as those of ``Model.matrix``, and those of a row's neighbours."""
+    """The columns of ``model``, equal to those of ``Model.matrix``, and the columns of a row's neighbours."""
 
     model: Model
 
@@ -149,7 +149,7 @@ class Columns(Struct, frozen=True, dict=True):
 
     @cached_property
     def ranges(self) -> FloatArray:
-        """The largest less the smallest value that each column takes over all combinations of settings."""
+        """The range (largest minus smallest value) of each column over all combinations of settings."""
         found = [0.0]
         bounds = [(c.min(0), c.max(0)) for c in (setting_contrasts(size) for size in self.model.sizes)]
         for term in self.model.terms:
@@ -164,7 +164,7 @@ class Columns(Struct, frozen=True, dict=True):
         return self._products(self._main(levels))
 
     def neighbours(self, rows: Levels) -> FloatArray:
-        """The columns of all that differ in one option from rows with no inactive one: (rows, moves, parameters)."""
+        """The columns of all rows that differ in one option; ``rows`` have none inactive: (rows, moves, parameters)."""
         options, shifts = self.moves
         settings = rows[:, options]
         now = self.starts[options] + settings
@@ -173,7 +173,7 @@ class Columns(Struct, frozen=True, dict=True):
 
     @cached_property
     def moves(self) -> tuple[Index, Index]:
-        """For each neighbour of a row the option that changes, and by how many settings it is shifted around."""
+        """For each neighbour of a row, the option that changes and by how many settings it is rotated."""
         pairs = [(option, shift) for option, size in enumerate(self.model.sizes) for shift in range(1, size)]
         options, shifts = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         return options, shifts
@@ -205,7 +205,7 @@ class Reach(StrEnum):
 
 
 class Candidates(Struct, frozen=True, dict=True):
-    """What a run may be: ``levels`` are the listed or sampled configurations, none where all are valid."""
+    """The possible runs: ``levels`` are the listed or sampled configurations, none where all are valid."""
 
     space: Space
     reach: Reach
@@ -223,9 +223,9 @@ class Candidates(Struct, frozen=True, dict=True):
         return self.levels[rng.integers(0, len(self.levels), number)]
 
     def neighbours(self, rows: Levels) -> list[Levels]:
-        """The valid configurations that each configuration becomes by another setting of one active option.
+        """The valid configurations that differ from each configuration in the setting of one active option.
 
-        Options that this deactivates lose their setting, options that it activates get their default.
+        Options that become inactive lose their setting, options that become active get their default.
 
         Args:
             rows: shape (configurations, options).
@@ -242,7 +242,7 @@ class Candidates(Struct, frozen=True, dict=True):
 
     @cached_property
     def _neighbours(self) -> dict[bytes, Levels]:
-        """Those that were found: an exchange asks for a run's again in every pass."""
+        """The neighbours found so far: an exchange asks for those of a run in every pass."""
         return {}
 
     @cached_property
@@ -252,7 +252,7 @@ class Candidates(Struct, frozen=True, dict=True):
         return ArraySpace(self.space)
 
     def _found(self, rows: Levels) -> list[Levels]:
-        """The same, computed in one array of all moves."""
+        """The neighbours, computed in one array of all moves."""
         options = np.repeat(np.arange(len(self.sizes)), self.sizes)
         places = np.concatenate([np.arange(size) for size in self.sizes])
         owners, moves = np.nonzero(rows[:, options] != INACTIVE)
@@ -286,12 +286,12 @@ def candidates(space: Space, rng: np.random.Generator) -> Candidates:
 
 
 def from_levels(rows: Levels, space: Space) -> tuple[Configuration, ...]:
-    """The configurations whose ``levels`` these are, shape (configurations, options)."""
+    """The configurations with these ``levels``, shape (configurations, options)."""
     return tuple(space.complete(_settings(row, space)) for row in rows)
 
 
 def combinations(space: Space) -> int:
-    """How many combinations of settings there are, valid or not."""
+    """The number of combinations of settings, valid or not."""
     return prod(len(option.settings) for option in space.options)
 
 

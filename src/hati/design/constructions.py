@@ -1,4 +1,4 @@
-"""What designs are constructed from: orthogonal columns from finite fields, difference schemes and geometries."""
+"""Constructions of designs: orthogonal columns from finite fields, difference schemes and geometries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Field(Struct, frozen=True, eq=False):
     """The field of ``size`` = ``prime`` ** ``degree`` elements, numbered from 0.
 
     Number n stands for the polynomial whose coefficients are n's digits in base ``prime``, the constant last;
-    so 0 and 1 are what they say, and for a prime the arithmetic is that of remainders.
+    so 0 and 1 are zero and one, and for a prime the arithmetic is modulo ``prime``.
     """
 
     prime: int
@@ -100,9 +100,9 @@ def _numbers(digits: NDArray[np.int64], base: int) -> Table:
 
 
 def _powers(prime: int, degree: int) -> list[int]:
-    """All elements but zero, as the powers of one of them: of x modulo a primitive polynomial, or of a primitive root.
+    """All elements except zero, as the powers of x modulo a primitive polynomial, or of a primitive root.
 
-    Polynomials are tried in order until x has as many powers as there are elements but zero.
+    Polynomials are tried in order until the powers of x are all elements except zero.
     """
     size = prime**degree
     for tail in product(range(prime), repeat=degree):
@@ -131,12 +131,12 @@ _LARGEST_ORDER = 256
 def hadamard(order: int) -> Matrix:
     """A Hadamard matrix whose first row and first column are all +1, shape (order, order).
 
-    Those of Paley (1933), On orthogonal matrices, J. Math. Phys. 12: of the first kind where ``order`` - 1 is a power
-    of a prime, else of the second where ``order`` / 2 - 1 is one; else twice that of half the order (Sylvester 1867),
-    with the columns first that differ between the halves.
+    Paley's (1933, On orthogonal matrices, J. Math. Phys. 12): of the first kind where ``order`` - 1 is a prime power,
+    else of the second where ``order`` / 2 - 1 is one; else the doubled matrix of half the order (Sylvester 1867), with
+    the columns that differ between the halves first.
 
     Raises:
-        InputError: for an order that none of these reaches, such as 92, or above 256.
+        InputError: for an order that none of these constructs, such as 92, or above 256.
     """
     found = _raw(order) if 1 <= order <= _LARGEST_ORDER else None
     if found is None:
@@ -152,7 +152,7 @@ def hadamard(order: int) -> Matrix:
 
 @cache
 def reachable_orders(most: int) -> tuple[int, ...]:
-    """The orders up to ``most`` that ``hadamard`` has a matrix of."""
+    """The orders up to ``most`` for which ``hadamard`` has a matrix."""
     return tuple(order for order in range(1, most + 1) if _reachable(order))
 
 
@@ -180,7 +180,7 @@ def _raw(order: int) -> Matrix | None:
     if _second_kind(order):
         core = _conference(order // 2 - 1, 1)
         pair = np.kron(core, [[1, 1], [1, -1]]) + np.kron(np.eye(len(core)), [[1, -1], [-1, -1]])
-        # Neighbouring columns agree in all but a few pairs of rows, so they are kept apart.
+        # Neighbouring columns agree in all but a few pairs of rows, so they are separated.
         return np.asarray(np.hstack([pair[:, ::2], pair[:, 1::2]]), dtype=np.int8)
     half = hadamard(order // 2)
     return np.block([[half[:, :1], half, half[:, 1:]], [half[:, :1], -half, half[:, 1:]]])
@@ -204,14 +204,14 @@ _FEWEST, _MOST = 8, 100
 
 
 def plackett_burman(factors: Sequence[str], runs: int | None = None) -> Design:
-    """The columns of a Hadamard matrix without its constant one, the first run all -1; by default the smallest.
+    """The columns of a Hadamard matrix except the constant one, the first run all -1; by default the smallest.
 
-    Main effects are orthogonal to each other. Where the runs are not a power of two every two-factor interaction is
-    aliased with many main effects in part: in 12 runs by a third with each that is not in it (Plackett and
-    Burman 1946, Biometrika 33).
+    Main effects are orthogonal to each other. Unless the number of runs is a power of two, every two-factor interaction
+    is partly aliased with many main effects: in 12 runs by a third with each that is not in it (Plackett and Burman
+    1946, Biometrika 33).
 
     Raises:
-        InputError: for a number of runs that is not had, or too few of them for the factors.
+        InputError: for a number of runs that is not available, or too small for the factors.
     """
     factors = tuple(factors)
     check_factors(factors)
@@ -236,14 +236,14 @@ def plackett_burman(factors: Sequence[str], runs: int | None = None) -> Design:
 
 
 def plackett_burman_sizes() -> tuple[int, ...]:
-    """The numbers of runs that can be had: multiples of four from 8 to 100, but 92."""
+    """The available numbers of runs: multiples of four from 8 to 100, except 92."""
     return tuple(order for order in reachable_orders(_MOST) if order >= _FEWEST)
 
 
 _MOST_FIELD = 49
 _MOST_HADAMARD = 128
 
-# Rows 1, 4, 7 and 10 of schemes of 12 x 12 that are made of circulant blocks of three: found by search.
+# Rows 1, 4, 7 and 10 of 12 x 12 schemes made of 3 x 3 circulant blocks: found by search.
 _BLOCKS = {
     3: ("010002010112", "020220112202", "010121101010", "022001121101"),
     4: ("022221011231", "023103132222", "011002211320", "030322202032"),
@@ -254,9 +254,10 @@ _BLOCKS = {
 def difference_scheme(rows: int, settings: int) -> Levels:
     """The widest difference scheme here, shape (rows, columns): any two columns differ by each element equally often.
 
-    Elements are added by ``group_table``. One column is always had, of zeros; two where ``settings`` divides ``rows``;
-    as many as there are rows for two settings by Hadamard's matrices, for a prime power q and its powers by products
-    in the field, for 2 q with q odd by Jungnickel (1979), Math. Z. 167, and for 12 rows with three or four settings.
+    Elements are added by ``group_table``. There is always one column, of zeros, and a second where ``settings`` divides
+    ``rows``. There are as many columns as rows for two settings (Hadamard's matrices), for a prime power q and its
+    powers (products in the field), for 2 q with q odd (Jungnickel 1979, Math. Z. 167), and for 12 rows with three or
+    four settings.
     """
     power = prime_power(settings)
     if rows % settings or power is None or settings > _MOST_FIELD:
@@ -276,7 +277,7 @@ def difference_scheme(rows: int, settings: int) -> Levels:
 
 
 def group_table(settings: int) -> Table:
-    """How the elements of a difference scheme are added: as in the field of that size, else as remainders."""
+    """The addition table of a difference scheme's elements: that of the field of that size, else modulo its size."""
     if prime_power(settings) is not None and settings <= _MOST_FIELD:
         return field(settings).add
     numbers = np.arange(settings)
@@ -297,7 +298,7 @@ def _is_power(number: int, base: int) -> bool:
 
 
 def _bilinear(rows: int, settings: int) -> Levels:
-    """Rows and columns are vectors over the field, the entries their inner products."""
+    """The scheme of inner products of the vectors over the field."""
     elements = field(settings)
     degree = 0
     while settings**degree < rows:
@@ -330,7 +331,7 @@ def _circulants(settings: int) -> Levels:
 
 
 def _product(first: Levels, second: Levels, settings: int) -> Levels:
-    """The Kronecker sum: of two schemes again a scheme."""
+    """The Kronecker sum of two schemes, which is a scheme."""
     table = group_table(settings)
     summed = table[first[:, None, :, None], second[None, :, None, :]]
     return summed.reshape(len(first) * len(second), -1)
@@ -340,11 +341,11 @@ Basis = NDArray[np.int64]
 """Shape (dimensions, dimensions of the whole): linear forms over the field of p elements."""
 
 Counts = tuple[int, ...]
-"""How many there are of each dimension, that of one dimension first."""
+"""The number of pieces of each dimension, from one dimension on."""
 
 
 class _Step(Struct, frozen=True):
-    """Take ``count`` pieces of that dimension, or, where ``first`` is not 0, part one into ``first`` and the rest."""
+    """Take ``count`` pieces of a dimension or, if ``first`` is not 0, split one into that dimension and the rest."""
 
     dimension: int
     count: int
@@ -352,9 +353,9 @@ class _Step(Struct, frozen=True):
 
 
 def geometric_columns(prime: int, degree: int, wanted: Counts) -> dict[int, Levels] | None:
-    """Columns of an array in prime^degree runs: for each dimension d those of p^d settings, as many as are wanted.
+    """Columns of an array in prime^degree runs: for each dimension d the wanted number of columns with p^d settings.
 
-    None where the partitions that are searched have not as many.
+    None where the partitions that are searched do not have them.
     """
     steps = _plan(prime, (0,) * (degree - 1) + (1,), wanted + (0,) * (degree - len(wanted)))
     if steps is None:
@@ -376,7 +377,7 @@ def geometric_columns(prime: int, degree: int, wanted: Counts) -> dict[int, Leve
 
 @cache
 def _plan(prime: int, free: Counts, wanted: Counts) -> tuple[_Step, ...] | None:
-    """The steps from the free pieces to the wanted ones, the largest first; whole pieces before parts of others."""
+    """The steps from free pieces to wanted ones, the largest first; whole pieces are taken before others are split."""
     largest = max((d for d, count in enumerate(wanted, 1) if count), default=0)
     if largest <= 1:
         points = sum(count * (prime**d - 1) // (prime - 1) for d, count in enumerate(free, 1))
@@ -413,10 +414,10 @@ def _parts(piece: Basis, first: int, prime: int) -> Iterator[Basis]:
 
 
 def _points(free: dict[int, list[Basis]], count: int, prime: int) -> list[Basis]:
-    """That many subspaces of one dimension out of the free pieces, few of them three in a plane.
+    """That many one-dimensional subspaces of the free pieces, with few triples in a plane.
 
-    Each is one that the fewest planes through two of those before it contain: main effects are so aliased with the
-    fewest two-factor interactions that can be had one by one.
+    Each is contained in the fewest planes through two earlier ones: so main effects are aliased with few two-factor
+    interactions, as far as a choice one by one allows.
     """
     points = [
         _normal(tuple(int(entry) for entry in np.array(weights) @ piece % prime), prime)
@@ -444,7 +445,7 @@ def _leading(vector: tuple[int, ...]) -> int:
 
 
 def _normal(vector: tuple[int, ...], prime: int) -> tuple[int, ...]:
-    """The vector of the same line whose first entry that is not zero is one."""
+    """The vector of the same line whose first nonzero entry is one."""
     inverse = pow(_leading(vector), -1, prime)
     return tuple(entry * inverse % prime for entry in vector)
 

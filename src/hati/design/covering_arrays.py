@@ -1,7 +1,7 @@
 """Covering arrays of a space: every valid combination of settings of a few options occurs in a row.
 
 Where the configurations can be listed, a greedy set cover is improved by iterated greedy. Spaces that are too large
-to list are covered one row after the other, as AETG does.
+to list are covered row by row, as in AETG.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Combinations(Struct, frozen=True, dict=True):
 
     @cached_property
     def total(self) -> int:
-        """How many there are, valid or not: the elementary symmetric polynomial of the sizes."""
+        """The number of combinations, valid or not: the elementary symmetric polynomial of the sizes."""
         sums = [1, *[0] * self.strength]
         for size in self.sizes:
             sums = [1, *(here + size * before for before, here in itertools.pairwise(sums))]
@@ -66,7 +66,7 @@ class Combinations(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, space: Space, strength: int) -> Combinations:
-        """Those of a space's options; of all options where there are fewer than the strength."""
+        """The combinations of a space's options; of all options where there are fewer than the strength."""
         sizes = tuple(len(option.settings) + (option.active_if is not None) for option in space.options)
         return cls(sizes, min(strength, len(sizes)))
 
@@ -79,7 +79,7 @@ class Combinations(Struct, frozen=True, dict=True):
 
     @cached_property
     def strides(self) -> Numbers:
-        """What a code of each option of a group adds to the number of a combination, shape (groups, strength)."""
+        """The weight of each option's code in the number of a combination, shape (groups, strength)."""
         widths = np.array(self.sizes, dtype=np.int64)[self.groups]
         return np.hstack([np.cumprod(widths[:, :0:-1], axis=1)[:, ::-1], np.ones((len(widths), 1), dtype=np.int64)])
 
@@ -102,7 +102,7 @@ class Combinations(Struct, frozen=True, dict=True):
         return found
 
     def covered(self, rows: Levels) -> Flags:
-        """The combinations that some row has."""
+        """Which combinations occur in some row."""
         found = np.zeros(self.total, dtype=np.bool_)
         for at in range(0, len(rows), _CHUNK):
             found[self.of_rows(rows[at : at + _CHUNK])] = True
@@ -134,7 +134,7 @@ def conditional(space: Space) -> Flags:
 def valid_combinations(space: Space, found: Combinations, rng: Generator) -> Flags:
     """The combinations that some valid configuration has, exactly.
 
-    Those that random configurations have are valid; each of the others is looked up in the space's decision diagrams.
+    Combinations of random configurations are valid; each of the others is looked up in the space's decision diagrams.
 
     Raises:
         InputError: where there is no valid configuration, or the constraints are too entangled.
@@ -152,7 +152,7 @@ def valid_combinations(space: Space, found: Combinations, rng: Generator) -> Fla
 
 
 _EFFORT = 30_000
-"""Rows that all rounds choose together, about."""
+"""The approximate number of rows that all rounds choose together."""
 
 _FEWEST_ROUNDS, _MOST_ROUNDS = 3, 200
 _REMOVED = 0.2
@@ -161,17 +161,17 @@ _Index = NDArray[np.intp]
 
 
 def listed_cover(candidates: Levels, found: Combinations, wanted: Flags, rng: Generator) -> Levels:
-    """Candidates that have all wanted combinations, which some candidate has each, in the order of a greedy search.
+    """Candidates that cover all wanted combinations, in the order of a greedy search.
 
-    Each step takes the candidate with the most combinations that are still missing, ties at random (Johnson, 1974).
-    Then rounds of iterated greedy (Jacobs and Brusco, 1995; Ruiz and Stuetzle, 2007) remove some rows at random and
-    complete the rest greedily again, and keep what is no larger. The search ends where
-    no fewer rows are possible, or after a number of rounds.
+    Each wanted combination must occur in some candidate. Each step takes the candidate with the most missing
+    combinations, ties at random (Johnson, 1974). Then rounds of iterated greedy (Jacobs and Brusco, 1995; Ruiz and
+    Stuetzle, 2007) remove some rows at random, complete the rest greedily, and keep the result if it is no larger. The
+    search ends where no fewer rows are possible, or after a number of rounds.
 
     Args:
         candidates: shape (candidates, options).
         found: the combinations.
-        wanted: those that are to be covered, shape (combinations,).
+        wanted: those to cover, shape (combinations,).
         rng: for ties and removed rows.
     """
     order = rng.permutation(len(candidates))
@@ -191,7 +191,7 @@ def listed_cover(candidates: Levels, found: Combinations, wanted: Flags, rng: Ge
 
 
 def _least_rows(found: Combinations, wanted: Flags) -> int:
-    """No fewer rows suffice: each has one combination of every group."""
+    """A lower bound for the number of rows: each row has one combination of every group."""
     return int(np.add.reduceat(wanted.astype(np.intp), found.offsets[:-1]).max())
 
 
@@ -221,17 +221,17 @@ class _Cover:
         return np.concatenate([[0], np.cumsum(counts)])
 
     def completed(self, kept: _Index) -> _Index:
-        """The kept candidates, and more, until nothing is missing."""
+        """The kept candidates and further ones, until nothing is missing."""
         missing = self.wanted.copy()
         missing[self.having[kept]] = False
         return np.concatenate([kept, self._greedy(missing, None)])
 
     def ordered(self, chosen: _Index) -> _Index:
-        """The chosen candidates, each the one with the most combinations that those before it lack."""
+        """The chosen candidates in greedy order: each adds the most combinations to those before it."""
         return self._greedy(self.wanted.copy(), chosen)
 
     def without_redundant(self, chosen: _Index, rng: Generator) -> _Index:
-        """The chosen without those that have nothing that the others lack, tried in random order."""
+        """The chosen candidates without redundant ones, which are tried in random order."""
         times = np.zeros(len(self.wanted), dtype=np.intp)
         np.add.at(times, self.having[chosen], 1)
         kept = np.ones(len(chosen), dtype=np.bool_)
@@ -243,7 +243,7 @@ class _Cover:
         return chosen[kept]
 
     def _greedy(self, missing: Flags, among: _Index | None) -> _Index:
-        """``missing`` is changed: nothing of it is left."""
+        """Take candidates greedily until none adds anything; ``missing`` is changed in place."""
         gains = missing[self.having].sum(axis=1)
         scale = len(self.having)
         bonus = self.priority if among is None else np.full(scale, -(scale * (self.having.shape[1] + 1)))
@@ -271,7 +271,7 @@ class _Cover:
 
 CANDIDATES = 30
 _LOOKUPS = 2_000_000
-"""Lookups of combinations in one step of all candidates, at most: fewer candidates where each needs many."""
+"""The largest number of lookups of combinations in one step of all candidates; it limits their number."""
 
 _SWEEPS = 3
 
@@ -279,19 +279,19 @@ _SWEEPS = 3
 def sequential_cover(
     completion: Completion, conditional: Flags, found: Combinations, wanted: Flags, rng: Generator
 ) -> Levels:
-    """Rows that have all wanted combinations, which some valid configuration has each.
+    """Rows that cover all wanted combinations, each of which some valid configuration has.
 
-    Each row is the best of some candidates. Each starts from a missing combination, and they take their options in
-    one random order; an option takes the setting that completes the most missing combinations and leaves a valid
-    configuration possible: Cohen, Dalal, Fredman and Patton (1997), The AETG system, IEEE Transactions on Software
-    Engineering 23, 437-444, with the exact check of constraints of Cohen, Dwyer and Shi (2008). The best candidate is
-    improved by exchanges of single settings.
+    Each row is the best of several candidates. A candidate starts from a missing combination, and all of them take
+    their options in one random order. An option takes the setting that completes the most missing combinations and
+    leaves a valid configuration possible: Cohen, Dalal, Fredman and Patton (1997), The AETG system, IEEE Transactions
+    on Software Engineering 23, 437-444, with the exact check of constraints of Cohen, Dwyer and Shi (2008). The best
+    candidate is improved by exchanges of single settings.
 
     Args:
         completion: which partial configurations are possible.
         conditional: the options that may be inactive, shape (options,).
         found: the combinations.
-        wanted: those that are to be covered, shape (combinations,).
+        wanted: those to cover, shape (combinations,).
         rng: for orders, seeds and ties.
     """
     search = _Rows(completion, conditional, found, wanted.copy())
@@ -328,7 +328,7 @@ class _Rows:
         return int(np.clip(_LOOKUPS // most, 2, CANDIDATES))
 
     def next_row(self, rng: Generator) -> Levels:
-        """A valid row with at least one missing combination; its combinations are missing no longer."""
+        """A valid row with at least one missing combination; its combinations are no longer missing afterwards."""
         places = np.flatnonzero(self.missing)
         rows = self.found.partial(rng.choice(places, self.number), self.conditional)
         for option in rng.permutation(len(self.found.sizes)).tolist():
@@ -339,13 +339,13 @@ class _Rows:
         return row
 
     def _step(self, rows: Levels, option: int, rng: Generator) -> None:
-        """Give each row that has none a setting of an option."""
+        """Give a setting of an option to each row that has none."""
         places = np.flatnonzero(rows[:, option] == OPEN)
         gains = self._gains(rows[places], option) + rng.random((len(places), len(self.settings[option])))
         rows[places, option] = self.settings[option][np.argmax(gains, axis=1)]
 
     def _gains(self, rows: Levels, option: int) -> NDArray[np.float64]:
-        """How many missing combinations each setting of an option completes, shape (rows, settings).
+        """The number of missing combinations that each setting of an option completes, shape (rows, settings).
 
         -1 for a setting that leaves no valid configuration.
         """
@@ -387,7 +387,7 @@ _MOST_LOOKUPS = 20_000_000
 
 
 class CombinationCoverage(Struct, frozen=True):
-    """How many combinations of the settings of ``strength`` options are valid, and how many of them rows have."""
+    """The numbers of valid combinations of the settings of ``strength`` options, and of those that rows cover."""
 
     strength: int
     valid: int
@@ -396,7 +396,7 @@ class CombinationCoverage(Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether all valid ones are covered."""
+        """Whether all valid combinations are covered."""
         return self.covered == self.valid
 
 
@@ -404,7 +404,7 @@ class CoveringArray(Struct, frozen=True, dict=True):
     """Configurations in which every valid combination of the settings of ``strength`` options occurs.
 
     ``levels`` has shape (runs, options). The first ``fixed`` runs were given. ``valid`` flags the combinations that
-    some valid configuration has. An option without a setting, where it is inactive, counts as one setting more.
+    some valid configuration has. Where an option may be inactive, that counts as one more setting.
     """
 
     space: Space
@@ -415,7 +415,7 @@ class CoveringArray(Struct, frozen=True, dict=True):
 
     @property
     def runs(self) -> int:
-        """The number of rows, with those that were given."""
+        """The number of rows, given ones included."""
         return len(self.levels)
 
     @property
@@ -425,12 +425,12 @@ class CoveringArray(Struct, frozen=True, dict=True):
 
     @cached_property
     def coverage(self) -> CombinationCoverage:
-        """What the rows cover, counted from the rows."""
+        """The coverage of all rows, counted from them."""
         return self._coverage(self.levels)
 
     @cached_property
     def given(self) -> CombinationCoverage:
-        """What the rows that were given cover."""
+        """The coverage of the given rows."""
         return self._coverage(self.levels[: self.fixed])
 
     def _coverage(self, rows: Levels) -> CombinationCoverage:
@@ -440,7 +440,7 @@ class CoveringArray(Struct, frozen=True, dict=True):
 
     @cached_property
     def fractions(self) -> tuple[float, ...]:
-        """The share of the valid combinations that the runs up to each have covered."""
+        """The fraction of the valid combinations that is covered after each run."""
         numbers = self.combinations.of_rows(self.levels)
         first = np.unique(numbers, return_index=True)[1] // max(1, numbers.shape[1])
         new = np.bincount(first, minlength=self.runs)
@@ -456,7 +456,7 @@ def covering_array(space: Space, strength: int, rng: Generator, *, fixed: Levels
         space: the options and constraints.
         strength: 2, 3 or 4; where the space has fewer options, all of them are combined.
         rng: the same generator gives the same array.
-        fixed: rows that exist already, shape (rows, options): only what they lack is added.
+        fixed: existing rows, shape (rows, options): only the combinations that they lack are covered.
 
     Raises:
         InputError: for another strength, a space without options or valid configurations, too many combinations, or
@@ -481,17 +481,17 @@ def covering_array(space: Space, strength: int, rng: Generator, *, fixed: Levels
 
 
 def coverage(space: Space, strength: int, rows: Levels, rng: Generator) -> CombinationCoverage:
-    """How many of the valid combinations of the settings of ``strength`` options some rows have.
+    """The coverage of the valid combinations of the settings of ``strength`` options by some rows.
 
     Raises:
-        InputError: as of ``covering_array``.
+        InputError: as ``covering_array``.
     """
     found = Combinations.of(space, strength)
     return CoveringArray(space, found, rows, len(rows), valid_combinations(space, found, rng)).coverage
 
 
 def _listed(space: Space, found: Combinations) -> Levels | None:
-    """All valid configurations, where these are few enough."""
+    """All valid configurations, if these are few enough."""
     from hati.space import count, enumerate_configurations
 
     total = count(space)

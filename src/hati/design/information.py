@@ -1,6 +1,6 @@
-"""Information of runs about a model's coefficients, and the columns that the space can distinguish.
+"""The information of runs about a model's coefficients, and the columns that the space can distinguish.
 
-Follow-up runs that discriminate rival models have the MD criterion (Meyer, Steinberg and Box 1996).
+Follow-up runs that discriminate rival models are chosen by the MD criterion (Meyer, Steinberg and Box 1996).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _AT_ONCE = 2_000  # rows
 
 
 class Basis(Struct, frozen=True, dict=True):
-    """Columns of ``model``: ``kept`` are not combinations of those before them over the candidates.
+    """Columns of ``model``: the ``kept`` ones are linearly independent of those before them over the candidates.
 
-    The first ``primary`` of the kept ones are to be estimated. The others are potential, seldom at work: each is
-    what the primary ones leave of it, divided by its range (DuMouchel and Jones 1994, Technometrics 36, section 2.2).
+    The first ``primary`` of the kept ones are to be estimated. The others are potential, and probably inactive: each is
+    its residual after the primary ones, divided by its range (DuMouchel and Jones 1994, Technometrics 36, section 2.2).
     """
 
     model: Model
@@ -39,14 +39,14 @@ class Basis(Struct, frozen=True, dict=True):
 
     @cached_property
     def columns(self) -> Columns:
-        """The model's columns, all of them."""
+        """All of the model's columns."""
         return Columns(self.model)
 
     @cached_property
     def prior(self) -> FloatArray:
-        """The prior precision of each coefficient: zero of primary ones, 1/tau^2 of potential ones.
+        """The prior precision of each coefficient: zero for primary ones, 1/tau^2 for potential ones.
 
-        A trace of it even for primary ones, so that a search can begin from runs that cannot fit them.
+        Primary ones get a trace of it, so that a search can begin from runs that cannot fit them.
         """
         return np.where(np.arange(len(self.kept)) < self.primary, _RIDGE, self.tau**-2.0)
 
@@ -55,7 +55,7 @@ class Basis(Struct, frozen=True, dict=True):
         return self._scaled(self.columns.matrix(rows))
 
     def neighbours(self, rows: Levels) -> FloatArray:
-        """The columns of all that differ in one option from rows without inactive options: (rows, moves, kept)."""
+        """The columns of all rows that differ in one option; ``rows`` have none inactive: (rows, moves, kept)."""
         return self._scaled(self.columns.neighbours(rows))
 
     def _scaled(self, full: FloatArray) -> FloatArray:
@@ -97,7 +97,7 @@ def basis(among: Candidates, model: Model, fixed: Levels, primary_order: int, ta
 
 
 def independent(gram: FloatArray) -> Index:
-    """The linearly independent columns, each of those before it, from their products; shape (independent,)."""
+    """The columns that are linearly independent of those before them, from their products; shape (independent,)."""
     size = len(gram)
     rows = np.zeros((size, size))  # of the upper Cholesky factor
     kept: list[int] = []
@@ -113,8 +113,8 @@ def independent(gram: FloatArray) -> Index:
 class Identified(Struct, frozen=True, eq=False, dict=True):
     """A model and its columns that are linearly independent over all valid configurations.
 
-    ``model`` has the terms of the lowest order first; ``kept`` are the positions of those columns, the intercept's
-    included. Nested options and constraints leave out the others, and no run can change that.
+    ``model`` has the terms of the lowest order first; ``kept`` are the positions of those columns, including the
+    intercept's. Nested options and constraints exclude the others, and no run can change that.
     """
 
     model: Model
@@ -129,22 +129,22 @@ class Identified(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Those with a column at least."""
+        """The terms with at least one kept column."""
         return self._where(self._there[1] > 0)
 
     @property
     def reduced(self) -> tuple[Term, ...]:
-        """Those with some of their columns, but not all."""
+        """The terms with some of their columns, but not all."""
         every, there = self._there
         return self._where((there > 0) & (there < every))
 
     @property
     def dropped(self) -> tuple[Term, ...]:
-        """Those with none."""
+        """The terms without any kept column."""
         return self._where(self._there[1] == 0)
 
     def columns(self, levels: Levels) -> dict[Term, FloatArray]:
-        """Each term's columns for those runs; those that are not kept are zero."""
+        """Each term's columns for those runs; columns that are not kept are zero."""
         matrix = self.model.matrix(levels)
         lost = np.setdiff1d(np.arange(matrix.shape[1]), self.kept)
         matrix[:, lost] = 0.0
@@ -155,7 +155,7 @@ class Identified(Struct, frozen=True, eq=False, dict=True):
         }
 
     def runs_needed(self, levels: Levels) -> int:
-        """The fewest runs to be added so that all kept columns can be estimated: each adds one to the rank at most."""
+        """The fewest added runs with which all kept columns can be estimated: each adds at most one to the rank."""
         columns = self.model.matrix(levels)[:, self.kept]
         return len(self.kept) - len(independent(columns.T @ columns / len(columns)))
 
@@ -169,7 +169,7 @@ def identified(among: Candidates, terms: Sequence[Term], levels: Levels) -> Iden
     Args:
         among: its valid configurations, or a sample of them.
         terms: in any order.
-        levels: runs that were made; they are looked at as well.
+        levels: completed runs, which are considered as well.
     """
     model = Model(among.sizes, tuple(sorted(terms, key=lambda term: (len(term), term))))
     highest = max((len(term) for term in terms), default=1)
@@ -177,16 +177,16 @@ def identified(among: Candidates, terms: Sequence[Term], levels: Levels) -> Iden
 
 
 class Ties(NamedTuple):
-    """Options whose main effects are those of others over the valid configurations: ``wholly``, or ``partly`` only."""
+    """Options whose main effects equal those of others over the valid configurations, ``wholly`` or only ``partly``."""
 
     wholly: tuple[int, ...]
     partly: tuple[int, ...]
 
 
 def ties(population: Levels, sizes: Sequence[int]) -> Ties:
-    """The options that others decide in all valid configurations.
+    """The options that are determined by others in all valid configurations.
 
-    Of options that decide each other the one with most settings stays, the first of equals.
+    Among options that determine each other the one with the most settings stays, the first of equals.
 
     Args:
         population: valid configurations, all or a sample.
@@ -204,12 +204,11 @@ def ties(population: Levels, sizes: Sequence[int]) -> Ties:
 
 
 class Information:
-    """The inverse of M = X'X + diag(prior), and what follows from it, for rows X.
+    """The inverse of M = X'X + diag(prior) for rows X, and the gains of exchanging rows.
 
-    ``watched`` are rows whose variances are kept at every exchange, in O(watched x parameters). Their first
-    ``lead`` columns, those of blocks, are left out, since they differ with the place that a row is tried in.
-    ``moments``, the mean of x x' over the rows to be predicted, is what I-optimality averages over; without it the
-    criterion is the determinant.
+    ``watched`` are rows whose variances are updated at every exchange, in O(watched x parameters). They lack the first
+    ``lead`` columns, those of blocks, which depend on the place in which a row is tried. ``moments``, the mean of x x'
+    over the rows to be predicted, gives the average for I-optimality; without it the criterion is the determinant.
     """
 
     def __init__(
@@ -226,7 +225,7 @@ class Information:
         self.refresh(rows)
 
     def refresh(self, rows: FloatArray) -> None:
-        """Start again from those rows, without the rounding of the updates since."""
+        """Recompute everything from those rows, which removes the rounding errors of updates."""
         matrix = rows.T @ rows
         matrix[np.diag_indices_from(matrix)] += self._prior
         from scipy.linalg import cho_factor, cho_solve  # loaded only where a design is searched for: it is slow
@@ -247,7 +246,7 @@ class Information:
     def gains(self, rows: FloatArray, others: FloatArray) -> FloatArray:
         """The gain of exchanging each row for one of its others, above 0 where ``value`` grows.
 
-        For the determinant its relative growth, for the average variance its decrease. ``rows`` has shape
+        The gain is the relative growth of the determinant, or the decrease of the average variance. ``rows`` has shape
         (rows, parameters), ``others`` (rows, moves, parameters), and the result (rows, moves).
         """
         flat = others.reshape(-1, others.shape[-1])
@@ -255,14 +254,14 @@ class Information:
         return self._gains(rows, self._against(rows, others, flat @ self.inverse), spreads)
 
     def watched_gains(self, rows: FloatArray) -> FloatArray:
-        """The same for the watched rows, which take over a row's first columns; shape (rows, watched)."""
+        """The same gains for the watched rows, which take over a row's block columns; shape (rows, watched)."""
         spreads = None
         if self._spread is not None and self._spreads is not None:
             spreads = self._completed(rows, self._spread, self._spreads)
         return self._gains(rows, self._completed(rows, self.inverse, self._variances), spreads)
 
     def exchange(self, row: FloatArray, other: FloatArray) -> None:
-        """Take the row out and put the other one in."""
+        """Replace a row by the other one."""
         pair = np.column_stack([other, row])
         solved = self.inverse @ pair
         core = pair.T @ solved + np.diag([1.0, -1.0])
@@ -275,7 +274,7 @@ class Information:
         self._variances -= _paired(watched @ weights, watched)
 
     def _exchange_spread(self, pair: FloatArray, solved: FloatArray, weights: FloatArray, watched: FloatArray) -> None:
-        """The same for inverse x moments x inverse, from the inverse before the exchange."""
+        """Update inverse x moments x inverse, from the inverse before the exchange."""
         assert self._spread is not None
         assert self._spreads is not None
         spread = self._spread @ pair
@@ -292,7 +291,7 @@ class Information:
         return _paired(self._watched @ inner, self._watched)
 
     def _completed(self, rows: FloatArray, matrix: FloatArray, forms: FloatArray) -> _Forms:
-        """The watched rows' quadratic forms, the row's blocks put in, and their products with each row."""
+        """The watched rows' quadratic forms with each row's blocks, and their products with each row."""
         lead, blocks = self._lead, rows[:, : self._lead]
         products = (rows @ matrix[:, lead:]) @ self._watched.T
         if not lead:
@@ -324,7 +323,7 @@ _LEAST = 1e-12
 
 
 def _paired(left: FloatArray, right: FloatArray) -> FloatArray:
-    """The product of each row of one with the same row of the other."""
+    """The inner product of each row of one with the same row of the other."""
     return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
@@ -350,20 +349,20 @@ class Fit(Struct, frozen=True):
 
     @property
     def largest_standard_error(self) -> float:
-        """The largest of all coefficients but the intercept's, in sigma."""
+        """The largest standard error of all coefficients except the intercept's, in sigma."""
         return max(self.standard_errors.values(), default=0.0)
 
     @property
     def parameters(self) -> int:
-        """How many coefficients are estimated, the intercept included and blocks' left out."""
+        """The number of estimated coefficients, with the intercept and without blocks."""
         return len(self.kept)
 
 
 def fit(levels: Levels, model: Model, names: Sequence[str], blocks: FloatArray, kept: Index) -> Fit:
-    """What those runs say about the ``kept`` columns of a model; ``blocks`` has shape (runs, blocks - 1).
+    """The information of those runs about the ``kept`` columns of a model; ``blocks`` has shape (runs, blocks - 1).
 
     Raises:
-        InputError: where the runs cannot fit the model, naming the terms that are combinations of those before them.
+        InputError: where the runs cannot fit the model; the message names terms that earlier ones determine.
     """
     rows = np.hstack([blocks, model.matrix(levels)[:, kept]])
     gram = rows.T @ rows / len(rows)
@@ -386,7 +385,7 @@ def fit(levels: Levels, model: Model, names: Sequence[str], blocks: FloatArray, 
 
 
 def fitted(levels: Levels, model: Model, names: Sequence[str]) -> Fit:
-    """What those runs say about all columns of a model, in one block.
+    """The information of those runs about all columns of a model, in one block.
 
     Raises:
         InputError: as ``fit``.
@@ -426,10 +425,10 @@ class Rival(Struct, frozen=True, eq=False):
 
 
 class Predictions(Struct, frozen=True, eq=False):
-    """What each of some models predicts of candidate runs, from the runs that were made.
+    """Predictions of candidate runs by each of some models, from the completed runs.
 
     ``means`` has shape (models, candidates); ``covariances`` (models, candidates, candidates) are those of the
-    expected values in units of ``variances``, the models' variance of a run.
+    expected values in units of ``variances``, the models' variances of a run.
     """
 
     probabilities: FloatArray
@@ -439,10 +438,10 @@ class Predictions(Struct, frozen=True, eq=False):
 
 
 class DiscriminatingRuns(Struct, frozen=True, eq=False):
-    """Chosen candidates (some perhaps twice), their MD, and how well they separate each two models.
+    """Chosen candidates (possibly repeated), their MD, and how well they separate each two models.
 
-    ``separations``, shape (models, models): the mean of the two models' expected logarithms of the odds that the runs
-    will give for them against the other.
+    ``separations``, shape (models, models): for each two models, the mean of the expected log odds that the runs will
+    give for either of them against the other.
     """
 
     rows: tuple[int, ...]
@@ -456,10 +455,10 @@ def predictions(
     """Fit every model, and predict.
 
     Args:
-        columns: those of all models for the runs that were made, shape (runs, columns), the mean's among them.
+        columns: those of all models for the completed runs, shape (runs, columns), including the mean's.
         values: one per run.
         candidates: the same columns for the candidate runs, shape (candidates, columns).
-        precisions: of each coefficient's prior around 0, for runs of variance one; 0 where it is flat.
+        precisions: each coefficient's prior precision around 0, for runs of variance one; 0 for a flat prior.
         rivals: the models; each should have the mean's column.
 
     Raises:
@@ -509,16 +508,16 @@ def discrimination(found: Predictions, rows: Sequence[int]) -> float:
 def discriminating_runs(
     found: Predictions, size: int, generator: np.random.Generator, starts: int = STARTS, most_each: int | None = None
 ) -> DiscriminatingRuns:
-    """The runs that discriminate the models best, by exchange from several starts.
+    """The runs that best discriminate the models, by exchanges from several starts.
 
-    The first start adds one run after the other, each the best given those before it; the others are random.
+    The first start adds runs one by one, each the best given those before it; the others are random.
 
     Args:
         found: what the models predict of the candidates.
         size: the number of runs.
         generator: for the random starts.
         starts: how many starts.
-        most_each: no candidate is chosen more often; None where it may be.
+        most_each: the largest number of runs of one candidate; None for no limit.
 
     Raises:
         InputError: for no run or no start, or too few candidates.
@@ -567,9 +566,9 @@ def _exchanged(found: Predictions, rows: list[int], each: int) -> list[int]:
 
 
 def _gains(found: Predictions, rows: list[int], each: int) -> FloatArray:
-    """What each candidate adds to the criterion of those runs, shape (candidates,); -inf where it may not be added.
+    """The gain of the criterion by each candidate, shape (candidates,); -inf where it may not be added.
 
-    The criterion of runs and one more is that of the runs, and of the one more given the runs.
+    The criterion of runs with one more is that of the runs plus that of the added one given the runs.
     """
     given = np.array(rows, dtype=np.intp)
     across = found.covariances[:, given, :]

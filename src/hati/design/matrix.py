@@ -1,4 +1,4 @@
-"""Two-level designs as matrices of -1 and +1, and the configurations of a space that the rows of any design stand for.
+"""Two-level designs as matrices of -1 and +1, and the configurations of a space for the rows of any design.
 
 A matrix has the names of its columns; effects are called ``ACH``. Configurations have an order; some are read from a
 table, and some have not run yet.
@@ -37,12 +37,12 @@ MOST_FACTORS = 1024
 class Design:
     """The settings of every factor in every run, -1 for the first setting and +1 for the second.
 
-    ``matrix`` is a read-only copy of shape (runs, factors). ``kind`` and ``generators`` only record how the design
-    was made and nothing else: every property is recomputed from the matrix. Two designs are equal
-    when they have the same factors and the same matrix.
+    ``matrix`` is a read-only copy of shape (runs, factors). ``kind`` and ``generators`` only record the construction:
+    every property is recomputed from the matrix. Two designs are equal when they have the same factors and the same
+    matrix.
 
     Raises:
-        InputError: for names that are empty, not printable or twice there, for a matrix of another
+        InputError: for names that are empty, not printable or repeated, for a matrix of another
             shape or with other entries, and above 2^20 runs or 1,024 factors.
     """
 
@@ -78,10 +78,10 @@ class Design:
 
 
 def check_factors(factors: tuple[str, ...]) -> None:
-    """Check that names are distinct and printable, and not too many.
+    """Check that names are distinct, printable and not too many.
 
     Raises:
-        InputError: where they cannot.
+        InputError: where they are not.
     """
     if not 1 <= len(factors) <= MOST_FACTORS:
         raise InputError(f"a design has 1 to {MOST_FACTORS} factors, not {len(factors)}")
@@ -96,7 +96,7 @@ def check_factors(factors: tuple[str, ...]) -> None:
 
 
 def check_runs(runs: int) -> None:
-    """A design's runs are few enough to be worked with.
+    """Check that a design does not have too many runs.
 
     Raises:
         InputError: above 2^20.
@@ -128,9 +128,9 @@ def letters(count: int) -> tuple[str, ...]:
 
 
 def symbols(factors: Sequence[str]) -> tuple[str, ...]:
-    """What stands for each factor in a generator: its own name where all names are one character, else a letter.
+    """The symbol of each factor in a generator: its name where all names are one character, else a letter.
 
-    Beyond 52 factors with longer names the names stand for themselves.
+    Longer names of more than 52 factors are their own symbols.
     """
     if _short(factors) or len(factors) > len(_ALPHABET):
         return tuple(factors)
@@ -143,7 +143,7 @@ def effect_name(factors: Iterable[str], separator: str) -> str:
 
 
 def separator_of(factors: Sequence[str]) -> str:
-    """What goes between the factors of an effect: nothing where all names are one character, else a colon."""
+    """The separator of factors in an effect: none where all names are one character, else a colon."""
     return "" if _short(factors) else ":"
 
 
@@ -151,7 +151,7 @@ def parse_factors(text: str) -> tuple[str, ...]:
     """Read factors: names and ranges between commas, such as ``A-N``, ``A-H,J``, ``o1-o14``, ``cache,sync``.
 
     Raises:
-        InputError: for an empty piece, a range that runs backwards, or a name that is there twice.
+        InputError: for an empty piece, a range that runs backwards, or a repeated name.
 
     >>> parse_factors("A-C,X,o9-o11")
     ('A', 'B', 'C', 'X', 'o9', 'o10', 'o11')
@@ -194,7 +194,7 @@ _WHAT_SERVES = "use an optimal design, as of `hati design PATH --runs N --optima
 def configurations(design: Design, space: Space) -> tuple[Configuration, ...]:
     """One configuration per row: -1 is an option's first setting, +1 its second.
 
-    Factors are options by name; where they are the letters A, B, ... instead, by position.
+    Factors correspond to options by name or, where they are the letters A, B, ..., by position.
 
     Raises:
         InputError: where factors and options do not correspond, or the space has constraints, options that
@@ -209,10 +209,10 @@ def configurations(design: Design, space: Space) -> tuple[Configuration, ...]:
 
 
 def check_two_level(space: Space) -> None:
-    """A two-level design fits the space: two settings each, all combinations valid, none without influence.
+    """Check that a two-level design fits the space: two settings each, all combinations valid, none without influence.
 
     Raises:
-        InputError: where it does not, naming all that is in the way and what will serve.
+        InputError: where it does not; the message names all obstacles and the alternative.
     """
     obstacles = tuple(_obstacles(space))
     if obstacles:
@@ -264,9 +264,9 @@ def run_order(configurations: int, repetitions: int, rng: np.random.Generator) -
 
 
 def read_runs(text: str, space: Space, file: str = "runs.csv") -> Levels:
-    """The runs in a CSV text with a column for every option; other columns are left alone.
+    """The runs in a CSV text with a column for every option; other columns are ignored.
 
-    Settings are read as by ``Space.parse``; an option without influence is empty. A configuration may come twice.
+    Settings are read as by ``Space.parse``; an option without influence is empty. A configuration may be repeated.
 
     Raises:
         InputError: with the line, for a row that is not a valid configuration, or where a column is missing.
@@ -314,7 +314,7 @@ def unmeasured(space: Space, measured: Levels, rng: np.random.Generator) -> Cand
 
     Args:
         space: the options.
-        measured: the runs that were made, shape (runs, options).
+        measured: the completed runs, shape (runs, options).
         rng: for the sample.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Optimal designs: a search by exchanges, from many starts, for the valid runs that are most informative."""
+"""Optimal designs: a search by exchanges, from many starts, for the most informative valid runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Neighbourhood(Protocol):
-    """What a run may be exchanged for."""
+    """The moves that may replace a run."""
 
     @property
     def watched(self) -> FloatArray | None:
@@ -53,7 +53,7 @@ class AnyCandidate(Struct, frozen=True):
     watched: FloatArray
 
     def columns(self, rows: Levels) -> FloatArray:
-        """The columns of the candidates, for each run the same."""
+        """The columns of the candidates, the same for each run."""
         return np.broadcast_to(self.watched, (len(rows), *self.watched.shape))
 
     def moved(self, row: Levels, move: int) -> Levels:  # noqa: ARG002  # the same moves for every run
@@ -87,7 +87,7 @@ class ValidSetting(Struct, frozen=True):
     watched: None = None
 
     def columns(self, rows: Levels) -> FloatArray:
-        """The columns of all valid runs that differ in one option and what depends on it, the run itself after them."""
+        """The columns of all valid runs that differ in one option and its dependants, followed by the run itself."""
         found = self.among.neighbours(rows)
         sizes = np.array([len(neighbours) for neighbours in found])
         first = np.cumsum(sizes) - sizes
@@ -97,7 +97,7 @@ class ValidSetting(Struct, frozen=True):
         return np.asarray(self.basis.matrix(np.concatenate([*found, rows]))[places])
 
     def moved(self, row: Levels, move: int) -> Levels:
-        """The run of that number among them."""
+        """The neighbour of that number."""
         [neighbours] = self.among.neighbours(row[None])
         return np.asarray(neighbours[move])
 
@@ -118,9 +118,9 @@ class Replication(Enum):
 
 @dataclass
 class _Now:
-    """The current runs: their levels and columns, their information, and how often each configuration is taken.
+    """The current runs: their levels and columns, their information, and the count of each configuration.
 
-    ``known`` are the columns of what each run may be exchanged for, where there is room for them.
+    ``known`` holds the columns of all moves of each run, if memory allows.
     """
 
     levels: Levels
@@ -131,7 +131,7 @@ class _Now:
 
 
 class Exchange(Struct, frozen=True):
-    """What stays the same while runs are exchanged: the first ``fixed`` of them, and the blocks that they are in.
+    """What stays the same during exchanges: the first ``fixed`` runs, and the blocks of all runs.
 
     ``blocks`` are the columns of block effects, shape (runs, blocks - 1). ``moments`` is as for ``Information``.
     """
@@ -152,9 +152,9 @@ class Exchange(Struct, frozen=True):
         return np.concatenate([np.full(self.blocks.shape[1], self.basis.prior[0]), self.basis.prior])
 
     def improve(self, levels: Levels, near: Neighbourhood) -> tuple[Levels, float]:
-        """A design that no single exchange makes better, and its ``Information.value``.
+        """A design that no single exchange improves, and its ``Information.value``.
 
-        Each pass looks at all runs at once and then exchanges those that can be better, the most promising first.
+        Each pass evaluates all runs at once and then exchanges those that can be improved, the most promising first.
         The number of passes is bounded.
         """
         now = self._begun(levels.copy(), near)
@@ -181,7 +181,7 @@ class Exchange(Struct, frozen=True):
         return now
 
     def _promises(self, now: _Now, near: Neighbourhood) -> FloatArray:
-        """What the best exchange of each free run is worth as things are, shape (free runs,)."""
+        """The gain of the best exchange of each free run at present, shape (free runs,)."""
         total = len(now.levels)
         moves = sum(self.basis.model.sizes) * now.rows.shape[1] if near.watched is None else len(near.watched)
         size = max(1, _NUMBERS_AT_ONCE // moves)
@@ -189,13 +189,13 @@ class Exchange(Struct, frozen=True):
         return np.concatenate([self._gains(part, now, near).max(axis=1, initial=0.0) for part in parts])
 
     def _gains(self, places: slice, now: _Now, near: Neighbourhood) -> FloatArray:
-        """What each move of those runs is worth, shape (runs, moves)."""
+        """The gain of each move of those runs, shape (runs, moves)."""
         if near.watched is not None:
             return now.about.watched_gains(now.rows[places])
         return now.about.gains(now.rows[places], self._others(places, now, near))
 
     def _others(self, places: slice, now: _Now, near: Neighbourhood) -> FloatArray:
-        """The columns, with those of blocks, of what each run may be exchanged for: (runs, moves, columns)."""
+        """The columns, blocks included, of all moves of each run: (runs, moves, columns)."""
         if now.known is not None:
             return now.known[places]
         others = near.columns(now.levels[places])
@@ -205,7 +205,7 @@ class Exchange(Struct, frozen=True):
         return np.concatenate([blocks, others], axis=2)
 
     def _exchange(self, place: int, now: _Now, near: Neighbourhood) -> bool:
-        """Exchange one run for the best that it can be; whether there was a better one."""
+        """Exchange one run for its best replacement; whether there was a better one."""
         here = slice(place, place + 1)
         before = now.levels[place].copy()
         move = self._best(self._gains(here, now, near)[0], now, before, near)
@@ -254,7 +254,7 @@ _RENEWED = (0.08, 5)  # of the runs of the other starts, and the largest number
 def best(
     search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator, starts: int | None
 ) -> tuple[Levels, float]:
-    """The best of several searches: some from random runs, then the others from the best with a few runs renewed."""
+    """The best of several searches: some start from random runs, the others from the best with a few runs renewed."""
     with threadpool_limits(1, user_api="blas"):  # many products of small matrices: threads would only wait
         return _best(search, among, runs, fixed, rng, starts)
 
@@ -282,9 +282,9 @@ def _best(
 def _shifted(
     search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator
 ) -> tuple[Levels, float]:
-    """Given runs with the settings of some options shifted, as in a foldover, as many of them as are to be added.
+    """Given runs with the settings of some options shifted, as in a foldover; as many as there are runs to add.
 
-    Where the given runs are a fraction this keeps its structure, which exchanges of single settings seldom find.
+    If the given runs are a fraction this keeps its structure, which exchanges of single settings seldom find.
     """
     chosen, value = fixed, -np.inf
     room = runs <= len(fixed) and len(fixed) * len(search.basis.kept) <= _WATCHED
@@ -305,7 +305,7 @@ def _renewals(runs: int) -> int:
 
 
 def _renewed(best: Levels, others: Levels, places: Index, replication: Replication) -> Levels:
-    """The best runs with those at some places taken from others, as far as replication is allowed."""
+    """The best runs with some places taken from others, unless that breaks a ban on replication."""
     renewed = best.copy()
     renewed[places] = others[places]
     distinct = len(np.unique(renewed, axis=0)) == len(renewed)
@@ -378,7 +378,7 @@ class OptimalDesign(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """How many runs, given ones included."""
+        """The number of runs, given ones included."""
         return len(self.levels)
 
 
@@ -396,16 +396,16 @@ def optimal_design(
     tau: float = 1.0,
     among: Candidates | None = None,
 ) -> OptimalDesign:
-    """The best ``runs`` runs to add to ``fixed`` ones for all effects up to ``order``.
+    """The best ``runs`` runs to add to the ``fixed`` ones for all effects up to ``order``.
 
-    With BAYES main effects are to be estimated and interactions up to ``order`` are potential, so that there may be
-    more of them than runs. ``blocks`` gives every run's block, those of ``fixed`` first; block effects are estimated
-    as well. ``starts`` searches begin at random runs and are by default as many as a few seconds allow; ``among`` saves
-    finding the space's candidates again. Equal generators give equal designs.
+    With BAYES main effects are to be estimated and interactions up to ``order`` are potential, so these may outnumber
+    the runs. ``blocks`` gives every run's block, those of ``fixed`` first; block effects are estimated as well.
+    ``starts`` searches begin at random runs, by default as many as a few seconds allow; ``among`` saves finding the
+    space's candidates again. Equal generators give equal designs.
 
     Raises:
-        InputError: where the runs cannot fit the model, naming the terms that they cannot distinguish from those before
-            them; where they are too few or too many, or must be distinct and the space is too small.
+        InputError: where the runs cannot fit the model (the message names the terms that earlier ones determine); where
+            they are too few or too many, or must be distinct and the space is too small.
     """
     among = candidates(space, rng) if among is None else among
     fixed = np.empty((0, len(space.options)), dtype=np.int16) if fixed is None else fixed
@@ -501,7 +501,7 @@ class Augmentation(Struct, frozen=True):
 def entangled(levels: Levels, sizes: Sequence[int], terms: Sequence[Term], order: int) -> tuple[Term, ...]:
     """Those terms, and all effects up to an order that the runs cannot distinguish from them (RES paper, equation 5).
 
-    An effect counts where its columns are correlated with a term's by a half or more over the runs.
+    An effect is included if the correlation of its columns with a term's is one half or more over the runs.
 
     Raises:
         InputError: for more than 40,000 effects.
@@ -531,9 +531,9 @@ def confounded(levels: Levels, sizes: Sequence[int], term: Term, others: Sequenc
 
 
 def runs_needed(levels: Levels, sizes: Sequence[int], terms: Sequence[Term]) -> int:
-    """The fewest runs to be added so that all those terms and the mean can be estimated.
+    """The fewest added runs with which all those terms and the mean can be estimated.
 
-    Each run adds one to the rank of the model's columns at most.
+    Each run adds at most one to the rank of the model's columns.
     """
     columns = Model(tuple(sizes), tuple(terms)).matrix(levels)
     rank = len(independent(columns.T @ columns / len(columns)))
@@ -551,13 +551,13 @@ def augment(
 ) -> Augmentation:
     """The D-optimal runs to add for a model of those terms and a shift of the added runs.
 
-    By ``starts`` searches, or as many as seconds allow.
+    ``starts`` searches are made, or as many as a few seconds allow.
 
-    Without replication no configuration is added that was run before.
+    Without replication only configurations that were not run before are added.
 
     Raises:
-        InputError: where the runs cannot fit the model, naming the terms that they cannot distinguish, or where
-        too few configurations are left.
+        InputError: where the runs cannot fit the model (the message names the terms that they cannot distinguish), or
+            too few configurations are left.
     """
     among = candidates(space, generator)
     if replication is Replication.NONE and combinations(space) <= MOST_LISTED:
@@ -581,18 +581,18 @@ def refine(
     generator: np.random.Generator,
     starts: int,
 ) -> Levels:
-    """The Bayesian D-optimal runs to add to others: main effects to be estimated, interactions potential.
+    """The Bayesian D-optimal runs to add to others: main effects are to be estimated, interactions are potential.
 
     Unlike ``augment`` it does not require enough runs to estimate all terms (DuMouchel and Jones 1994).
 
     Args:
-        among: what may be added, each once.
-        levels: the runs that there are.
-        blocks: columns of the blocks that all runs are in, those to be added last, shape (runs of both, any).
+        among: the runs that may be added, each once.
+        levels: the existing runs.
+        blocks: columns of the blocks of all runs, those to be added last, shape (runs of both, any).
         terms: of the model.
-        runs: how many to add, at most as many as there are.
+        runs: the number to add, at most the number of candidates.
         generator: for the starts.
-        starts: how many searches.
+        starts: the number of searches.
 
     Returns:
         The runs that are added, shape (runs, options).

@@ -43,7 +43,7 @@ class LevelDesign:
     are recomputed from the levels. Two designs are equal when they have the same factors, sizes and levels.
 
     Raises:
-        InputError: for names that will not do, fewer than two settings, levels of another shape or out of range.
+        InputError: for unsuitable names, fewer than two settings, levels of another shape or out of range.
     """
 
     names: tuple[str, ...]
@@ -82,11 +82,11 @@ class LevelDesign:
 class LevelProperties(Struct, frozen=True):
     """Properties of the levels.
 
-    ``unbalanced``: factors that have some settings more often than others. ``strength``: the number of factors whose
-    combinations of settings are always equally frequent, checked up to three. ``correlated``: pairs of factors whose
-    combinations are not as often as their settings' frequencies would have it, so that their main effects are not
-    orthogonal. ``d_efficiency``: |X'X / runs|^(1 / parameters) for the mean and the main effects, 1 where these are
-    orthogonal and balanced, 0 where they cannot all be estimated.
+    ``unbalanced``: factors with unequally frequent settings. ``strength``: the number of factors whose combinations of
+    settings are always equally frequent, checked up to three. ``correlated``: pairs of factors whose combinations are
+    not in proportion to their settings' frequencies, so that their main effects are not orthogonal. ``d_efficiency``:
+    |X'X / runs|^(1 / parameters) for the mean and the main effects, 1 where these are orthogonal and balanced, 0 where
+    they cannot all be estimated.
     """
 
     runs: int
@@ -129,15 +129,15 @@ def strength(levels: Levels, sizes: Sequence[int], most: int = 3) -> int:
 
 
 def sizes_of(space: Space, names: Sequence[str]) -> tuple[int, ...]:
-    """How many settings the options of those names have."""
+    """The numbers of settings of the options with those names."""
     return tuple(len(space.option(name).settings) for name in names)
 
 
 def check_unconstrained(space: Space) -> None:
-    """All combinations of the space's settings are valid and each setting always has a say.
+    """Check that all combinations of the space's settings are valid and no setting is ever without influence.
 
     Raises:
-        InputError: where not, naming the obstacle and the alternative.
+        InputError: where not; the message names the obstacle and the alternative.
     """
     conditional = next((option.name for option in space.options if option.active_if is not None), None)
     if conditional is not None or space.constraints:
@@ -177,7 +177,7 @@ def _main_effects_efficiency(design: LevelDesign) -> float:
 
 
 Wanted = tuple[tuple[int, int], ...]
-"""Numbers of settings and how many columns should have them, the most settings first."""
+"""Numbers of settings with the number of columns for each, the most settings first."""
 
 Columns = dict[int, Levels]
 """The columns for each number of settings, shape (runs, columns) each."""
@@ -185,7 +185,7 @@ Columns = dict[int, Levels]
 _MOST_FIELD = 128
 _MOST_HADAMARD = 128
 
-# Columns of two settings that go with one of 3, 5 or 7 settings in groups of four runs: found by search.
+# Columns of two settings that are orthogonal to one of 3, 5 or 7 settings in groups of four runs: found by search.
 _IN_FOURS = {
     12: ("100101101010", "101001011100", "101011000011", "110001100101"),
     20: (
@@ -202,7 +202,7 @@ _IN_FOURS = {
 
 
 def wanted(sizes: tuple[int, ...]) -> Wanted:
-    """The sizes counted.
+    """The number of columns of each size.
 
     >>> wanted((2, 3, 2))
     ((3, 1), (2, 2))
@@ -214,9 +214,10 @@ def wanted(sizes: tuple[int, ...]) -> Wanted:
 def array(runs: int, columns: Wanted) -> Columns | None:
     """An array with those columns in exactly that many runs; None where none of the constructions has one.
 
-    They are the table of two-level fractions, subspaces of finite spaces, Hadamard's matrices, and difference schemes
-    on smaller arrays: an array of r s runs is a scheme of r rows with s settings added to each of its elements, next to
-    each of the s copies of an array of r runs (Bose and Bush 1952, Ann. Math. Stat. 23; Wang and Wu 1991, JASA 86).
+    The constructions are the table of two-level fractions, subspaces of finite spaces, Hadamard's matrices, and
+    difference schemes on smaller arrays. An array of r s runs is a scheme of r rows with s settings added to each of
+    its elements, next to each of the s copies of an array of r runs (Bose and Bush 1952, Ann. Math. Stat. 23; Wang and
+    Wu 1991, JASA 86).
     """
     if not possible(runs, columns):
         return None
@@ -230,7 +231,7 @@ def array(runs: int, columns: Wanted) -> Columns | None:
 
 
 def possible(runs: int, columns: Wanted) -> bool:
-    """Whether the runs are divisible by what each pair of columns needs, and as many as there are parameters."""
+    """Whether the runs are divisible as each pair of columns requires, and at least as many as there are parameters."""
     sizes = [size for size, count in columns for _ in range(min(count, 2))]
     pairs = combinations_with_replacement(range(len(sizes)), 2)
     divisible = all(runs % (sizes[i] * (sizes[j] if i != j else 1)) == 0 for i, j in pairs)
@@ -289,7 +290,7 @@ def _by_differences(runs: int, columns: Wanted) -> Columns | None:
 
 
 def _with_four_settings(runs: int, columns: Wanted) -> Columns | None:
-    """A column of four settings in place of three of two: which copy, a column of the smaller array, their sum."""
+    """A four-setting column in place of three two-setting ones: the copy, a column of the smaller array, their sum."""
     counts = dict(columns)
     half = runs // 2
     if 4 not in counts or half % 4 or half not in reachable_orders(_MOST_HADAMARD):
@@ -328,12 +329,12 @@ _MOST_SIZES = 6
 def orthogonal_array(sizes: Sequence[int], runs: int | None = None, names: Sequence[str] = ()) -> LevelDesign:
     """The smallest array of strength two, up to 144 runs, with columns for factors of these numbers of settings.
 
-    Where none is known, or none in ``runs`` runs, a nearly orthogonal one: some factors take a column with more
-    settings than they have, whose surplus settings stand for their first ones again ('dummy levels'). Without such
-    surplus an array of fewer ``runs`` is repeated to have that many. Factors are lettered where no ``names`` are given.
+    If none is known, or none in ``runs`` runs, a nearly orthogonal one: some factors take a column with more settings
+    than they have, whose surplus settings stand for their first ones again ('dummy levels'). An array of fewer runs
+    without such surplus is repeated to have ``runs`` runs. Factors are lettered where no ``names`` are given.
 
     Raises:
-        InputError: for sizes that no array here has columns for, with the numbers of runs that there are.
+        InputError: for sizes for which no array here has columns; the message lists the available numbers of runs.
     """
     sizes = tuple(sizes)
     _check(sizes)
@@ -377,13 +378,13 @@ def _all_exact(sizes: tuple[int, ...]) -> Iterator[int]:
 
 
 def _repeated(sizes: tuple[int, ...], runs: int) -> int | None:
-    """The runs of an array that makes up ``runs``, whole or repeated; as few repetitions as can be."""
+    """The runs of an array that makes up ``runs``, whole or repeated, with the fewest repetitions."""
     return next((size for size in sorted(_all_exact(sizes), reverse=True) if runs % size == 0), None)
 
 
 @cache
 def _nearly(sizes: tuple[int, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Runs and the columns' numbers of settings, with a surplus somewhere; by runs, the least surplus of each."""
+    """Runs and the columns' numbers of settings, with some surplus; by runs, each with the least surplus."""
     distinct = sorted(set(sizes))
     if len(distinct) > _MOST_SIZES:
         return ()

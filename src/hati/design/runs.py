@@ -29,16 +29,16 @@ _MOST_EXCHANGED = 1_024
 def balanced_blocks(
     columns: FloatArray, weights: Sequence[float], number: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return the block of each run, from 0: as many runs in each as can be, effects as orthogonal to blocks as found.
+    """Return the block of each run, from 0: blocks of nearly equal size, as orthogonal to effects as a search finds.
 
     A difference between blocks biases an effect by the mean of its column in each. The weighted sum of the squares of
-    these is made small by exchanges of two runs, from several random starts (Cook and Nachtsheim 1989, Computer-aided
+    these is minimised by exchanges of two runs, from several random starts (Cook and Nachtsheim 1989, Computer-aided
     blocking of factorial and response-surface designs, Technometrics 31, 339-346).
 
     Args:
         columns: the coded effects, shape (runs, effects).
-        weights: what each effect counts.
-        number: of blocks.
+        weights: the weight of each effect.
+        number: the number of blocks.
         rng: for the starts.
 
     Raises:
@@ -58,7 +58,7 @@ def balanced_blocks(
 
 
 def _exchanged(products: FloatArray, blocks: NDArray[np.intp], number: int) -> NDArray[np.intp]:
-    """The blocks when no exchange of two runs makes the sum of squares of their sums smaller."""
+    """Exchange runs between blocks until no exchange of two reduces the sum of squares of the blocks' sums."""
     places, sizes = np.arange(len(blocks)), products.diagonal()
     sums = np.asarray(products @ np.eye(number)[blocks])  # of each run with the runs of each block
     for _ in range(_PASSES):
@@ -109,20 +109,20 @@ class Estimability(Struct, frozen=True):
 
 
 class Separation(Struct, frozen=True):
-    """The gain of more runs: the estimable effects without and with them."""
+    """The gain from further runs: the estimable effects without and with them."""
 
     before: Estimability
     after: Estimability
 
     @property
     def separated(self) -> tuple[tuple[str, ...], ...]:
-        """The effects that can be estimated with the added runs, and not without."""
+        """The effects that can be estimated only with the added runs."""
         known = set(self.before.effects)
         return tuple(effect for effect in self.after.effects if effect not in known)
 
 
 def separation(before: Design, after: Design, order: int = 2) -> Separation:
-    """What the runs that ``after`` has and ``before`` has not separate among the effects up to that order.
+    """The effects up to an order that the additional runs of ``after`` separate, compared with ``before``.
 
     Raises:
         InputError: as ``estimability`` does.
@@ -134,8 +134,8 @@ def estimability(design: Design, order: int = 2) -> Estimability:
     """Which effects up to ``order`` factors can be estimated, from the matrix.
 
     Raises:
-        InputError: for an order below one, more than two million effects, or, of a design that is not regular,
-            more than 3,000.
+        InputError: for an order below one, more than two million effects, or more than 3,000 for a design that is not
+            regular.
     """
     if order < 1:
         raise InputError(f"an order of {order} leaves no effects", fix="use 1 or more")
@@ -152,7 +152,7 @@ def _regular(geometry: Hull, order: int) -> tuple[int, list[Indices]]:
 
 
 def _any(design: Design, order: int) -> tuple[int, list[Indices]]:
-    """An effect is estimable where no null vector of the model's matrix has a part in it."""
+    """The effects in which no null vector of the model's matrix has a part, which are the estimable ones."""
     factors = len(design.factors)
     if sum(comb(factors, size) for size in range(1, order + 1)) > _MOST_EFFECTS:
         raise InputError(
@@ -168,25 +168,25 @@ def _any(design: Design, order: int) -> tuple[int, list[Indices]]:
 
 
 def foldover(design: Design, reverse: Sequence[str] | None = None) -> Design:
-    """The design and after it the same runs with the named factors reversed; all factors where none are named.
+    """The design, followed by the same runs with the named factors reversed; all factors where none are named.
 
     Reversing all factors frees the main effects from two-factor interactions; reversing one frees it and its
     interactions (Box and Hunter 1961, Technometrics 3).
 
     Raises:
-        InputError: for a factor that the design has not, or one twice.
+        InputError: for a factor that is not in the design, or a repeated one.
     """
     return _with_runs(design, "foldover", _reversed(design, reverse))
 
 
 def semifoldover(design: Design, by: str, setting: Literal[-1, 1] = 1, reverse: Sequence[str] | None = None) -> Design:
-    """The design and after it half of a foldover's runs: those in which factor ``by`` has that setting.
+    """The design, followed by half of a foldover's runs: those in which factor ``by`` has that setting.
 
     ``by`` alone is reversed where no factors are named. Often as many two-factor interactions can be estimated as
     after the whole foldover, though they are correlated (Mee and Peralta 2000, Technometrics 42, 122-134).
 
     Raises:
-        InputError: for a factor that the design has not, or one that does not halve the runs.
+        InputError: for a factor that is not in the design, or one that does not halve the runs.
     """
     (place,) = indices(design, [by])
     added = _reversed(design, [by] if reverse is None else reverse)
@@ -197,7 +197,7 @@ def semifoldover(design: Design, by: str, setting: Literal[-1, 1] = 1, reverse: 
 
 
 def replicated(design: Design, times: int) -> Design:
-    """All of the design's runs that many times, one replicate after the other.
+    """The design's runs repeated that many times, one replicate after the other.
 
     Raises:
         InputError: for less than one replicate, or more than 2^20 runs.
@@ -225,18 +225,18 @@ _LISTED_ORDER = 3
 _MOST_FACTORS = 200
 _MOST_PAIRS = 2_000
 _MOST_ENTRIES = 20_000_000
-"""Of the columns of pairs."""
+"""The largest number of entries in the columns of pairs."""
 _PAIR_WEIGHT = 0.01
-"""Of a two-factor interaction where a main effect counts 1."""
+"""The weight of a two-factor interaction relative to a main effect."""
 
 
 class Blocks(Struct, frozen=True):
-    """Which block each run belongs to, counted from 1, and what the differences between blocks are confounded with.
+    """The block of each run, counted from 1, and the effects that differences between blocks are confounded with.
 
     ``generators`` are effects whose signs give the block; ``confounded`` are all effects of two and three factors
     that are confounded with differences between blocks: main effects never are. ``lost`` are two-factor interactions
     that were clear and are no longer. Blocks that are balanced by exchanges have no generators: ``explained`` is then
-    the largest part of a main effect's variance, and of a two-factor interaction's, that blocks explain.
+    the largest fraction of a main effect's variance, and of a two-factor interaction's, that blocks explain.
     """
 
     of_runs: tuple[int, ...]
@@ -247,7 +247,7 @@ class Blocks(Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """How many blocks there are, of equally many runs."""
+        """The number of blocks, which are of equal size."""
         return max(self.of_runs)
 
 
@@ -274,8 +274,8 @@ def blocks_of(design: Design, number: int, rng: np.random.Generator) -> Blocks:
 def blocked(design: Design, number: int) -> Blocks:
     """A regular design's runs in 2^b blocks, at least two runs each, main effects free from block differences.
 
-    Among the ways that are searched, level by level with the best few hundred kept, one that loses the fewest clear
-    two-factor interactions, then confounds the fewest of two, then of three factors.
+    Of the choices found (level by level, keeping the best few hundred), the one that loses the fewest clear two-factor
+    interactions, then confounds the fewest of two, then of three factors.
 
     Raises:
         InputError: for a design that is not regular or too large, a number that is not a power of two, or more blocks
@@ -302,7 +302,7 @@ def blocked(design: Design, number: int) -> Blocks:
 
 
 def _costs(geometry: Hull, clear: list[Indices]) -> FloatArray:
-    """What it costs to confound each column with blocks: without end for a main effect's; shape (2^rank,)."""
+    """The cost of confounding each column with blocks, infinite for a main effect's; shape (2^rank,)."""
     costs = np.zeros(2**geometry.rank)
     factors = range(len(geometry.columns))
     for weight, chosen in ((1.0, combinations(factors, 3)), (1e5, combinations(factors, 2)), (1e10, iter(clear))):
@@ -313,7 +313,7 @@ def _costs(geometry: Hull, clear: list[Indices]) -> FloatArray:
 
 
 def _search(costs: FloatArray, dimension: int) -> list[int] | None:
-    """Generators of a subspace of that dimension whose elements cost least, by a beam search."""
+    """Generators of the subspace of that dimension with the least costly elements, by a beam search."""
     kept = max(4, min(256, 2**17 // len(costs)))
     beam: list[tuple[float, list[int], tuple[int, ...]]] = [(0.0, [], (0,))]
     places = np.arange(len(costs))

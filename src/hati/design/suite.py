@@ -1,4 +1,4 @@
-"""Screening suites: few configurations that stand for a whole space, by the combinations of its important options."""
+"""Screening suites: few configurations that represent a space, by the combinations of its important options."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LISTED = 20_000
 """Constrained spaces of up to that number of configurations are listed; larger ones are sampled."""
 
 _FEW = 4
-"""A combination is listed if its configurations are at most this multiple of those to draw."""
+"""A combination's configurations are listed if they are at most this multiple of those to draw."""
 
 
 class Combination(Struct, frozen=True):
-    """Settings of the important options, an inactive one being left out, with the number of valid completions."""
+    """Settings of the important options, without inactive ones, and the number of valid completions."""
 
     setting: Configuration
     weight: int
@@ -39,8 +39,8 @@ class Combination(Struct, frozen=True):
 class Population(Struct, frozen=True, eq=False):
     """A space's configurations by combinations of ``options``.
 
-    ``listed`` holds all configurations' levels, and ``members`` which of them belong to each combination; both are
-    None where there are too many to list.
+    ``listed`` holds all configurations' levels, and ``members`` the rows of it that belong to each combination; both
+    are None where there are too many to list.
     """
 
     space: Space
@@ -71,9 +71,9 @@ class Population(Struct, frozen=True, eq=False):
 
 
 def population(space: Space, options: Sequence[str]) -> Population:
-    """The valid combinations of the settings of some options, in the order of their settings; exact.
+    """The valid combinations of the settings of some options, in the order of their settings, by exact counting.
 
-    Being inactive counts as one more setting, the last.
+    Being inactive counts as a further setting, the last.
 
     Raises:
         InputError: for an unknown option, one that is named twice, or a space without a valid configuration.
@@ -110,7 +110,7 @@ def _listed(space: Space, names: tuple[str, ...], chosen: Sequence[Option]) -> P
 
 @lru_cache(maxsize=4)
 def _all_levels(space: Space) -> Levels:
-    """The levels of all valid configurations, not to be written to."""
+    """The levels of all valid configurations, read-only."""
     table = levels(list(enumerate_configurations(space)), space)
     table.flags.writeable = False
     return table
@@ -129,7 +129,7 @@ def _setting(options: Sequence[Option], key: Sequence[int]) -> Configuration:
 def _counted(
     space: Space, options: Sequence[Option], setting: Configuration, total: int
 ) -> Iterator[tuple[Configuration, int]]:
-    """The combinations that extend a setting and their counts, by fixing one option after the other."""
+    """The combinations that extend a setting, with their counts, by fixing one option after the other."""
     if not options:
         yield setting, total
         return
@@ -165,8 +165,9 @@ def _inactive(option: Option) -> Constraint:
 
 
 LEADING = 6
-"""The largest number of influential options with more weight, at most half of all: their interactions are
-balanced first. With weight on all, suites of a heavily constrained space would prefer the same configurations."""
+"""The largest number of influential options with a larger pull, at most half of all: their interactions are
+balanced first. With a larger pull for all, suites of a heavily constrained space would prefer the same configurations.
+"""
 
 _LEADING_PULL = 0.3
 _PULL = 0.1
@@ -179,11 +180,11 @@ class Discrepancy(Struct, frozen=True, eq=False):
 
     The kernel of two configurations is the product over options of 1 + b (s [equal settings] - 1), s the number of
     settings and b the option's pull: the discrete discrepancy of Hickernell and Liu (2002), Uniform designs limit
-    aliasing, Biometrika 89, 893-904, with a pull of its own for each option. It adds up the imbalance of settings
-    (order b), of pairs (b^2), of triples (b^3) and so on: where it is 0 the sample is an orthogonal array; in a space
-    with constraints, a sample with the space's own frequencies.
+    aliasing, Biometrika 89, 893-904, with a pull for each option. It adds up the imbalance of settings (order b), of
+    pairs (b^2), of triples (b^3) and so on. Where it is 0 the sample is an orthogonal array or, in a space with
+    constraints, has the space's frequencies.
 
-    ``reference`` stands for the space in the ``tied`` options; over the others all settings are equally frequent, and
+    ``reference`` represents the space in the ``tied`` options; over the others all settings are equally frequent, and
     the kernel's mean is 1.
     """
 
@@ -227,9 +228,9 @@ def discrepancy(space: Space, ranking: Sequence[str], rng: Generator) -> Discrep
 
 
 def reference_levels(space: Space, rng: Generator) -> tuple[tuple[int, ...], Levels]:
-    """The options that constraints tie, and configurations that stand for the space in them.
+    """The options that constraints tie, and configurations that represent the space in these options.
 
-    All of them where they can be listed, a uniform sample otherwise; none where no options are tied.
+    These are all configurations if they can be listed, else a uniform sample; none if no options are tied.
     """
     tied = _tied(space)
     if not tied:
@@ -253,7 +254,7 @@ _GAIN = 1e-12
 
 
 class Pool(Struct, frozen=True, eq=False):
-    """Candidates, stratum after stratum in random order: how many there are of each, how many to take, its share."""
+    """Candidates in random order, stratum by stratum; for each stratum their number, the number to take, its share."""
 
     candidates: Levels
     available: tuple[int, ...]
@@ -264,8 +265,8 @@ class Pool(Struct, frozen=True, eq=False):
 def balanced(pool: Pool, distance: Discrepancy, rng: Generator) -> NDArray[np.bool_]:
     """Which candidates to take, shape (candidates,): a random choice, improved by exchanges within strata.
 
-    A configuration counts its stratum's share divided by the number that is taken there. Ends where no exchange
-    brings the sample nearer to the space, or after a number of passes.
+    A configuration's weight is its stratum's share divided by the number that is taken there. The search ends where no
+    exchange brings the sample nearer to the space, or after a number of passes.
     """
     search = _Search.start(pool, distance)
     for _ in range(_PASSES):
@@ -297,7 +298,7 @@ class _Search:
         return cls(taken, owners, weights, kernel, towards, kernel[:, taken] @ weights[taken])
 
     def exchange(self, leaving: int) -> bool:
-        """Replace one by the best candidate of its stratum, if there is a better one."""
+        """Replace a configuration by the best candidate of its stratum, if that is better."""
         others = np.flatnonzero((self.owners == self.owners[leaving]) & ~self.taken)
         if not len(others):
             return False
@@ -315,7 +316,7 @@ class _Search:
 
 
 LEAST = 2
-"""The least configurations of every stratum that has them: with fewer it has no variance."""
+"""The smallest number of configurations of a stratum that has as many: with fewer it has no variance."""
 
 _COUNTED = 1024
 """The largest number of strata that are counted individually."""
@@ -323,7 +324,7 @@ _COUNTED = 1024
 _POOL = 2048
 _CANDIDATES = 12
 _FEWEST = 16
-"""Candidates: 12 for each configuration of a stratum, fewer in large suites, but 16 for each stratum."""
+"""Candidates: 12 for each configuration of a stratum, fewer in large suites, but at least 16 for each stratum."""
 
 
 class Stratum(Struct, frozen=True):
@@ -342,7 +343,7 @@ class Stratum(Struct, frozen=True):
 
 
 class Suite(Struct, frozen=True, dict=True):
-    """Configurations that stand for a space: all strata of the important ``options``."""
+    """Configurations that represent a space: all strata of the important ``options``."""
 
     options: tuple[str, ...]
     strata: tuple[Stratum, ...]
@@ -365,15 +366,16 @@ class Suite(Struct, frozen=True, dict=True):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """What each configuration counts in estimates for the whole space, shape (configurations,); sum 1."""
+        """The weight of each configuration in estimates for the whole space, shape (configurations,); sum 1."""
         sizes = np.array([len(stratum.configurations) for stratum in self.strata])
         return np.asarray((self.shares / sizes)[self.owners])
 
 
 def leading_options(space: Space, ranking: Sequence[str], runs: int) -> tuple[str, ...]:
-    """The options to make strata of: as many of a ranking as leave two configurations for every stratum.
+    """The options that define strata: as many of a ranking as leave two configurations for every stratum.
 
-    In order of the ranking; one that would make too many strata is passed over. Give only important options.
+    They are taken in the order of the ranking; one that would make too many strata is skipped. Pass only important
+    options.
 
     Raises:
         InputError: for an unknown option, or constraints that are too entangled to count.
@@ -386,7 +388,7 @@ def leading_options(space: Space, ranking: Sequence[str], runs: int) -> tuple[st
 
 
 def runs_for(space: Space, options: Sequence[str]) -> int | None:
-    """The fewest runs with which strata of those options have two configurations each, or all that they have.
+    """The fewest runs with which strata of those options have two configurations each, or their only one.
 
     None where there may be too many strata to count.
 
@@ -405,7 +407,7 @@ def screening_suite(
     """A suite of ``runs`` different configurations; of all configurations where the space has fewer.
 
     Every stratum has at least two configurations where the size allows it, and otherwise at least one; the rest
-    is shared out in proportion to the strata's weights. ``ranking`` holds further influential options, the most
+    is divided in proportion to the strata's weights. ``ranking`` holds further influential options, the most
     influential first, whose combinations are balanced before those of others. Inclusion is equally likely within a
     stratum where the space has no constraints, and nearly so elsewhere, so that weighted means are unbiased.
 
@@ -437,7 +439,7 @@ def _least(found: Population) -> int:
 
 
 def _allocation(weights: Sequence[int], runs: int) -> list[int]:
-    """The configurations of each stratum: the same minimum, then in proportion to the weights (Webster's divisors)."""
+    """The numbers of configurations of strata: an equal minimum, then in proportion to weights (Webster's divisors)."""
     least = LEAST if sum(min(LEAST, weight) for weight in weights) <= runs else 1
     sizes = [min(least, weight) for weight in weights]
     for _ in range(runs - sum(sizes)):
@@ -475,8 +477,8 @@ def centred_columns(suite: Suite, space: Space, rng: Generator, ranking: Sequenc
     """The main effects' columns of the options that define no strata, minus their means over the whole space.
 
     Shape (configurations, columns); the options of the ranking first, the others in the space's order. The means are
-    exact for options that are free of constraints and for spaces that can be listed; otherwise those of a uniform
-    sample, for which ``rng`` is.
+    exact for unconstrained options and for spaces that can be listed; otherwise they are those of a uniform sample
+    drawn with ``rng``.
     """
     names = dict.fromkeys((*ranking, *space.names))
     others = tuple((space.names.index(name),) for name in names if name not in suite.options)
