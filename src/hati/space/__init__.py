@@ -1,4 +1,4 @@
-"""Spaces: options, the constraints between them, and the configurations that there are.
+"""Spaces: options, the constraints between them, and their valid configurations.
 
 An option has discrete settings and may be active only where a formula holds; constraints are
 formulas too. Configurations are canonical: settings of inactive options are not part of them.

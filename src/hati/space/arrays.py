@@ -1,4 +1,4 @@
-"""Many configurations at once, as positions of settings: which are valid, and which partial ones can be completed."""
+"""Arrays of configurations, as positions of settings: which are valid, and which partial ones can be completed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ArrayFormula:
         }
 
     def holds(self, positions: Positions) -> Truths:
-        """As `holds`, of each configuration."""
+        """As `holds`, for each configuration."""
         return evaluate(self._formula, _Truths(len(positions)), partial(self._looked_up, positions=positions))
 
     def _looked_up(self, atom: Condition, positions: Positions) -> Truths:
@@ -89,7 +89,7 @@ class ArrayFormula:
         return np.array([self._of_one(atom, row) for row in rows], dtype=np.bool_)[place.ravel()]
 
     def _table(self, atom: Condition) -> Truths:
-        """The last entry along each axis is that of the inactive."""
+        """The truth table of an atom; the last entry along each axis is for an inactive option."""
         axes = [self._options[name] for name in atom.options]
         active = truth_table(atom, axes, self._options)
         table = np.zeros([size + 1 for size in active.shape], dtype=np.bool_)
@@ -105,7 +105,7 @@ class ArrayFormula:
 
 
 class _Truths(Algebra[Truths]):
-    """Truths of that many configurations each."""
+    """Arrays of truths, one for each configuration."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -154,7 +154,7 @@ class _Level(Struct, frozen=True):
 
 
 class Completion:
-    """The valid configurations of a space, asked for what partial ones leave possible.
+    """Decides which partial configurations can be completed to valid ones of a space.
 
     Raises:
         TooEntangledError: where the constraints are too entangled for decision diagrams.
@@ -177,7 +177,7 @@ class Completion:
         return self._each(positions, self._diagrams)
 
     def remains_possible(self, positions: Positions, column: int) -> Truths:
-        """The same, where it is known to be possible without the setting of one option."""
+        """The same for configurations that are known to be possible without the setting of one option."""
         return self._each(positions, (self._owner[column],))
 
     def _each(self, positions: Positions, parts: Sequence[tuple[_Level, ...]]) -> Truths:

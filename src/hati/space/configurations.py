@@ -1,4 +1,4 @@
-"""The valid configurations of a space: how many there are, which, some of them drawn uniformly, the nearest.
+"""The valid configurations of a space: counted, enumerated, sampled uniformly, and the nearest one.
 
 A diagnosis names contradictions, settings that cannot occur and options without a choice. A template narrows a space:
 constraints are evaluated partially; fixed options leave the space, and so do settings that cannot occur.
@@ -38,7 +38,7 @@ _WORD = 32
 
 
 def count(space: Space) -> int:
-    """How many valid configurations there are, exactly.
+    """The exact number of valid configurations.
 
     Raises:
         InputError: where the constraints are too entangled to count.
@@ -65,9 +65,9 @@ def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configur
 
 
 def enumerate_configurations(space: Space) -> Iterator[Configuration]:
-    """All valid configurations, each once, in an order that is the same every time.
+    """All valid configurations, each once, in a reproducible order.
 
-    The first option that stands alone changes slowest; options tied by constraints move together.
+    The first option without ties changes slowest; options tied by constraints move together.
 
     Raises:
         InputError: where the constraints are too entangled.
@@ -91,9 +91,9 @@ def diagrams(space: Space) -> tuple[Diagram, ...]:
 
 
 def _settings(parts: Sequence[Diagram], number: int) -> dict[str, Setting]:
-    """The settings of the valid configuration of that number.
+    """The settings of the valid configuration with that number.
 
-    Its digits are numbers in the diagrams, the last one fastest.
+    The number's digits are numbers in the diagrams; the last one changes fastest.
     """
     settings: dict[str, Setting] = {}
     for diagram in reversed(parts):
@@ -103,7 +103,7 @@ def _settings(parts: Sequence[Diagram], number: int) -> dict[str, Setting]:
 
 
 def _below(rng: np.random.Generator, bound: int) -> int:
-    """A uniform integer from 0 to ``bound`` - 1, of any size: bits are drawn until they are below."""
+    """A uniform integer from 0 to ``bound`` - 1, of any size: bits are redrawn until they are below it."""
     bits = (bound - 1).bit_length()
     while True:
         drawn = 0
@@ -115,7 +115,7 @@ def _below(rng: np.random.Generator, bound: int) -> int:
 
 
 def occurring(space: Space) -> set[tuple[str, int]]:
-    """The settings that some valid configuration has, as options and positions; of a space that has any.
+    """The settings that some valid configuration has, as options and positions; there must be one.
 
     Raises:
         TooEntangledError: where the constraints are too entangled.
@@ -124,7 +124,7 @@ def occurring(space: Space) -> set[tuple[str, int]]:
 
 
 def contradiction(space: Space) -> tuple[Constraint, ...]:
-    """Constraints that cannot hold together, none of which can be spared; none where there is a valid configuration.
+    """A minimal set of constraints that cannot hold together; empty where there is a valid configuration.
 
     Raises:
         TooEntangledError: where the constraints are too entangled.
@@ -141,9 +141,9 @@ def contradiction(space: Space) -> tuple[Constraint, ...]:
 
 
 def nearest(space: Space, distance: Callable[[Option, Setting], int]) -> Configuration | None:
-    """The valid configuration with the fewest settings at a distance, or None where none is valid.
+    """The valid configuration with the fewest settings at a distance above 0, or None where none is valid.
 
-    Of those the one with the smallest sum of distances, then the one whose settings come first.
+    Ties are broken by the smallest sum of distances, then by the order of settings.
 
     Raises:
         TooEntangledError: where the constraints are too entangled.
@@ -163,14 +163,13 @@ def nearest(space: Space, distance: Callable[[Option, Setting], int]) -> Configu
 
 
 class Diagnosis(Struct, frozen=True):
-    """What a check of a space found; all empty where it is sound.
+    """The result of checking a space; all empty if it is sound.
 
-    ``contradiction``: constraints that cannot hold together, none of which can be spared. ``dead``:
-    settings that no valid configuration has. ``forced``: options with a choice of which only that
-    setting can occur. ``never_active``: options that no valid configuration has. ``violated``: the
-    constraints that the default configuration breaks. ``undecided`` says what the solver could not
-    decide within its bound of steps. Where there is a contradiction, nothing is valid, and ``dead``,
-    ``forced`` and ``never_active`` are left empty.
+    ``contradiction``: a minimal set of constraints that cannot hold together. ``dead``: settings that no valid
+    configuration has. ``forced``: options with several settings of which only that one can occur. ``never_active``:
+    options that no valid configuration has. ``violated``: the constraints that the default configuration breaks.
+    ``undecided`` says what the solver could not decide within its bound of steps. Where there is a contradiction,
+    nothing is valid, and ``dead``, ``forced`` and ``never_active`` are empty.
     """
 
     contradiction: tuple[Constraint, ...] = ()
@@ -208,7 +207,7 @@ def check(space: Space) -> Diagnosis:
 
 
 def check_by_solver(space: Space, violated: tuple[Constraint, ...]) -> Diagnosis:
-    """The same by a constraint solver, of a space whose default breaks the constraints ``violated``."""
+    """The same by a constraint solver; ``violated`` are the constraints that the space's default breaks."""
     solver = Solver(space)
     everything = set(range(len(space.constraints)))
     try:
@@ -223,7 +222,7 @@ def check_by_solver(space: Space, violated: tuple[Constraint, ...]) -> Diagnosis
 
 
 def _minimal(solver: Solver, everything: set[int]) -> tuple[set[int], str]:
-    """Of contradicting constraints, a set of which none can be spared: one by one is left out and missed."""
+    """A minimal contradicting set: a constraint is dropped if the others still contradict; and what is undecided."""
     kept = solver.core() or everything
     note = ""
     for number in sorted(kept, reverse=True):
@@ -272,7 +271,7 @@ def _judged(space: Space, alive: set[tuple[str, int]], violated: tuple[Constrain
 
 
 MOST_CASES = 4096
-"""Up to this number of combinations of settings it is looked at whether a formula is always true, or never."""
+"""The largest number of combinations of settings over which a formula is tested for being constant."""
 
 
 class Remaining(Struct, frozen=True):
@@ -315,7 +314,7 @@ class Remaining(Struct, frozen=True):
         return atom if kept else Membership(Name(name), literals) if literals else FALSE
 
     def _fits(self, atom: TermComparison) -> bool:
-        """Whether the literals of a comparison of one option are among the settings that are left, or need not be."""
+        """Whether the literals of a comparison of one option are among its remaining settings, or need not be."""
         sides = (atom.left, atom.right)
         if not any(isinstance(side, Name) for side in sides):
             return True
@@ -325,7 +324,7 @@ class Remaining(Struct, frozen=True):
         )
 
     def _constant(self, formula: Constraint) -> Constraint | None:
-        """What the formula always is, or None where it depends, or there are too many cases to see."""
+        """The constant value of a formula; None if it varies, or there are too many cases to test."""
         names = [name for name in mentioned(formula) if name in self.settings]
         cases = prod(len(self.settings[name]) + (name in self.conditional) for name in names)
         if cases > MOST_CASES:
@@ -351,13 +350,13 @@ class Remaining(Struct, frozen=True):
 def narrowed(space: Space, template: Sequence[Constraint]) -> Space:
     """The space whose valid configurations are those of ``space`` in which all formulas of the template hold.
 
-    An option with one setting left is ``fixed``, one that is inactive everywhere is left out, and so are constraints
-    and conditions that always hold. The default is the valid configuration that is nearest to the old one: the fewest
-    options have another setting, then these are the nearest in order.
+    An option with one setting left is ``fixed``; options that are inactive everywhere are left out, and so are
+    constraints and conditions that always hold. The default is the valid configuration nearest to the old one: it
+    changes the fewest options, and these by the fewest positions.
 
     Raises:
         FormulaError: where a formula does not fit the options.
-        InputError: where no valid configuration is left, with what contradicts what.
+        InputError: where no valid configuration is left; the message names the contradicting constraints.
     """
     return _narrowed(space, tuple(template)) if template else space
 
@@ -395,7 +394,7 @@ def _option(option: Option, remaining: Remaining, default: Configuration) -> Opt
 
 
 def _remaining(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Remaining:
-    """The options that have a choice, and those that are fixed; a condition is looked at after those it mentions."""
+    """The options with a choice and the fixed ones; conditions are simplified after the options that they mention."""
     settings: dict[str, tuple[Setting, ...]] = {}
     conditional: set[str] = set()
     fixed: dict[str, Setting] = {}
@@ -415,9 +414,9 @@ def _remaining(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Re
 
 
 def _alone(whole: Space) -> dict[str, tuple[Setting, ...]] | None:
-    """The settings that can occur, where every condition concerns one option and all are active; else None.
+    """The settings that can occur, if each constraint concerns one option and all options are active; else None.
 
-    Also None where nothing can occur.
+    Also None if an option has none left.
     """
     parts = [part for constraint in whole.constraints for part in _conjuncts(constraint)]
     if any(option.active_if is not None for option in whole.options) or any(
@@ -483,7 +482,7 @@ def _nearest(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Conf
 
 
 def _searched(whole: Space) -> Configuration | None:
-    """By a decision diagram, else by a solver; None where that reaches its bound of steps."""
+    """The nearest configuration by a decision diagram, else by a solver; None at its bound of steps."""
     try:
         return nearest(whole, _distance)
     except TooEntangledError:

@@ -30,7 +30,7 @@ from hati.formula import (
 
 
 class OptionKind(StrEnum):
-    """What the settings of an option are: booleans, text, integers or real numbers."""
+    """The type of an option's settings: booleans, text, integers or real numbers."""
 
     BOOLEAN = "boolean"
     ENUMERATION = "enumeration"
@@ -87,7 +87,7 @@ class Literal(Term):
 
 @dataclass(frozen=True)
 class Mention(Node):
-    """An option where a formula names it."""
+    """The mention of an option in a formula."""
 
     name: str
 
@@ -101,7 +101,7 @@ class Name(Mention, Term):
 
 @dataclass(frozen=True)
 class NegatedTerm(Term):
-    """A number with its sign changed; a literal carries its own sign, so the term is none."""
+    """A number with its sign changed; the term is never a literal, which carries its own sign."""
 
     precedence = 26
     term: Term
@@ -139,7 +139,7 @@ class Condition(Proposition["Condition"]):
 
     @property
     def notation(self) -> Notation:
-        """Words."""
+        """The notation in words."""
         return WORDS
 
     @property
@@ -181,7 +181,7 @@ class Membership(Condition):
 
 
 def conjunction(*parts: Constraint) -> Constraint:
-    """All of the parts, without those that are true anyway."""
+    """The conjunction of the parts, without those that are constantly true."""
     return SIMPLIFYING.conjunction(parts)
 
 
@@ -203,7 +203,7 @@ _CALLED = {
     "_AND": "and, or, =>, <=>",
     "$END": "the end",
 }
-"""What a terminal is called in messages; those that are not there are not mentioned, lest the message be long."""
+"""The names of terminals in messages; others are not mentioned, to keep messages short."""
 
 _OURS = {
     **dict.fromkeys(("&&", "&", "\N{LOGICAL AND}"), "and"),

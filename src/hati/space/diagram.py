@@ -1,7 +1,7 @@
-"""Constraints solved: by decision diagrams, which count and number configurations exactly, or by OR-Tools' CP-SAT.
+"""Solvers of constraints: decision diagrams, which count and number configurations exactly, and OR-Tools' CP-SAT.
 
-Diagrams have the options that constraints tie together in an order that keeps them small. The solver says whether
-there is a configuration, and which parts of a space it can have.
+Diagrams order the options that constraints tie together so that they stay small. The solver decides whether there is
+a configuration, and which parts of a space it can have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROUNDS = 30
 
 
 def blocks(names: Sequence[str], ties: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The names parted so that no tie crosses two parts; parts and names keep their order."""
+    """Partition the names so that no tie crosses two parts; parts and names keep their order."""
     leader = {name: name for name in names}
 
     def find(name: str) -> str:
@@ -45,7 +45,7 @@ def blocks(names: Sequence[str], ties: Sequence[Sequence[str]]) -> list[list[str
 
 
 def compact(names: Sequence[str], ties: Sequence[Sequence[str]]) -> list[str]:
-    """An order of the names in which those of a tie stand close together.
+    """An order of the names in which the members of each tie are close together.
 
     The given order unless FORCE finds one of smaller total span: Aloul, Markov and Sakallah, "FORCE: a
     fast and easy-to-implement variable-ordering heuristic", GLSVLSI 2003. Every tie pulls its names to
@@ -91,7 +91,7 @@ class TooEntangledError(InputError):
 
 
 class DiagramNode(Struct, frozen=True, dict=True):
-    """A decision: for every code of an option, what follows and how many configurations that holds.
+    """A decision: for every code of an option, the next node and its number of configurations.
 
     A code is the index of a setting, or the number of settings where the option is inactive.
     """
@@ -101,7 +101,7 @@ class DiagramNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def count(self) -> int:
-        """How many configurations there are from here on."""
+        """The number of configurations from here on."""
         return sum(self.counts)
 
 
@@ -117,11 +117,11 @@ class Diagram(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many valid configurations there are."""
+        """The number of valid configurations."""
         return self.levels[0][self.root].count
 
     def configuration(self, number: int) -> dict[str, Setting]:
-        """The configuration of that number, from 0 to ``count`` - 1; every one has its own."""
+        """The configuration with that number, from 0 to ``count`` - 1; all are different."""
         settings: dict[str, Setting] = {}
         key = self.root
         for option, level in zip(self.options, self.levels, strict=True):
@@ -147,9 +147,9 @@ class Diagram(Struct, frozen=True):
         }
 
     def cheapest(self, cost: Callable[[Option, Setting], int]) -> dict[str, Setting]:
-        """The valid configuration whose settings cost least together, of several the one whose settings come first.
+        """The valid configuration with the least total cost; of several, the one whose settings come first.
 
-        There is one at least; an inactive option costs nothing.
+        There must be at least one; an inactive option costs nothing.
         """
         below: dict[int, tuple[int, dict[str, Setting]]] = {}
         for option, level in zip(reversed(self.options), reversed(self.levels), strict=True):
@@ -169,7 +169,7 @@ class Diagram(Struct, frozen=True):
 
 
 _FREE: tuple[int, dict[str, Setting]] = (0, {})
-"""Below the last option: nothing is chosen, and nothing costs."""
+"""Below the last option: no settings and no cost."""
 
 
 def build(options: Sequence[Option], constraints: Sequence[Constraint]) -> Diagram:
@@ -185,10 +185,10 @@ def build(options: Sequence[Option], constraints: Sequence[Constraint]) -> Diagr
 
 
 def contradicting(options: Sequence[Option], constraints: Sequence[Constraint]) -> tuple[int, ...]:
-    """Numbers of constraints that contradict each other, none of which can be spared; none where all can hold.
+    """The numbers of a minimal set of contradicting constraints; empty where all can hold.
 
-    Each pass finds the first constraint, in order, that the ones before it leave no room for. It belongs to the answer,
-    and those after it do not: the constructive search for a minimal unsatisfiable set.
+    Each pass finds the first constraint, in order, that contradicts the ones before it. It belongs to the set, and
+    those after it do not: the constructive search for a minimal unsatisfiable set.
 
     Raises:
         TooEntangledError: where a diagram would have too many nodes.
@@ -215,7 +215,7 @@ def contradicting(options: Sequence[Option], constraints: Sequence[Constraint]) 
 
 @contextmanager
 def _bounded(options: Sequence[Option]) -> Iterator[None]:
-    """Says of a diagram with too many nodes that it has."""
+    """Report a diagram with too many nodes."""
     try:
         yield
     except RuntimeError as error:  # which dd raises when `max_nodes` is reached
@@ -244,7 +244,7 @@ def _manager() -> Any:  # dd's own types say too little
 class _Decisions(ChoiceAlgebra[int]):
     """Formulas as binary decision diagrams: a code's bits are variables, the highest first.
 
-    Codes beyond the last are never walked, so what the diagram says of them does not matter.
+    Codes beyond the last are never used, so their values in the diagram do not matter.
     """
 
     def __init__(self, options: Sequence[Option]) -> None:
@@ -263,7 +263,7 @@ class _Decisions(ChoiceAlgebra[int]):
 
     @cached_property
     def rules(self) -> int:
-        """That options are active where their conditions hold, and nowhere else."""
+        """The rule that options are active exactly where their conditions hold."""
         nested = [(option, option.active_if) for option in self._options.values() if option.active_if is not None]
         return self.conjunction(
             [self.equivalence(activity(option, self), self.read(condition)) for option, condition in nested]
@@ -297,7 +297,7 @@ class _Decisions(ChoiceAlgebra[int]):
         return nodes[0]
 
     def levels(self, truth: int) -> tuple[tuple[Mapping[int, DiagramNode], ...], int]:
-        """The diagram with one level an option: nodes found from the first down, counted from the last up."""
+        """The levels, one for each option, and the root: nodes are found from the first level down, counted upwards."""
         reached: list[dict[int, tuple[int, ...]]] = []
         keys = {truth}
         for option in self._options.values():
@@ -332,11 +332,11 @@ _EFFORT = 60.0  # in all, in CP-SAT's deterministic time (about a second each): 
 
 
 class UndecidedError(Exception):
-    """The solver reached its bound of steps before it knew."""
+    """The solver reached its bound of steps before it had an answer."""
 
 
 class Solver:
-    """A space's constraints, each of which can be demanded or not; all solving together is bounded by steps.
+    """A solver for a space's constraints, each of which can be demanded or not; its total steps are bounded.
 
     Raises:
         NotInstalledError: without the extra ``solver``.
@@ -379,12 +379,12 @@ class Solver:
         return self._solved()
 
     def nearest(self, distance: Callable[[Option, Setting], int]) -> Configuration | None:
-        """The configuration in which all constraints hold and the fewest settings are at a distance, or None.
+        """The configuration in which all constraints hold and the fewest settings have a distance above 0, or None.
 
-        Of those the one with the smallest sum of distances; at the bound of steps the best that is known.
+        Ties are broken by the smallest sum of distances; at the bound of steps it is the best one found.
 
         Raises:
-            UndecidedError: where none is known at the bound of steps.
+            UndecidedError: where none is found at the bound of steps.
         """
         costs = [
             (code, distance(option, setting))
@@ -411,12 +411,12 @@ class Solver:
         )
 
     def core(self) -> set[int]:
-        """Constraints that contradict each other, once ``solve`` has found that those demanded do; maybe too many."""
+        """Contradicting constraints, after ``solve`` found that the demanded ones contradict; not always minimal."""
         indices = {guard.index: number for number, guard in enumerate(self._guards)}
         return {indices[index] for index in self._solver.sufficient_assumptions_for_infeasibility()}
 
     def demand_one_of(self, settings: Collection[tuple[str, int]]) -> None:
-        """From now on, look only for configurations with one of these settings (option, index) at least."""
+        """From now on, find only configurations with at least one of these settings (option, index)."""
         self._model.add_bool_or([self._codes[name][index] for name, index in settings])
 
     def _declare(self, option: Option) -> list[cp_model.IntVar]:
@@ -433,7 +433,7 @@ class Solver:
 
 
 class _Literals(ChoiceAlgebra["cp_model.BoolVarT"]):
-    """Formulas as literals of a CP-SAT model: every node is a new variable, equal to what it stands for."""
+    """Formulas as literals of a CP-SAT model: every node is a new variable, equal to the formula that it represents."""
 
     def __init__(
         self, model: cp_model.CpModel, options: Mapping[str, Option], codes: Mapping[str, Sequence[cp_model.IntVar]]

@@ -1,4 +1,4 @@
-"""Options and their settings, and what a constraint says of them.
+"""Options and their settings, and the evaluation of constraints over them.
 
 A constraint is evaluated for a configuration, for all of them, or in an algebra, and checked against the options.
 """
@@ -42,7 +42,7 @@ _LONGEST_NAME = 200
 
 
 class OptionError(InputError):
-    """An option that cannot be; ``part`` says which field is wrong, ``index`` which setting, from 0."""
+    """An invalid option; ``part`` names the wrong field, ``index`` is that of the wrong setting, from 0."""
 
     def __init__(self, message: str, part: str, *, index: int | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -58,7 +58,7 @@ class Option:
     configuration. ``kind`` follows from the settings; ``unit`` and ``doc`` are for people.
 
     Raises:
-        OptionError: for settings of several types, one given twice, or a default that is none of them.
+        OptionError: for settings of several types, a repeated setting, or a default that is not one of them.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Option:
         self._check_default()
 
     def position(self, setting: Setting) -> int | None:
-        """The index of a setting among the settings, by type and value, or None where it is none."""
+        """The index of a setting among the settings, by type and value; None if it is not one of them."""
         for index, known in enumerate(self.settings):
             if type(known) is type(setting) and known == setting:
                 return index
@@ -145,12 +145,12 @@ def _check_setting(name: str, setting: Setting, index: int) -> None:
 
 
 def read_setting(option: Option, text: str) -> Setting:
-    """The setting of an option that a text means.
+    """The setting of an option that a text denotes.
 
     Numbers may be written in any way (``1e3`` for 1000), booleans as true and false or 1 and 0.
 
     Raises:
-        InputError: where it is none of the settings, with the nearest.
+        InputError: where it is not a setting; the message names the nearest one.
     """
     for setting in option.settings:
         if setting_text(setting) == text:
@@ -184,7 +184,7 @@ T = TypeVar("T")
 
 
 def exact(setting: Setting) -> Any:
-    """A setting as it is compared and reckoned with: real numbers as the decimals that they are written as.
+    """A setting as an exact value to compare and calculate with: real numbers are decimals, as written.
 
     So 0.1 + 0.2 is 0.3 here, which it is not in binary floating point.
     """
@@ -215,7 +215,7 @@ def holds(formula: Constraint, configuration: Mapping[str, Setting]) -> bool:
 def value(term: Node, lookup: Callable[[str], Any]) -> Any:
     """The value of a term, with ``lookup`` giving the exact value of an option by its name.
 
-    Values may be NumPy arrays: then the term is reckoned element by element.
+    Values may be NumPy arrays: then the term is evaluated elementwise.
     """
     match term:
         case Literal(value=setting):
@@ -283,7 +283,7 @@ class ChoiceAlgebra(Algebra[T], Protocol[T]):
 
 
 def interpret(formula: Constraint, options: Mapping[str, Option], algebra: ChoiceAlgebra[T]) -> T:
-    """A formula in an algebra. It must fit the options (:func:`hati.space.check_formula`)."""
+    """The value of a formula in an algebra. It must fit the options (:func:`hati.space.check_formula`)."""
     return evaluate(formula, algebra, partial(_chosen, options=options, algebra=algebra))
 
 
@@ -293,7 +293,7 @@ def activity(option: Option, algebra: ChoiceAlgebra[T]) -> T:
 
 
 def _chosen(condition: Condition, options: Mapping[str, Option], algebra: ChoiceAlgebra[T]) -> T:
-    """A condition: its table over the settings, folded from the last option to the first.
+    """The value of a condition in an algebra: its table over the settings, folded from the last option to the first.
 
     Equal rows of the table become one node, so a sum over many settings stays small.
     """
@@ -309,7 +309,7 @@ def _chosen(condition: Condition, options: Mapping[str, Option], algebra: Choice
 
 
 MOST_COMBINATIONS = 10**6
-"""How many combinations of settings a comparison may range over: it is tabulated over them."""
+"""The largest number of combinations of settings over which a comparison is tabulated."""
 
 _WORDS = {
     OptionKind.BOOLEAN: "true or false",
@@ -404,7 +404,7 @@ def _check_literal(term: Term, literal: Term, options: Mapping[str, Option]) -> 
 
 
 def _kind(term: Term, options: Mapping[str, Option]) -> OptionKind:
-    """The kind of a term's value, once its parts are known to be numbers where they must be."""
+    """The kind of a term's value, after checking that the parts of a sum or product are numbers."""
     if isinstance(term, Literal):
         return term.kind
     if isinstance(term, Name):

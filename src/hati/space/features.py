@@ -1,6 +1,6 @@
-"""SPL Conqueror's feature models as they are written: features, numeric options with their settings, constraints.
+"""SPL Conqueror's feature models as documents: features, numeric options with their settings, constraints.
 
-XML is read to a small tree that knows its places; document types and entities are refused, so nothing expands.
+XML is read into a small tree with places; document types and entities are refused, so nothing expands.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _steps(option: Element) -> list[Fraction]:
                 place=option.place,
                 fix=f"let it rise to <maxValue> in {_MOST} steps at most",
             )
-        # As the decimal of a double, which is what SPL Conqueror reckons with; fractions would grow without end.
+        # Rounded to a double's decimal, as SPL Conqueror calculates; exact fractions would grow without end.
         number = Fraction(repr(float(following))) if following <= greatest else following
     if not numbers:
         raise InputError("<minValue> is above <maxValue>", place=option.place)
@@ -208,7 +208,7 @@ _SECTIONS = ("binaryOptions", "numericOptions", "booleanConstraints", "nonBoolea
 class Feature(Struct, frozen=True):
     """A feature that is selected or not.
 
-    ``implied``: of each set of names, one at least is selected with it. ``excluded``: none of those is.
+    ``implied``: at least one name of each set is selected with it. ``excluded``: none of these names is.
     """
 
     name: str
@@ -237,7 +237,7 @@ class Rule(Struct, frozen=True):
 
 
 class FeatureDocument(Struct, frozen=True):
-    """A feature model; parents are names of features, or empty, and never go in a circle."""
+    """A feature model; parents are names of features, or empty, and not circular."""
 
     name: str
     features: tuple[Feature, ...]

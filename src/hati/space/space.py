@@ -30,7 +30,7 @@ from hati.space.evaluation import Option, check_formula, holds, no_setting, read
 
 
 class SpaceError(InputError):
-    """Options that do not go together; ``option`` names the one to look at."""
+    """Inconsistent options; ``option`` names the one to check."""
 
     def __init__(self, message: str, option: str, *, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -41,12 +41,12 @@ class Space(Struct, frozen=True, dict=True):
     """Options and the constraints between them, all of which hold in a valid configuration.
 
     A configuration has a setting for every active option and for no other, and the ``fixed`` settings of options that
-    are not among the ``options``: whoever designs or analyses deals with the ``options`` alone. ``template`` holds the
-    formulas by which a space was narrowed (:func:`hati.space.narrowed`).
+    are not among the ``options``: designs and analyses use only the ``options``. ``template`` holds the formulas by
+    which a space was narrowed (:func:`hati.space.narrowed`).
 
     Raises:
         FormulaError: where a constraint or condition does not fit the options.
-        SpaceError: for two options of one name, or conditions that go in a circle.
+        SpaceError: for two options of one name, or circular conditions.
     """
 
     options: tuple[Option, ...]
@@ -75,7 +75,7 @@ class Space(Struct, frozen=True, dict=True):
         """The option of that name.
 
         Raises:
-            InputError: where there is none, with the nearest that there is, and where its setting is fixed.
+            InputError: where there is none (the message names the nearest one), or its setting is fixed.
         """
         if name in self.fixed:
             raise InputError(
@@ -96,7 +96,7 @@ class Space(Struct, frozen=True, dict=True):
         return self.canonical({})
 
     def canonical(self, assignment: Mapping[str, Setting]) -> Configuration:
-        """The configuration of an assignment: inactive options are dropped, missing ones have defaults.
+        """The configuration of an assignment: inactive options are dropped, missing ones get defaults.
 
         An integer stands for the equal setting of a real option. Constraints are not checked.
 
@@ -117,7 +117,7 @@ class Space(Struct, frozen=True, dict=True):
         return Configuration({**settings, **self.fixed})
 
     def valid(self, configuration: Mapping[str, Setting]) -> bool:
-        """Whether it has a setting for exactly the active options, and every constraint holds."""
+        """Whether a configuration has a setting for exactly the active options, and every constraint holds."""
         if any(name not in configuration for name in self.fixed):
             return False
         if not all(self._known(name, setting) for name, setting in configuration.items()):
@@ -149,7 +149,7 @@ class Space(Struct, frozen=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all that decides which configurations there are and which are the same."""
+        """A hash of everything that determines the configurations and their equality."""
         options = sorted(
             [
                 option.name,
@@ -210,10 +210,10 @@ _OPERATOR = re.compile(r"[<>=!]|(?<![\w.])(?:and|or|not|in)(?![\w.])")
 
 
 class Template(Struct, frozen=True):
-    """What every configuration has to satisfy: all ``constraints``, and of each of the ``choices`` one.
+    """Conditions for every configuration: all ``constraints``, and one alternative of each of the ``choices``.
 
-    A choice is of sets of settings. Where options have different settings, those that were given together are one to
-    choose; all other settings are a choice of one.
+    An alternative is a set of settings. Where an option is given several settings, settings given together form an
+    alternative of one choice; all other settings are a choice with one alternative.
     """
 
     constraints: tuple[Constraint, ...] = ()
@@ -249,7 +249,7 @@ def parse_template(texts: Sequence[str], space: Space) -> Template:
 
 
 def _choices(given: Sequence[Mapping[str, Setting]]) -> tuple[tuple[Assignment, ...], ...]:
-    """The common settings, then a choice among those of options that were given several together."""
+    """The common settings, then a choice for each group of options that were given several settings."""
     settings: dict[str, set[Setting]] = {}
     for name, setting in (pair for each in given for pair in each.items()):
         settings.setdefault(name, set()).add(setting)

@@ -1,4 +1,4 @@
-"""Features and their constraints to options and theirs: groups of alternatives, optional features, numbers."""
+"""The translation of feature models to spaces: groups of alternatives, optional features, numeric options."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def boolean(rule: Rule, selected: Mapping[str, Constraint]) -> Constraint:
 
 
 def arithmetic(rule: Rule, selected: Mapping[str, Constraint], conditions: Mapping[str, Constraint]) -> Constraint:
-    """A constraint such as ``a * 2 + b <= 10`` over numeric options, which only counts where all of them are there.
+    """A constraint such as ``a * 2 + b <= 10`` over numeric options, which applies only where all are active.
 
-    A feature among them stands for 1 where it is selected. ``conditions`` says when a numeric option is there.
+    A feature in it counts as 1 where it is selected. ``conditions`` maps each numeric option to the condition under
+    which it is active.
 
     Raises:
         InputError: for malformed text or an unknown option, with its place.
@@ -136,7 +137,7 @@ class FeatureModel(Struct, frozen=True):
         return self.always.union(*self.by_setting.values())
 
     def selected(self, configuration: Mapping[str, Setting]) -> frozenset[str]:
-        """The names of the features that a configuration selects, those that must always be there among them."""
+        """The names of the features that a configuration selects, including those that are always selected."""
         nothing: frozenset[str] = frozenset()
         return self.always.union(*(self.by_setting.get(item, nothing) for item in configuration.items()))
 
@@ -172,7 +173,7 @@ def parse_feature_model(text: str, file: str = "FeatureModel.xml") -> FeatureMod
 
 
 def _with_valid_default(space: Space) -> Space:
-    """The space with the first valid configuration for a default, where its default is not valid.
+    """The space with its first valid configuration as the default, if its own default is not valid.
 
     A feature model has no default configuration of its own.
     """
@@ -200,7 +201,7 @@ def _selection(selected: Mapping[str, Constraint]) -> tuple[frozenset[str], dict
 
 
 def _groups(document: FeatureDocument) -> dict[str, _Group]:
-    """The group of every feature that is in one."""
+    """The groups of alternatives, by the names of their features."""
     names = {feature.name for feature in document.features if feature.optional}
     names |= {numeric.name for numeric in document.numerics}
     groups: dict[str, _Group] = {}
@@ -235,7 +236,7 @@ def _check_complete(members: Sequence[Feature]) -> None:
 def _group_name(
     parent: str, members: Sequence[Feature], siblings: Mapping[str, Feature], document: FeatureDocument
 ) -> str:
-    """The parent's name where it stands for nothing but the choice; it is freed by not being an option itself."""
+    """The parent's name if the choice is all that it holds, with a suffix if it is an option; else a joined name."""
     names = [member.name for member in members]
     joined = "_or_".join(names if len(names) <= _MOST_IN_NAME else [names[0], "others"])
     if not parent or len(siblings) > len(members):
