@@ -1,6 +1,6 @@
 """The core of all formula languages: trees of connectives over any atoms, their parser and printer.
 
-A room with its own language defines its atoms and their notation. This room provides connectives, comparisons,
+A package with its own language defines its atoms and their notation. This package provides connectives, comparisons,
 evaluation in Kleene's logic or any other algebra, places, and error messages.
 """
 

@@ -77,7 +77,7 @@ _BRACKETS = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?<
 
 
 class Grammar(Struct, frozen=True):
-    """A grammar of Lark's, and its tables as Lark of that ``version`` computes them: ``scripts/grammars.py`` has both.
+    """A Lark grammar, and its tables as Lark of that ``version`` computes them; ``scripts/grammars.py`` writes both.
 
     Lark takes ten times longer to compute tables than to load them.
     """
@@ -89,7 +89,7 @@ class Grammar(Struct, frozen=True):
 
     @property
     def parser(self) -> Lark:
-        """The parser: of the tables, unless another version of Lark is installed."""
+        """The parser, from the tables unless another version of Lark is installed."""
         import lark  # late: it takes about 0.03 s
 
         if lark.__version__ != self.version:
@@ -99,11 +99,11 @@ class Grammar(Struct, frozen=True):
 
 
 class Language(Struct, frozen=True, dict=True):
-    """A language of formulas: its grammar, and how messages speak of it.
+    """A language of formulas: its grammar, and its words in messages.
 
-    ``foreign`` maps operators of other languages to the fix. ``expected`` names, in order, what may stand where only
-    these terminals may. ``explanations`` diagnose a wrong text; the first with an answer counts. A formula has at
-    most ``longest`` characters, so that any is refused in much less than a second.
+    ``foreign`` maps operators of other languages to the fix. ``expected`` names, in order, what these terminals allow.
+    ``explanations`` diagnose a wrong text; the first answer counts. A formula has at most ``longest`` characters, so
+    that any malformed one is rejected in much less than a second.
     """
 
     grammar: Callable[[], Grammar]
@@ -156,7 +156,7 @@ class Language(Struct, frozen=True, dict=True):
         return source.error(base + wrong.offset, f"expected {wanted}, found {wrong.shown}")
 
     def _foreign(self, wrong: Unexpected) -> Explanation | None:
-        """The operator of another language at that place; its first characters may have been read as ours."""
+        """The operator of another language at that place; its first characters may have been read as our own."""
         for sign in sorted(self.foreign, key=len, reverse=True):
             for start in range(wrong.offset, max(-1, wrong.offset - len(sign)), -1):
                 if wrong.text.startswith(sign, start):
@@ -165,7 +165,7 @@ class Language(Struct, frozen=True, dict=True):
 
 
 def _check_depth(source: Source, base: int, tree: Tree[Token]) -> None:
-    """Refuse a tree that is too deep to be walked by recursion; itself it is walked without."""
+    """Reject a tree that is too deep for recursion, without recursion."""
     level: list[Any] = [tree]
     for _ in range(DEEPEST_TREE):
         level = [child for part in level for child in getattr(part, "children", ())]
@@ -203,7 +203,7 @@ def start_of(part: Any) -> int:
 def read_connective(
     tree: Any, read: Callable[[Any], Proposition[A]], offset: int, notation: Notation
 ) -> Connective[A] | None:
-    """The connective that a tree of Lark's stands for, with what ``read`` makes of its parts; None for any other."""
+    """The connective of a Lark tree, with its parts converted by ``read``; None for other trees."""
     rule = getattr(tree, "data", "")
     if rule == "truth":
         return Truth(tree.children[0] == "true", notation=notation, offset=offset)

@@ -1,7 +1,7 @@
-"""Propositions: trees of connectives and comparisons over any kind of atoms, how they print, what they come to.
+"""Propositions: trees of connectives and comparisons over any kind of atoms, their printing and their evaluation.
 
-Nodes have parts, a depth, their text, and the place where they were read. There is one evaluation, in Kleene's logic,
-of trees, arrays, diagrams, or any other algebra.
+Nodes have parts, a depth, their text, and the place where they were read. A single evaluation serves every algebra:
+Kleene's logic, trees, arrays, diagrams, or any other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec import Struct
 from hati.core import InputError, Place
 
 DEEPEST = 60
-"""The greatest depth of a tree, so that whatever walks it may recurse."""
+"""The greatest depth of a tree, so that functions may recurse over it."""
 
 PLAIN = 100
 """The precedence of a node that never needs parentheses."""
@@ -31,9 +31,9 @@ _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
 
 
 class FormulaError(InputError):
-    """A formula that cannot be read or used; ``offset`` is where, in characters from 0 of its text.
+    """A formula that cannot be read or used; ``offset`` is the position in its text, in characters from 0.
 
-    It has no place where its text is not at hand: :meth:`hati.formula.Source.placing` gives it one.
+    It has no place where its text is unknown: :meth:`hati.formula.Source.placing` adds one.
     """
 
     def __init__(self, message: str, offset: int, *, place: Place | None = None, fix: str | None = None) -> None:
@@ -48,7 +48,7 @@ N = TypeVar("N", bound="Node")
 class Node:
     """A node: ``str`` prints it canonically, so that it parses to an equal one.
 
-    ``offset`` is where it was read, in characters from 0 of the whole text; it makes no difference to equality.
+    ``offset`` is where it was read, in characters from 0 of the whole text; it does not affect equality.
 
     Raises:
         FormulaError: where the tree is deeper than ``DEEPEST``.
@@ -89,7 +89,7 @@ class Node:
         return tuple(node for node in self.nodes() if isinstance(node, kind))
 
     def mapped(self: N, read: Callable[[Any], Any]) -> N:
-        """The same node with what ``read`` makes of its parts; itself where that is the same parts."""
+        """The node with ``read`` applied to its parts; the node itself if no part changes."""
         if self.depth == 1:
             return self
         own = [getattr(self, name) for name in self.__match_args__]
@@ -110,7 +110,7 @@ class Node:
         return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
     def error(self, message: str, *, fix: str | None = None) -> FormulaError:
-        """The error that something is wrong with this node."""
+        """An error at this node."""
         return FormulaError(message, self.offset, fix=fix)
 
 
@@ -133,7 +133,7 @@ def unquoted(literal: str, offset: int = 0) -> str:
     r"""The text that stands between quotes, without its escapes; the literal was read at ``offset``.
 
     Raises:
-        FormulaError: for an escape that is not known, or one of no character.
+        FormulaError: for an unknown escape, or one that is not a character.
 
     >>> print(unquoted(r"'it\'s'"))
     it's
@@ -154,9 +154,9 @@ def unquoted(literal: str, offset: int = 0) -> str:
 
 
 class Source(Struct, frozen=True):
-    """A text and what it is called in messages: a file's path, ``formula``, or a function's name.
+    """A text and its name in messages: a file's path, ``formula``, or a function's name.
 
-    ``line`` is that of the file on which the text begins; columns are those of the text.
+    ``line`` is the line of the file on which the text begins; columns are those of the text.
     """
 
     text: str
@@ -172,7 +172,7 @@ class Source(Struct, frozen=True):
         return Place(self.name, self.text.count("\n", 0, offset) + self.line, offset - start + 1, line)
 
     def error(self, offset: int, message: str, fix: str | None = None) -> FormulaError:
-        """The error that something is wrong there."""
+        """An error at that offset."""
         return FormulaError(message, offset, place=self.place(offset), fix=fix)
 
     @contextmanager
@@ -200,10 +200,10 @@ class Notation(Struct, frozen=True):
 
 
 WORDS = Notation("not ", " and ", " or ", "==")
-"""As constraints are written."""
+"""The notation of constraints."""
 
 SIGNS = Notation("!", " & ", " | ", "=")
-"""As performance formulas are written."""
+"""The notation of performance formulas."""
 
 
 class Proposition(Node, Generic[A]):
@@ -212,7 +212,7 @@ class Proposition(Node, Generic[A]):
     @property
     @abstractmethod
     def notation(self) -> Notation:
-        """How it prints; connectives print as their parts do."""
+        """The notation in which it prints; connectives have that of their parts."""
 
 
 class Connective(Proposition[A]):
@@ -220,7 +220,7 @@ class Connective(Proposition[A]):
 
     @property
     def notation(self) -> Notation:
-        """That of the first part."""
+        """The notation of the first part."""
         first = self.parts[0]
         assert isinstance(first, Proposition)
         return first.notation
@@ -239,7 +239,7 @@ class Truth(Connective[A]):
 
 @dataclass(frozen=True)
 class Not(Connective[A]):
-    """What holds where its part does not."""
+    """A proposition that holds where its part does not."""
 
     precedence = 5
     part: Proposition[A]
@@ -264,7 +264,7 @@ class _Joined(Connective[A]):
 
 @dataclass(frozen=True)
 class And(_Joined[A]):
-    """What holds where all of its parts do, two or more."""
+    """A proposition that holds where all of its parts do, two or more."""
 
     precedence = 4
     formulas: tuple[Proposition[A], ...]
@@ -275,7 +275,7 @@ class And(_Joined[A]):
 
 @dataclass(frozen=True)
 class Or(_Joined[A]):
-    """What holds where one of its parts does, or several."""
+    """A proposition that holds where at least one of its parts does."""
 
     precedence = 3
     formulas: tuple[Proposition[A], ...]
@@ -286,7 +286,7 @@ class Or(_Joined[A]):
 
 @dataclass(frozen=True)
 class Implies(Connective[A]):
-    """What holds unless the condition does and the consequence does not; groups to the right."""
+    """A proposition that holds unless the condition does and the consequence does not; groups to the right."""
 
     precedence = 2
     condition: Proposition[A]
@@ -298,7 +298,7 @@ class Implies(Connective[A]):
 
 @dataclass(frozen=True)
 class Equivalent(Connective[A]):
-    """What holds where both sides do or neither does; groups to the left."""
+    """A proposition that holds where both sides do or neither does; groups to the left."""
 
     precedence = 1
     left: Proposition[A]
@@ -309,7 +309,7 @@ class Equivalent(Connective[A]):
 
 
 class Comparator(StrEnum):
-    """How the left side is to be to the right one."""
+    """The required relation of the left side to the right one."""
 
     AT_MOST = "<="
     AT_LEAST = ">="
@@ -320,16 +320,16 @@ class Comparator(StrEnum):
 
     @property
     def strict(self) -> bool:
-        """Whether equal sides break it though it has an order."""
+        """Whether it is an order that excludes equality."""
         return self in {Comparator.LESS, Comparator.MORE}
 
     @property
     def ordered(self) -> bool:
-        """Whether it needs an order of its sides."""
+        """Whether it requires an order of its sides."""
         return self not in {Comparator.EQUAL, Comparator.UNEQUAL}
 
     def compare(self, left: Any, right: Any) -> Any:
-        """Whether the comparison holds; of arrays element by element."""
+        """Whether the comparison holds; elementwise for arrays."""
         return _COMPARED[self](left, right)
 
 
@@ -364,11 +364,11 @@ T = TypeVar("T")
 
 
 class Algebra(Protocol[T]):
-    """What a proposition is evaluated in; ``T`` is a truth. Parts come one by one, and need not all be taken."""
+    """The operations that evaluate a proposition; ``T`` is a truth. Parts are lazy and need not all be taken."""
 
     @abstractmethod
     def constant(self, *, truth: bool) -> T:
-        """The constant: always true or never true."""
+        """A constant: always true or never true."""
 
     @abstractmethod
     def negation(self, part: T) -> T:
@@ -392,7 +392,7 @@ class Algebra(Protocol[T]):
 
 
 def combined(connective: Connective[A], algebra: Algebra[T], read: Callable[[Proposition[A]], T]) -> T:
-    """What an algebra makes of a connective's parts, as ``read`` has them."""
+    """The value of a connective in an algebra, with ``read`` giving those of its parts."""
     match connective:
         case Not(part):
             return algebra.negation(read(part))
@@ -410,7 +410,7 @@ def combined(connective: Connective[A], algebra: Algebra[T], read: Callable[[Pro
 
 
 def evaluate(proposition: Proposition[A], algebra: Algebra[T], atom: Callable[[Any], T]) -> T:
-    """The proposition in an algebra, with ``atom`` giving what each atom is in it."""
+    """The value of a proposition in an algebra, with ``atom`` giving that of each atom."""
 
     def read(part: Proposition[A]) -> T:
         return combined(part, algebra, read) if isinstance(part, Connective) else atom(part)
@@ -419,7 +419,7 @@ def evaluate(proposition: Proposition[A], algebra: Algebra[T], atom: Callable[[A
 
 
 class Kleene(Algebra[bool | None]):
-    """Kleene's strong logic, None being unknown; without it the logic of two values.
+    """Kleene's strong logic, None being unknown; without unknowns it is two-valued logic.
 
     Kleene 1952, Introduction to Metamathematics, section 64.
     """
@@ -429,7 +429,7 @@ class Kleene(Algebra[bool | None]):
         return truth
 
     def negation(self, part: bool | None) -> bool | None:  # noqa: FBT001  # a truth of three values
-        """Unknown stays so."""
+        """The opposite; unknown stays unknown."""
         return None if part is None else not part
 
     def conjunction(self, parts: Iterable[bool | None]) -> bool | None:
@@ -455,7 +455,7 @@ KLEENE = Kleene()
 
 
 class Simplifying(Algebra[Proposition[A]], Generic[A]):
-    """Trees without the constant parts."""
+    """Propositions, simplified by removing constant parts."""
 
     def constant(self, *, truth: bool) -> Proposition[A]:
         """``true`` or ``false``."""
@@ -466,11 +466,11 @@ class Simplifying(Algebra[Proposition[A]], Generic[A]):
         return Truth(not part.value) if isinstance(part, Truth) else Not(part)
 
     def conjunction(self, parts: Iterable[Proposition[A]]) -> Proposition[A]:
-        """Without the parts that are true; ``false`` where one is."""
+        """The conjunction without the parts that are true; ``false`` where one is false."""
         return _joined(And, parts, neutral=True)
 
     def disjunction(self, parts: Iterable[Proposition[A]]) -> Proposition[A]:
-        """Without the parts that are false; ``true`` where one is."""
+        """The disjunction without the parts that are false; ``true`` where one is true."""
         return _joined(Or, parts, neutral=False)
 
     def implication(self, condition: Proposition[A], consequence: Proposition[A]) -> Proposition[A]:
