@@ -1,6 +1,6 @@
-"""Detection of runs that something else on the machine has disturbed, from the recorded resource usage.
+"""Detection of runs disturbed by other activity on the machine, from the recorded resource usage.
 
-Measured values never decide: to omit or repeat runs because of their values would choose the result.
+Measured values never decide: omitting or repeating runs because of their values would bias the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STOLEN_SECONDS = 0.03
 _WAITED = 0.1
 _LEAST_SECONDS = 0.005
 _LEAST_SWITCHES = 5.0
-"""Less is noise of counting where runs are short."""
+"""Smaller counts are noise in short runs."""
 _NORMAL = 0.6744897501960817
 _ODDS = 0.375
 
@@ -29,9 +29,9 @@ _ODDS = 0.375
 class _Sign(Struct, frozen=True):
     """One sign of a disturbance.
 
-    ``value`` is of a run, None where it was not recorded; ``scaled`` makes it vary alike in quiet runs, higher being
-    worse; a run is disturbed where it is an outlier and its value more than ``enough`` worse than the usual one, times
-    its wall time more than ``least``.
+    ``value`` is that of a run, None where it was not recorded; ``scaled`` makes it vary alike in quiet runs, higher
+    being worse. A run is disturbed where its value is an outlier and more than ``enough`` worse than the usual one, and
+    the difference times its wall time is more than ``least``.
     """
 
     value: Callable[[Usage], float | None]
@@ -83,15 +83,15 @@ _SIGNS = (
 
 
 def disturbances(usages: Sequence[Usage]) -> tuple[str, ...]:
-    """Why each run of a sample counts as disturbed, empty where it does not.
+    """The reasons why each run of a sample counts as disturbed; empty where it does not.
 
-    A run is compared with the others of its sample: less CPU time in its wall time than is usual, more involuntary
-    switches, more of the time in which something waited for a CPU; usual is the median. An outlier lies
-    several robust deviations (median absolute deviations, Hampel 1974) beyond it: of quiet runs, all signs together
-    mark at most 1 %, up to the noise of Student's t with 3 degrees of freedom. Two signs count individually, even
-    where they are usual: time stolen by other virtual machines, and more time in which something waited for a CPU than
-    the run had CPU time: while its own threads wait for each other, one of them runs. The load before a run is ignored:
-    most of it is that of the run before.
+    A run is compared with the others of its sample: less CPU time per wall time than usual, more involuntary switches,
+    or more of the time in which some task waited for a CPU; the usual value is the median. An outlier lies several
+    robust deviations (median absolute deviations, Hampel 1974) beyond it: in quiet runs, all signs together mark at
+    most 1 %, with noise up to Student's t with 3 degrees of freedom. Two signs count on their own, even where they are
+    usual: time stolen by other virtual machines, and more time in which some task waited for a CPU than the run had CPU
+    time: while its own threads wait for each other, one of them runs. The load before a run is ignored: most of it is
+    that of the previous run.
     """
     found: list[list[str]] = [[] for _ in usages]
     for sign in _SIGNS:
@@ -119,9 +119,9 @@ def _marked(sign: _Sign, usages: Sequence[Usage]) -> list[tuple[int, str]]:
 
 
 def critical(runs: int) -> float:
-    """The critical number of robust deviations for that number of runs: the deviation of few is often far too small.
+    """The critical number of robust deviations for that number of runs: with few, the deviation is often far too small.
 
-    Chosen by simulation: of quiet runs with the noise of Student's t with 3 degrees of freedom at most .4 % are beyond.
+    Chosen by simulation: at most .4 % of quiet runs with the noise of Student's t with 3 degrees of freedom are beyond.
     """
     return 6.0 + 250.0 / runs**2
 

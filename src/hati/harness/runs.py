@@ -1,4 +1,4 @@
-"""How many runs and observations find a change at the least cost, and what samples say of it.
+"""The numbers of runs and observations that find a change at the least cost, and the steadiness of runs.
 
 A run is steady after its warm-up: its leading observations are left out.
 """
@@ -19,16 +19,16 @@ from hati.stats import Difference, NestedVariance, Segments, effective_size, nes
 from hati.stats.levels import BLOCKS
 
 TOLERANCE = 0.05
-"""Levels within this fraction of each other are as good as one (Traini et al. 2023)."""
+"""Levels within this fraction of each other count as one (Traini et al. 2023)."""
 
 FEWEST = 30
 """With fewer observations the last sixth has fewer than five, and steadiness cannot be assessed."""
 
 LAST = 1 / 6
-"""The part of a run for which it must be steady at its end: 500 of 3,000 iterations (Traini et al. 2023)."""
+"""The last part of a run, in which it must be steady: 500 of 3,000 iterations (Traini et al. 2023)."""
 
 DISTURBED = 0.05
-"""The fraction of the remaining observations that may be off their level, where the run is steady at its end."""
+"""The fraction of the remaining observations that may be off their level if the run is steady at its end."""
 
 EARLIER_DISTURBED = 0.3
 """The fraction that may be off its level where the mean equals that of the observations before."""
@@ -53,7 +53,7 @@ class Steadiness(Struct, frozen=True):
 
     ``start`` is the index of the first steady observation, None where the run is not steady; ``level`` the mean since
     then with outliers drawn in, and ``error`` its standard error as a fraction of it, None likewise; ``disturbed`` the
-    part of the observations since then that is off the level; ``reason`` says it in words.
+    fraction of the observations since then that is off the level; ``reason`` explains why it is not steady.
     """
 
     state: State
@@ -67,13 +67,13 @@ class Steadiness(Struct, frozen=True):
 def steadiness(values: FloatArray, tolerance: float = TOLERANCE, blocks: int = BLOCKS) -> Steadiness:
     """Find the observation from which on one run, shape (n,), has one level.
 
-    The run is divided into levels (``segments``). The level of reference is the one that most of its last sixth has. A
-    stretch is off it where it differs by more than ``tolerance`` of it and two standard errors. Steady is what follows
-    a start on the level, with at most 5 % of it off the level; an earlier start is taken where nothing between is off
-    the level, or at most 30 % are and the mean from there on differs by at most 1 %: passing disturbances are not
-    warm-up. Where no such start leaves a sixth of the run, it is never steady. After Traini, Cortellessa, Di Pompeo
-    and Tucci 2023, Towards effective assessment of steady state performance in Java software, Empirical Software
-    Engineering 28, 13, with another detection of changes and other tolerance of disturbances.
+    The run is divided into levels (``segments``). The reference level is the median one of its last sixth. A stretch is
+    off it where it differs by more than ``tolerance`` of it and two standard errors. The steady part starts on the
+    level, with at most 5 % of it off the level. An earlier start is taken if nothing from it on is off the level, or if
+    at most 30 % are and the mean from it on differs by at most 1 %: passing disturbances are not warm-up. Where no such
+    start leaves a sixth of the run, it is never steady. After Traini, Cortellessa, Di Pompeo and Tucci 2023, Towards
+    effective assessment of steady state performance in Java software, Empirical Software Engineering 28, 13, with
+    another detection of changes and another tolerance of disturbances.
 
     Raises:
         InputError: for a tolerance that is not between 0 and 1.
@@ -98,7 +98,7 @@ def steadiness(values: FloatArray, tolerance: float = TOLERANCE, blocks: int = B
 
 
 def _off(found: Segments, tolerance: float) -> Flags:
-    """Which stretches are off the level that most of the last sixth has, shape (m,)."""
+    """Which stretches are off the median level of the last sixth, shape (m,)."""
     size = int(found.edges[-1])
     late = np.maximum(found.edges[1:] - np.maximum(found.edges[:-1], round(size * (1.0 - LAST))), 0)
     order = np.argsort(found.levels)
@@ -109,7 +109,7 @@ def _off(found: Segments, tolerance: float) -> Flags:
 
 
 def _first(found: Segments, off: Flags) -> int | None:
-    """The stretch with which the steady part begins."""
+    """The stretch with which the steady part begins; None without one."""
     size = int(found.edges[-1])
     starts = found.edges[:-1]
     parts = np.cumsum((found.lengths * off)[::-1])[::-1] / (size - starts)
@@ -130,9 +130,9 @@ def _first(found: Segments, off: Flags) -> int | None:
 
 
 def _drifts(found: Segments, start: int, tolerance: float) -> bool:
-    """Whether the rest of a run drifts: less than half of it, and its halves apart by half of the tolerance.
+    """Whether the steady part drifts: less than half of the run, with halves that differ by half of the tolerance.
 
-    A ramp is within the tolerance for a while too.
+    A ramp also stays within the tolerance for a while.
     """
     size = int(found.edges[-1])
     if 2 * start <= size:
@@ -171,7 +171,7 @@ def leading(marks: Sequence[bool]) -> int:
 
 
 def warmup(observations: int, marked: int, fixed: int) -> int:
-    """How many of a run's observations are warm-up: the first ``fixed``, or more where more are ``marked``.
+    """The number of a run's observations that are warm-up: the first ``fixed``, or more if more are ``marked``.
 
     Raises:
         InputError: where no observation is left.
@@ -192,9 +192,9 @@ MOST_RUNS = 10_000
 
 
 class Costs(Struct, frozen=True):
-    """Seconds: ``observation`` of one more in a run, ``run`` of one more run, its warm-up included, without these.
+    """Costs in seconds: of one more ``observation`` in a run, and of one more ``run`` with its warm-up, without these.
 
-    ``basis`` says what they are taken from.
+    ``basis`` says how they were obtained.
 
     Raises:
         InputError: where an observation costs nothing, or a run less.
@@ -245,7 +245,7 @@ class Allocation(Struct, frozen=True):
 
 
 def best_observations(variance: NestedVariance, costs: Costs) -> int | None:
-    """How many observations a run should have, so that a given precision costs the least time.
+    """The number of observations per run with which a given precision takes the least time.
 
     ceil(sqrt(c2 / c1 T1^2 / T2^2)), at least 1 (Kalibera and Jones 2013, Rigorous
     benchmarking in reasonable time, ISMM, 63-74). None where the
@@ -279,19 +279,18 @@ def runs_for(relative: float, aim: Aim) -> int | None:
 
 
 def allocation(observations: int, relative: float | None, aim: Aim, costs: Costs | None) -> Allocation:
-    """What that many observations in a run ask for; ``relative`` as in ``runs_for``, None where it is not known."""
+    """The allocation for that number of observations per run; ``relative`` as in ``runs_for``, None if unknown."""
     runs = None if relative is None else runs_for(relative, aim)
     seconds = None if runs is None or costs is None else 2.0 * costs.of(runs, observations)
     return Allocation(observations, runs, seconds)
 
 
 def costs_of(sample: Sample, observation: float | None = None, run: float | None = None) -> Costs | None:
-    """Seconds for each, given or estimated from the sample; None where an observation's cannot be estimated.
+    """The costs in seconds, given or estimated from the sample; None where an observation's cannot be estimated.
 
-    An observation of a time is taken to last as long as it says; of anything else, and of times that overlap (those of
-    clients at once), as long as the runs' wall time divided by their observations. A run costs what its wall time is
-    beyond its observations after warm-up; where that was not recorded, what its warm-up says, which leaves out its
-    start.
+    An observation of a time lasts as long as its value. One of anything else, or of overlapping times (as of concurrent
+    clients), lasts as long as the runs' wall time divided by their observations. A run costs its wall time beyond its
+    observations after warm-up; where that was not recorded, its warm-up, without its start.
     """
     bases = []
     if observation is None:
@@ -345,7 +344,7 @@ _FINEST = 1e-9
 
 
 class QuantilePrecision(Struct, frozen=True):
-    """That a quantile's estimate is, with that confidence, the true quantile of a probability within +- ``precision``.
+    """A precision: with that confidence, the estimate is a true quantile of a probability within +- ``precision``.
 
     Raises:
         InputError: for a value that is not between 0 and 1.
@@ -368,7 +367,7 @@ class QuantilePrecision(Struct, frozen=True):
 
     @property
     def observations(self) -> int:
-        """How many independent observations that takes.
+        """The number of independent observations that are needed.
 
         n_p >= z^2 p (1 - p) / eps'^2 (Chen and Kelton 1999, Simulation-based estimation of quantiles, Winter Simulation
         Conference, 428-434; Kalibera paper, section 3.2), with z rounded up to two decimals as in tables, so that
@@ -390,9 +389,9 @@ class QuantilePrecision(Struct, frozen=True):
 
 
 class Sufficiency(Struct, frozen=True):
-    """What a run has for a quantile: observations, how many independent ones they are worth, and what that gives.
+    """The observations of a run, the number of independent ones they are worth, and the precision of a quantile.
 
-    ``needed`` is how many of this run's observations would do, correlated as they are.
+    ``needed`` is the number of observations that would be enough, correlated as in this run.
     """
 
     observations: int
@@ -434,8 +433,8 @@ class SufficientRun(Struct, frozen=True):
 class RunPlan(Struct, frozen=True):
     """The recommended runs of one sample.
 
-    ``variance`` is None where that within runs is unknown; ``now`` keeps the present number of observations in a run,
-    ``best`` has the cheapest number, None where unknown; ``unknown`` says what is missing, and why.
+    ``variance`` is None where that within runs is unknown; ``now`` has the present number of observations in a run,
+    ``best`` the cheapest number, None where unknown; ``unknown`` says what is missing, and why.
     """
 
     sample: Sample
@@ -447,7 +446,7 @@ class RunPlan(Struct, frozen=True):
 
 
 def steady_runs(samples: Iterable[Sample], tolerance: float = TOLERANCE) -> Iterator[SteadyRun]:
-    """Since when each run is steady, its warm-up looked at too, whoever marked it."""
+    """The steadiness of each run, judged from all of its observations, marked warm-up included."""
     for sample in samples:
         for number, run in enumerate(sample.runs):
             yield SteadyRun(sample, number, steadiness(run.observations.values, tolerance))
@@ -461,7 +460,7 @@ def sufficient_runs(samples: Iterable[Sample], wanted: QuantilePrecision) -> Ite
 
 
 def run_plan(sample: Sample, aim: Aim, observation_cost: float | None = None, run_cost: float | None = None) -> RunPlan:
-    """How many observations in how many runs of each side find a change; costs in seconds where they are given."""
+    """The numbers of runs and of observations in them that find a change; costs are in seconds where given."""
     costs = costs_of(sample, observation_cost, run_cost)
     unknown = [] if costs else ["what an observation costs: neither is the metric a time nor was wall time recorded"]
     now = _now(sample, aim, costs)
@@ -479,7 +478,7 @@ def run_plan(sample: Sample, aim: Aim, observation_cost: float | None = None, ru
 
 
 def _now(sample: Sample, aim: Aim, costs: Costs | None) -> Allocation:
-    """With the observations of now, run means vary as they are seen to, whatever observations vary by within a run."""
+    """The allocation with the present number of observations, from the observed variance of run means."""
     means = np.array([values.mean() for values in sample.steady])
     known = len(means) > 1 and means.mean() != 0.0
     relative = float(np.var(means, ddof=1) / means.mean() ** 2) if known else None

@@ -1,6 +1,4 @@
-"""In which order the sides of a pair are run, when to stop measuring pairs, and what may then be said of their
-differences.
-"""
+"""The order of the sides of a pair, the rules when to stop measuring pairs, and the tests of their differences."""
 
 from __future__ import annotations
 
@@ -14,10 +12,10 @@ from hati.stats import anytime_critical, anytime_e_values, fewest_signs, t_quant
 
 
 def first_of_pair(seed: int, pair: int) -> int:
-    """Which side is run first, 0 or 1: a coin of the seed for each pair, counted from 0.
+    """The side that runs first, 0 or 1: a coin flip from the seed for each pair, counted from 0.
 
-    What neither side can know makes the difference of a pair as likely as its opposite where the sides are alike,
-    however the machine drifts.
+    As the order is random, the difference of a pair is as likely as its opposite if the sides are equal, however the
+    machine drifts.
     """
     return int(generator(seed, "order", str(pair)).integers(2))
 
@@ -27,7 +25,7 @@ class StoppingRule(Protocol):
 
     @property
     def kind(self) -> Stopping:
-        """Which rule it is."""
+        """The kind of rule."""
         ...
 
     def fewest(self, alpha: float) -> int:
@@ -39,11 +37,11 @@ class StoppingRule(Protocol):
         ...
 
     def p_value(self, values: FloatArray, alpha: float) -> float:
-        """That of a mean of zero; at least ``fewest`` values, not all zero."""
+        """The p-value of a mean of zero; needs at least ``fewest`` values, not all zero."""
         ...
 
     def strongest(self, values: FloatArray, alpha: float) -> int:
-        """Of how many values, the first, the p-value is."""
+        """The number of leading values that the p-value is computed from."""
         ...
 
     def critical(self, size: int, alpha: float) -> float:
@@ -56,7 +54,7 @@ class StoppingRule(Protocol):
 
 
 class FixedSize(Struct, frozen=True):
-    """Student's t-test, once, when all pairs are there."""
+    """A single Student's t-test, after all pairs."""
 
     @property
     def kind(self) -> Stopping:
@@ -72,7 +70,7 @@ class FixedSize(Struct, frozen=True):
         return None
 
     def p_value(self, values: FloatArray, alpha: float) -> float:  # noqa: ARG002  # as other rules are asked
-        """Student's, two-sided."""
+        """The p-value of Student's two-sided test."""
         error = float(np.std(values, ddof=1)) / len(values) ** 0.5
         statistic = float(np.mean(values)) / error if error > 0.0 else np.inf
         return float(t_two_sided(np.array([statistic]), len(values) - 1)[0])
@@ -93,8 +91,8 @@ class FixedSize(Struct, frozen=True):
 class AnytimeValid(Struct, frozen=True):
     """The anytime-valid t-test after every pair: stopping when it has decided adds no error.
 
-    It looks from the number of pairs on whose signs alone could be significant. Before, values that are all but equal,
-    as two modes give them, can have an infinite t statistic by chance.
+    It looks from the number of pairs on whose signs alone could be significant. Before that, nearly equal values, as
+    from two modes, can have an infinite t statistic by chance.
     """
 
     @property
@@ -107,7 +105,7 @@ class AnytimeValid(Struct, frozen=True):
         return fewest_signs(alpha)
 
     def e_value(self, values: FloatArray) -> float | None:
-        """After the last value."""
+        """The e-value after the last value."""
         return float(anytime_e_values(values)[-1])
 
     def p_value(self, values: FloatArray, alpha: float) -> float:
@@ -115,16 +113,16 @@ class AnytimeValid(Struct, frozen=True):
         return min(1.0, 1.0 / float(anytime_e_values(values)[self.fewest(alpha) - 1 :].max()))
 
     def strongest(self, values: FloatArray, alpha: float) -> int:
-        """Up to the look with the largest e-value."""
+        """The number of values at the look with the largest e-value."""
         least = self.fewest(alpha)
         return least + int(np.argmax(anytime_e_values(values)[least - 1 :]))
 
     def critical(self, size: int, alpha: float) -> float:
-        """That of the confidence sequence."""
+        """The critical value of the confidence sequence."""
         return anytime_critical(size, alpha)
 
     def one_sided(self, size: int, alpha: float) -> float:
-        """That of the confidence sequence too: no more than alpha of all campaigns leave it on either side."""
+        """The critical value of the confidence sequence: at most alpha of all campaigns leave it, on either side."""
         return anytime_critical(size, alpha)
 
 
