@@ -1,4 +1,4 @@
-"""The one loop: a study plans, an engine runs, a store keeps, until the study has enough.
+"""The campaign loop: a study plans, an engine runs and a store keeps, until the study has enough.
 
 It knows studies, engines and stores by their ports only.
 """
@@ -42,7 +42,7 @@ class JobMaker(Struct, frozen=True):
         """The task as a job.
 
         Raises:
-            InputError: where its benchmark is not there.
+            InputError: where its benchmark is unknown.
         """
         if task.benchmark not in self.benchmarks:
             raise InputError(
@@ -62,14 +62,14 @@ class Dispatcher(Struct, frozen=True):
         self.engine.hold(study)
 
     def capacity(self) -> int:
-        """How many batches the engine would start now."""
+        """The number of batches that the engine would start now."""
         return self.engine.capacity()
 
     def submit(self, batch: Batch[Task]) -> None:
         """Hand a batch over.
 
         Raises:
-            InputError: where a task's benchmark is not there, or can never be run.
+            InputError: where a task's benchmark is unknown, or can never be run.
         """
         self.engine.submit(self._joined(batch))
 
@@ -91,7 +91,7 @@ class Dispatcher(Struct, frozen=True):
 
 @dataclass
 class _Release:
-    """A batch that is out: the ids of the tasks that have no run yet, and the runs that wait for older batches."""
+    """A released batch: the ids of the tasks that have no run yet, and the runs that wait for older batches."""
 
     batch: Batch[Task]
     missing: set[str]
@@ -101,7 +101,7 @@ class _Release:
 class ReleaseOrder:
     """Puts runs into the order in which their batches were released.
 
-    The oldest batch that is out holds back the runs of all later ones, failures included. Were runs read as they end,
+    The oldest incomplete batch holds back the runs of all later ones, failures included. If runs were read as they end,
     a test that may stop at each look would see the fast ones first.
     """
 
@@ -109,11 +109,11 @@ class ReleaseOrder:
         self._out: list[_Release] = []
 
     def release(self, batch: Batch[Task]) -> None:
-        """Count a batch as out."""
+        """Count a batch as released."""
         self._out.append(_Release(batch, {task.id for task in batch.members}))
 
     def forget(self, batch: Batch[Task]) -> tuple[Run, ...]:
-        """The runs that are next once nothing more comes of a batch; runs of it that wait are kept."""
+        """The runs that are next if a batch yields no more; runs of it that wait are kept."""
         for each in self._out:
             if each.batch is batch:
                 each.missing.clear()
@@ -121,23 +121,24 @@ class ReleaseOrder:
 
     @property
     def out(self) -> tuple[Batch[Task], ...]:
-        """The batches that runs are missing of, and those that wait for them, oldest first."""
+        """The released batches with missing runs, and those that wait for them, oldest first."""
         return tuple(each.batch for each in self._out)
 
     @property
     def missing(self) -> int:
-        """How many runs are to come."""
+        """The number of runs that are still expected."""
         return sum(len(each.missing) for each in self._out)
 
     @property
     def waiting(self) -> tuple[Run, ...]:
-        """The runs that have come and wait for an older batch, in order of release."""
+        """The runs that have arrived and wait for an older batch, in order of release."""
         return tuple(run for each in self._out for run in each.waiting)
 
     def arrived(self, run: Run) -> tuple[Run, ...]:
-        """The runs that are next after this one has come; none while an older batch is out.
+        """The runs that are next after this one arrives; none while an older batch is incomplete.
 
-        Nobody waits for the run of a task that is not out. A second run of one whose first waits is dropped.
+        The run of a task that is not expected is passed on at once. A second run of a task whose first waits is
+        dropped.
         """
         if any(run.task.id == each.task.id for each in self.waiting):
             return ()
@@ -149,7 +150,7 @@ class ReleaseOrder:
         return self._next()
 
     def settle(self) -> tuple[Run, ...]:
-        """The waiting runs, in order: batches that are out complete no more."""
+        """The waiting runs, in order, once the released batches yield no more."""
         left, self._out = self.waiting, []
         return left
 
@@ -180,12 +181,12 @@ def campaign(
 ) -> Conclusion:
     """Let a study plan, an engine run and a store keep, until the study has enough or the budget is spent.
 
-    Batches are released while the engine has room, and their runs recorded in the order of release. The study sees
+    Batches are released while the engine has capacity, and their runs recorded in the order of release. The study sees
     complete batches only, and is asked again once all that it planned is complete, or where the engine would be idle.
 
-    Killed anywhere and called again, it goes on where the store ends: what a budget was spent on is read
-    from the evidence, not from a clock. A time budget is checked after each run, so that it is missed or exceeded
-    by about half a run of each machine.
+    If it is killed and called again, it goes on where the store ends: the spent budget follows from the evidence, not
+    from a clock. A time budget is checked after each run, so that it is missed or exceeded by about half a run of each
+    machine.
     """
     under_way = _UnderWay(study, engine, store, budget, observe)
     while under_way.ask():
@@ -194,7 +195,7 @@ def campaign(
 
 
 class _UnderWay:
-    """A campaign between what its study has planned and what its store has."""
+    """A campaign in progress, between what its study has planned and what its store has."""
 
     def __init__(
         self, study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer
@@ -233,7 +234,7 @@ class _UnderWay:
         return bool(self._plan)
 
     def carry_out(self) -> None:
-        """Release the planned batches, and those planned after them, until none is out."""
+        """Release the planned batches, and those planned after them, until all are complete."""
         with closing(_closable(self._engine.completed())) as runs:
             try:
                 while self._release():
@@ -249,7 +250,7 @@ class _UnderWay:
                 raise
 
     def _release(self) -> bool:
-        """Release what there is room for; whether anything is out."""
+        """Release batches while the engine has capacity; return whether any is incomplete."""
         while self._engine.capacity() > 0 or not self._order.out:
             batch = self._next()
             if batch is None:
@@ -271,9 +272,9 @@ class _UnderWay:
         return batch if len(batch.members) <= left.runs else replace(batch, members=batch.members[: int(left.runs)])
 
     def _left(self, out: int = 0) -> Budget:
-        """What the budget has left after all that has come, recorded or not, and ``out`` more runs.
+        """The budget that is left after all runs that have arrived, recorded or not, and ``out`` more.
 
-        Only a time needs to know what each run took.
+        Only a time budget needs to know how long each run took.
         """
         waiting = self._order.waiting
         if math.isinf(self._budget.seconds) and math.isinf(self._budget.wall):
@@ -296,7 +297,7 @@ class _UnderWay:
                 self._recorded.append(run)
             else:
                 self._foreign = True
-        for run in runs:  # all are kept by now, should it fail
+        for run in runs:  # all are kept by now, in case an observer fails
             self._observe(run, self._before, self._plan)
 
     def _stop(self) -> None:
@@ -322,5 +323,5 @@ class _UnderWay:
 
 
 def _closable(runs: Iterator[Run]) -> Generator[Run]:
-    """Closed with it, where it is a generator: its ``finally`` does not wait for the garbage collector."""
+    """Yield the runs; closing this closes their generator, whose ``finally`` need not wait for garbage collection."""
     yield from runs

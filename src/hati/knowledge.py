@@ -1,6 +1,6 @@
-"""What earlier studies know of a subject, a benchmark and a metric; later studies are planned from it.
+"""Results of earlier studies of a subject, a benchmark and a metric; later studies are planned from them.
 
-Of a benchmark's runs: cost, variance and warm-up, with their source. Of screenings: the most informative one, the
+From a benchmark's runs: cost, variance and warm-up, with their source. From screenings: the most informative one, the
 important options, and configurations that represent a space.
 
 Concluded values come in as plain types, entries come out: each with the study that it is from, its age, and why it is
@@ -37,10 +37,9 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 class Provenance(Struct, frozen=True):
-    """Where an entry is from: a study's key, the number of its runs with a value, and when the last of them started.
+    """The source of an entry: a study's key, the number of its runs with a value, and when the last of them started.
 
-    ``revision`` and ``machine`` are those of then where they are others than those of now, else empty; so is ``space``,
-    in words.
+    ``revision`` and ``machine`` are set where they differ from the present ones, else empty; so is ``space``, in words.
 
     Raises:
         InputError: for a time without a time zone.
@@ -59,7 +58,7 @@ class Provenance(Struct, frozen=True):
 
 
 class Entry(Struct, Generic[T], frozen=True):
-    """A value that is known, with its ``provenance``, its ``age``, and why it is ``preferred`` to others."""
+    """A known value, with its ``provenance``, its ``age``, and why it is ``preferred`` to others."""
 
     value: T
     provenance: Provenance
@@ -68,7 +67,7 @@ class Entry(Struct, Generic[T], frozen=True):
 
     @property
     def source(self) -> str:
-        """The study, its runs and its age, in words, and whether it is of another revision or machine."""
+        """The study, its runs and its age, in words, and its revision, machine or space where it is another."""
         origin = self.provenance
         parts = [f"{origin.study}: {origin.runs:,} run{'' if origin.runs == 1 else 's'}", age_text(self.age)]
         parts += [f"at another revision ({origin.revision[:_SHORT]})"] if origin.revision else []
@@ -78,7 +77,7 @@ class Entry(Struct, Generic[T], frozen=True):
 
 
 def age_text(age: timedelta) -> str:
-    """An age in the largest unit of which it has one.
+    """An age in the largest unit that it reaches.
 
     >>> age_text(timedelta(hours=50)), age_text(timedelta(seconds=90)), age_text(timedelta(seconds=3))
     ('2 days ago', '1 minute ago', 'just now')
@@ -92,11 +91,11 @@ def age_text(age: timedelta) -> str:
 
 
 _ENOUGH = 8
-"""Runs from which a study's cost counts; with fewer, the newest may cover few configurations."""
+"""The number of runs from which a study's cost counts; with fewer, the newest may cover few configurations."""
 
 
 class TimedRuns(Struct, frozen=True):
-    """The ``seconds`` of the runs of a study that worked.
+    """The ``seconds`` of a study's runs that succeeded.
 
     Raises:
         InputError: without any.
@@ -111,7 +110,7 @@ class TimedRuns(Struct, frozen=True):
 
     @property
     def median(self) -> float:
-        """What a run costs."""
+        """The cost of a run."""
         return median(self.seconds)
 
 
@@ -131,13 +130,13 @@ def by_cost(studies: Sequence[TimedRuns]) -> tuple[TimedRuns, str] | None:
 
 
 FEWEST_LEFT = 4
-"""Degrees of freedom from which on the variance of interactions is estimated."""
+"""Degrees of freedom from which the variance of interactions is estimated."""
 
 
 class Variation(Struct, frozen=True):
     """Variances of logarithms (of fractions of the mean size, where a value is not above zero).
 
-    ``interactions`` is that between configurations which main effects leave, ``noise`` that between runs of one.
+    ``interactions`` is that between configurations after main effects, ``noise`` that between runs of one.
     """
 
     interactions: float
@@ -154,7 +153,7 @@ class Variation(Struct, frozen=True):
 class SumsOfSquares(Struct, frozen=True):
     """Sums of squares with their degrees of freedom: between runs of a configuration, and left by main effects.
 
-    ``runs`` of ``configurations`` were made.
+    They are from ``runs`` of ``configurations``.
     """
 
     within: float
@@ -166,7 +165,7 @@ class SumsOfSquares(Struct, frozen=True):
 
     @classmethod
     def of(cls, configurations: Sequence[Configuration], values: FloatArray) -> SumsOfSquares:
-        """Of a value for each run, shape (runs,), any unit.
+        """The sums from a value for each run, shape (runs,), any unit.
 
         Raises:
             InputError: where not every value has a configuration, or there is none.
@@ -215,7 +214,7 @@ def variation(sums: Iterable[SumsOfSquares], fewest: int = 1) -> Variation | Non
 
 
 def _responses(values: FloatArray) -> FloatArray:
-    """Logarithms, or where a value is not above zero fractions of the mean size."""
+    """Logarithms of the values, or fractions of their mean size where a value is not above zero."""
     if (values > 0.0).all():
         return np.asarray(np.log(values), dtype=np.float64)
     return np.asarray(values / (float(np.abs(values).mean()) or 1.0), dtype=np.float64)
@@ -231,11 +230,10 @@ def _main_effects(configurations: Sequence[Configuration]) -> FloatArray:
     return np.column_stack(columns)
 
 
-"""Runs that are long enough for an estimate."""
 _MOSTLY = 0.9
-"""The part of these that are steady, and the part of the steady ones that are so from the number of observations on."""
+"""The fraction of assessed runs that must be steady, and the fraction of steady runs that the warm-up suffices for."""
 _LONGEST = 0.5
-"""A warm-up of a larger part of the shortest run is not known to be over."""
+"""The largest warm-up, as a fraction of the shortest run: a longer one may not be over."""
 
 
 class KnownWarmUp(Struct, frozen=True):
@@ -255,7 +253,7 @@ class KnownWarmUp(Struct, frozen=True):
 
 
 def warm_up_of(runs: Sequence[FloatArray]) -> KnownWarmUp | None:
-    """The warm-up of nine in ten of the runs that are steady; None where there is none, or it is not known.
+    """The warm-up that suffices for nine in ten of the steady runs; None where there is none, or it is not known.
 
     Args:
         runs: all observations of each run in order, shape (n,) each.
@@ -275,7 +273,7 @@ class MeasuredScreening(Struct, frozen=True, eq=False, dict=True):
     """The runs of a screening's design that have a value: ``values`` in run order, shape (runs,), any unit.
 
     ``definition`` says how the benchmark was defined; ``recalibrates`` is the key of the screening that this one
-    repeats, and ``complete`` the fraction of its planned runs that were made. ``machines`` are the fingerprints of the
+    repeats, and ``complete`` the fraction of its planned runs that are done. ``machines`` are the fingerprints of the
     runs, where these are known.
 
     Raises:
@@ -296,18 +294,18 @@ class MeasuredScreening(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def distinct(self) -> int:
-        """How many different configurations have a value."""
+        """The number of different configurations with a value."""
         return len(set(self.configurations))
 
     @cached_property
     def sums(self) -> tuple[SumsOfSquares, ...]:
-        """What runs of a configuration and main effects leave of the variance, on each machine."""
+        """The sums of squares between runs of a configuration, and left by main effects, on each machine."""
         machines = self.machines or ("",) * len(self.configurations)
         return SumsOfSquares.by_machine(self.configurations, self.values, machines)
 
 
 _COMPLETE = 0.5
-"""From this fraction of its runs on a recalibration replaces the screening that it repeats."""
+"""The fraction of its runs from which a recalibration replaces the screening that it repeats."""
 
 
 def by_information(
@@ -315,9 +313,9 @@ def by_information(
 ) -> tuple[tuple[MeasuredScreening, str], ...]:
     """The screenings, the most informative first, each with the reason for its place.
 
-    Compared by the variance of a main effect, interactions / configurations + noise / runs, in which both components
-    are pooled over all screenings: a lucky estimate of its own noise makes none of them better. Those of the benchmark
-    as it is defined now precede others, then those on this machine; a screening that was recalibrated is left out.
+    They are compared by the variance of a main effect, interactions / configurations + noise / runs. Both components
+    are pooled over all screenings, so that none gains from a lucky estimate of its own noise. Screenings of the
+    benchmark as it is defined now precede others, then those on this machine; recalibrated ones are left out.
     """
     replaced = {one.recalibrates for one in screenings if one.complete >= _COMPLETE}
     left = [one for one in screenings if one.provenance.study not in replaced]
@@ -374,7 +372,7 @@ class ImportantOptions(Struct, frozen=True):
     effects: tuple[KnownEffect, ...] = ()
 
     def among(self, names: Sequence[str]) -> ImportantOptions:
-        """The known importance of those options alone."""
+        """The known importance of those options only."""
         options, ranking = (tuple(name for name in own if name in names) for own in (self.options, self.ranking))
         effects = tuple(effect for effect in self.effects if set(effect.options) <= set(names))
         return replace(self, options=options, ranking=ranking, effects=effects)
@@ -386,9 +384,9 @@ class ImportantOptions(Struct, frozen=True):
 
 
 REPRESENTATIVES = 16
-"""Configurations at most, where no budget says otherwise: each is run in every round at every revision."""
+"""The largest number of configurations without a budget: each is run in every round at every revision."""
 FEWEST_REPRESENTATIVES = 2
-"""Configurations of a suite at least: a comparison of one is not one of a space."""
+"""The smallest number of configurations of a suite: comparing a single one does not compare a space."""
 
 
 def representative_suite(
@@ -413,15 +411,15 @@ def representative_suite(
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """All names, those that are first in any ranking first."""
+    """All names, ordered by their best rank in any ranking."""
     return tuple(dict.fromkeys(name for rank in zip_longest(*rankings) for name in rank if name is not None))
 
 
 class Coverage(Struct, frozen=True):
-    """Of a benchmark the number of ``configurations`` that are measured, of all in the ``space`` (None: uncounted).
+    """The number of a benchmark's ``configurations`` that are measured, and of all in its ``space`` (None: uncounted).
 
-    ``strata`` are the options all combinations of whose settings are measured, weighted by the configurations that they
-    stand for; without any, nothing is known of those that are not measured. ``source`` says where the choice is from,
+    ``strata`` are the options whose combinations of settings are all measured, weighted by the configurations that they
+    represent; without any, nothing is known of the other configurations. ``source`` says where the choice comes from,
     ``remedy``, a sentence, what would cover the rest.
     """
 
@@ -438,5 +436,5 @@ class Coverage(Struct, frozen=True):
 
     @property
     def partial(self) -> bool:
-        """Whether there are configurations of which these say nothing."""
+        """Whether nothing is known of some configurations."""
         return not self.strata and self.configurations != self.space
