@@ -1,6 +1,6 @@
-"""Which batch a machine runs next: a pure choice from what is open, what is under way, and what the machine has.
+"""The choice of a machine's next batch: pure, from what is open, what is in progress, and what the machine has.
 
-Also what a ledger shows of all that, as values.
+Also the state of a ledger as values.
 """
 
 from hati.steering.choosing import Client, Queue, Requirements, SteeringDecision, choose, obstacle, unmet

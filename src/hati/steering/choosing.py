@@ -12,8 +12,8 @@ from hati.core.wording import counted, listed
 class Requirements(Struct, frozen=True):
     """What a batch needs of a machine.
 
-    ``sources`` are digests of the subject's files, and ``revisions`` what people call these; ``machines`` are the names
-    of which it must have one, any where there are none; ``cpus`` is the least number of CPUs.
+    ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
+    ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs.
     """
 
     sources: tuple[str, ...] = ()
@@ -43,10 +43,10 @@ def unmet(requirements: Requirements, client: Client) -> str:
 
 
 def obstacle(requirements: Requirements, machine: str | None, clients: Mapping[str, Client]) -> str:
-    """Why no machine of those that are there may run a batch, in words; empty where one may.
+    """The reasons why no present machine may run a batch, in words; empty where one may.
 
-    ``machine`` is the identity of that on which the batch has begun, None where it has on none. ``clients`` are by
-    their machines' identities.
+    ``machine`` is the identity of the machine on which the batch has begun, None where it has not. ``clients`` maps
+    identities of machines to their clients.
     """
     if not clients:
         return "no worker is there"
@@ -64,10 +64,10 @@ def obstacle(requirements: Requirements, machine: str | None, clients: Mapping[s
 
 
 class Queue(Struct, frozen=True):
-    """Batches of a study that wait and require the same of a machine; they are run in the order of their release.
+    """Waiting batches of a study with equal requirements; they are run in the order of their release.
 
-    ``head`` is the number of the batch that was released first; numbers grow with each release. ``machine`` is that on
-    which all of them have begun, None where they have on none.
+    ``head`` is the number of the batch that was released first; numbers grow with each release. ``machine`` is the one
+    on which all of them have begun, None where they have not.
     """
 
     head: int
@@ -77,20 +77,20 @@ class Queue(Struct, frozen=True):
 
 
 class SteeringDecision(Struct, frozen=True):
-    """The number of the chosen batch, None where there is none for the machine, and why."""
+    """The number of the chosen batch, None where there is none for the machine, and the reason."""
 
     batch: int | None
     reason: str
 
 
 def choose(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
-    """The batch that a machine runs next: of the study with the fewest batches under way, the one released first.
+    """The batch that a machine runs next: of the study with the fewest batches in progress, the one released first.
 
-    A batch that has begun on a machine stays there, and is resumed before all others. Of studies with equally many
-    under way comes first which released first.
+    A batch that has begun on a machine stays there, and is resumed before all others. Studies with equally many batches
+    in progress are served in the order of release.
 
     Args:
-        queues: what waits.
+        queues: the waiting batches.
         under_way: the number of batches that machines run now, by study; 0 where a study is not in it.
         client: the machine.
     """
