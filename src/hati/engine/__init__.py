@@ -1,4 +1,4 @@
-"""Where tasks run: on this machine, one at a time under a lock, or looked up in a table of measurements."""
+"""Where tasks run: on this machine under a lock, by workers through a ledger, or looked up in a table."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The engines by their names: one table of them, to which packages add by entry points of ``hati.engines``."""
+"""The engines by name; packages add others by entry points of ``hati.engines``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hati.packages import callable_only, called, load_added
 from hati.project import LOCAL, WORKERS
 
 GROUP = "hati.engines"
-"""The entry points of other packages."""
+"""The group of entry points of other packages."""
 MakeEngine = Callable[[EngineSetup], AbstractContextManager[Engine[Job]]]
 
 
 def engine_of(name: str) -> MakeEngine:
-    """What makes the engine of that name.
+    """The function that makes the engine of that name.
 
     Raises:
         InputError: where there is none, or its package cannot be used.

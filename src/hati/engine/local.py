@@ -19,15 +19,15 @@ from hati.subject import LocalExecutor, LocalSubject, Supervisor, Trees, duet_co
 
 
 def say_nothing(_: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 class EngineSetup(Struct, frozen=True):
-    """What an engine is made for: benchmarks of the subject in the folder ``root``, on this machine.
+    """What an engine is made from: benchmarks of the subject in the folder ``root``, on this machine.
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
-    with a sentence where the engine has to wait. ``ledger`` is that of the store, and ``machines`` are the names of the
-    pool that may run the jobs, for engines whose jobs are run elsewhere.
+    with a sentence where the engine has to wait. ``ledger`` is the store's, and ``machines`` are the names of the
+    pool that may run the jobs, for engines whose jobs run elsewhere.
     """
 
     root: Path
@@ -43,12 +43,12 @@ class EngineSetup(Struct, frozen=True):
 class LocalEngine(SerialEngine[Job]):
     """Runs jobs of the subject in the folder ``root``, under the locks of machine and folder.
 
-    One at a time; those of a batch that are to be run together two at a time, each on a core of its own in their order:
-    what has to be built is built before. ``benchmarks`` are those that there will be.
+    Jobs run one at a time. Those of a batch that run together do so two at a time in their order, each on a core of its
+    own; builds are done before. ``benchmarks`` are all benchmarks that may be run.
 
-    The locks are taken with the first run and kept until the engine is closed; ``waiting`` is called once for each that
-    another hati has. Closing the engine, an exception while a run is under way (Ctrl-C), and the death of this process
-    all end the run's whole process tree.
+    The locks are taken with the first run and kept until the engine is closed; ``waiting`` is called once for each lock
+    that another hati has. Closing the engine, an exception during a run (Ctrl-C), and the death of this process all end
+    the run's whole process tree.
 
     Raises:
         InputError: where a benchmark can never run.
@@ -74,20 +74,20 @@ class LocalEngine(SerialEngine[Job]):
 
     @classmethod
     def of(cls, setup: EngineSetup) -> Self:
-        """The engine that is made for that."""
+        """The engine for that setup."""
         about = (setup.root, setup.benchmarks, setup.machine, setup.waiting)
         return cls(*about, trees=setup.trees, secrets=setup.secrets)
 
     def hold(self, study: str) -> None:
-        """Take the locks now, and not with the first run: what others have measured meanwhile is known after it.
+        """Take the locks before the first run: runs that others measured in the meantime are known afterwards.
 
         Raises:
-            MeasurementError: where they cannot be had.
+            MeasurementError: where they are not available.
         """
         self._supervisor(study)
 
     def submit(self, batch: Batch[Job]) -> None:
-        """Let a batch wait for its turn.
+        """Queue a batch.
 
         Raises:
             InputError: where a benchmark can never run, or not at the same time as another.
@@ -99,7 +99,7 @@ class LocalEngine(SerialEngine[Job]):
         super().submit(batch)
 
     def execute(self, job: Job, /) -> Run:
-        """Make one run.
+        """Do one run.
 
         Raises:
             MeasurementError: where nothing can be measured.
@@ -111,7 +111,7 @@ class LocalEngine(SerialEngine[Job]):
             raise
 
     def execute_together(self, jobs: Sequence[Job], /) -> Sequence[Run]:
-        """Make the runs of jobs, two at a time.
+        """Do the runs of jobs, two at a time.
 
         Raises:
             MeasurementError: where nothing can be measured.
@@ -122,11 +122,11 @@ class LocalEngine(SerialEngine[Job]):
         return made
 
     def executor(self, supervisor: Supervisor, cpus: tuple[int, ...] = ()) -> Executor:
-        """What makes the runs; their commands on ``cpus`` where these are given."""
+        """The executor of runs; their commands run on ``cpus`` where these are given."""
         return LocalExecutor(self._subject, supervisor, cpus)
 
     def close(self) -> None:
-        """End what runs, a server with its `cleanup`, and give the locks up."""
+        """End runs in progress, and a server with its `cleanup`, and release the locks."""
         with suppress(MeasurementError):  # nothing is left to end where the supervisor has gone
             if self._supervisors:
                 self._subject.retire()
@@ -158,7 +158,7 @@ class LocalEngine(SerialEngine[Job]):
                 raise
 
     def _supervisor(self, study: str, place: int = 0) -> Supervisor:
-        """The one for runs of their own, or for those at a place of what runs at once."""
+        """The supervisor of single runs, or of those at one place of runs at the same time."""
         try:
             if not self._supervisors:
                 self._locks.take(study, self._waiting, self._subject.lock_file)

@@ -18,7 +18,7 @@ _LONGEST = 200
 
 
 def default_path() -> Path:
-    """Where all users of the machine have their common lock, unless ``HATI_LOCK`` names another file."""
+    """The path of the lock that all users of the machine share, unless ``HATI_LOCK`` names another file."""
     named = os.environ.get("HATI_LOCK")
     if named:
         return Path(named)
@@ -26,16 +26,17 @@ def default_path() -> Path:
 
 
 class FileLock:
-    """A lock that one hati has at a time, or several share; ``fd`` may be handed to a process that is to hold it too.
+    """A lock that one hati holds at a time, or several share; a process that is handed ``fd`` holds it too.
 
-    The file holds its process id and study. The lock is released when all who have the descriptor have gone.
+    The file has the holder's process id and study. The lock is released when every process with the descriptor has
+    ended.
 
     Raises:
         MeasurementError: where the file cannot be opened.
     """
 
     _ours: ClassVar[list[tuple[int, int]]] = []
-    """The files that objects of this process have locked: another's process id may be the same in another container."""
+    """The files that this process has locked: a process in another container may have the same process id."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,31 +47,31 @@ class FileLock:
             raise MeasurementError(f"cannot lock {path}: {error.strerror}", fix="remove that file") from None
 
     def acquire(self, study: str, waiting: Callable[[str], None], where: str = "on this machine") -> None:
-        """Wait until nobody else has the lock, and say once who that is, who measures ``where``.
+        """Wait until nobody else has the lock, and report once who has it and measures ``where``.
 
         Raises:
-            MeasurementError: where this very process holds it through another object.
+            MeasurementError: where this process holds it through another object.
         """
         self._take(fcntl.LOCK_EX, waiting, where)
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, f"{os.getpid()} {study}".encode()[:_LONGEST], 0)
 
     def share(self, waiting: Callable[[str], None]) -> None:
-        """Wait until nobody else has the lock alone.
+        """Wait until nobody else holds the lock exclusively.
 
         Raises:
-            MeasurementError: where this very process holds it through another object.
+            MeasurementError: where this process holds it through another object.
         """
         self._take(fcntl.LOCK_SH, waiting, "on this machine")
 
     def holder(self) -> tuple[str, str]:
-        """The process id and the study that the file holds; empty where it holds none."""
+        """The process id and the study in the file; empty where there are none."""
         text = os.pread(self.fd, _LONGEST, 0).decode("utf-8", "replace")
         process, _, study = text.partition(" ")
         return (process, study if study.isprintable() else "") if process.isdigit() else ("", "")
 
     def release(self) -> None:
-        """Give the lock up and close the file."""
+        """Release the lock and close the file."""
         if self.fd >= 0:
             if self.held:
                 if self.holder()[0] == str(os.getpid()):
@@ -102,9 +103,9 @@ class FileLock:
 
 
 class Locks:
-    """What a campaign locks: the machine, or the cores that everything it runs is pinned to, and Hati's own folder.
+    """The locks of a campaign: of the machine, or of the cores that all its runs are pinned to, and of Hati's folder.
 
-    Two in one folder would remove each other's runs, whichever locks they have of the machine.
+    Two campaigns in one folder would remove each other's runs, whichever locks of the machine they have.
     """
 
     def __init__(self, machine: Path, cores: Collection[int]) -> None:
@@ -115,14 +116,14 @@ class Locks:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Those of the locks that were taken."""
+        """The file descriptors of the locks that were taken."""
         return tuple(lock.fd for lock in self._locks)
 
     def take(self, study: str, waiting: Callable[[str], None], folder: Callable[[], Path]) -> None:
-        """Take all of them, in an order in which no two wait for each other; ``folder`` makes the folder's file.
+        """Take all locks, in an order that prevents deadlocks; ``folder`` makes the folder's file.
 
         Raises:
-            MeasurementError: where one cannot be had.
+            MeasurementError: where one is not available.
         """
         whole = self._open(self._machine)
         if self._cores:
@@ -136,7 +137,7 @@ class Locks:
         self.held = True
 
     def release(self) -> None:
-        """Give all of them up."""
+        """Release all locks."""
         for lock in reversed(self._locks):
             lock.release()
         self._locks.clear()
@@ -150,7 +151,7 @@ class Locks:
 def _open(path: Path) -> int:
     """Open the file, shared by all users; never through a link that someone put there.
 
-    In a sticky folder the kernel may refuse O_CREAT on another user's file, so that is for a new file only.
+    In a sticky folder the kernel may refuse O_CREAT on another user's file, so it is used for a new file only.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:

@@ -1,4 +1,4 @@
-"""What engines share that run one batch after the other, while their runs are waited for."""
+"""The common part of engines that run one batch after the other, while their runs are waited for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Work = TypeVar("Work")
 
 @dataclass
 class _Out(Generic[Work]):
-    """A batch, what is left of it, and its runs that have ended and were not handed over yet."""
+    """A batch, its remaining work, and its completed runs that were not yet handed over."""
 
     batch: Batch[Work]
     left: deque[Work]
@@ -24,7 +24,7 @@ class _Out(Generic[Work]):
 
 
 class SerialEngine(ABC, Generic[Work]):
-    """Runs one batch at a time, in the thread of whoever iterates over ``completed``; a context manager."""
+    """Runs one batch at a time, in the thread that iterates over ``completed``; a context manager."""
 
     def __init__(self) -> None:
         self._out: deque[_Out[Work]] = deque()
@@ -33,15 +33,15 @@ class SerialEngine(ABC, Generic[Work]):
         """Nothing is reserved."""
 
     def capacity(self) -> int:
-        """One batch, where none is out."""
+        """One batch, where none is waiting or in progress."""
         return 0 if self._out else 1
 
     def submit(self, batch: Batch[Work]) -> None:
-        """Let a batch wait for its turn."""
+        """Queue a batch."""
         self._out.append(_Out(batch, deque(batch.members)))
 
     def withdraw(self, batch: Batch[Work]) -> bool:
-        """Forget what is left of a batch; whether that was all of it."""
+        """Drop the remaining work of a batch; return whether that was all of it."""
         found = next((each for each in self._out if each.batch == batch), None)
         if found is None:
             return True
@@ -52,7 +52,7 @@ class SerialEngine(ABC, Generic[Work]):
         return unbegun
 
     def completed(self) -> Iterator[Run]:
-        """Make runs, and yield each when it has ended; ends where no batch is left.
+        """Do the runs, and yield each when it has ended; ends where no batch is left.
 
         Raises:
             MeasurementError: where nothing can be measured.
@@ -67,25 +67,25 @@ class SerialEngine(ABC, Generic[Work]):
             yield run
 
     def run(self, work: Iterable[Work]) -> Iterator[Run]:
-        """The runs of tasks, or of jobs, in order, outside of a campaign."""
+        """Do the runs of tasks or jobs in order, outside of a campaign."""
         for each in work:
             self.submit(Batch((each,)))
             yield from self.completed()
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Drop the waiting batches."""
         self._out.clear()
 
     @abstractmethod
     def execute(self, work: Work, /) -> Run:
-        """Make one run; a failure is a run too."""
+        """Do one run; a failure is a run too."""
 
     def execute_together(self, several: Sequence[Work], /) -> Sequence[Run]:
-        """Make the runs of work that is to be run at the same time."""
+        """Do the runs of work that is to run at the same time."""
         return [self.execute(work) for work in several]
 
     def _next(self, oldest: _Out[Work]) -> Sequence[Run]:
-        """The next run of a batch, or its runs that are made at once."""
+        """The next run of a batch, or all its runs if they run at the same time."""
         if oldest.batch.order is not BatchOrder.TOGETHER:
             return [self.execute(oldest.left.popleft())]
         together = tuple(oldest.left)

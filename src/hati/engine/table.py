@@ -17,7 +17,7 @@ def _now() -> datetime:
 
 
 class TableEngine(SerialEngine[Task]):
-    """Runs tasks by looking them up: a task's repetition is the number of the configuration's run in the table.
+    """Looks tasks up in a table: a task's repetition is the number of the configuration's run in it.
 
     A lookup costs no time, so that runs take 0 s and have no resources. A configuration or a repetition that the
     table does not have is a failed run.

@@ -1,4 +1,4 @@
-"""A worker: takes batches from a ledger for this machine, runs them, and puts the results there."""
+"""A worker: takes batches from a ledger for this machine, runs them, and returns the results to the ledger."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hati.steering import Client, choose, unmet
 from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, Lease, Ledger
 
 _SHORTEST, _LONGEST = 0.01, 0.5
-"""Seconds between two questions for work."""
+"""Seconds between two requests for work."""
 _FAILURES = 3
-"""So many batches that fail one after the other are the machine's fault."""
+"""The number of successive failed batches that are taken for the machine's fault."""
 _RENEWALS = 3
-"""In a lease."""
+"""The number of renewals in the time of a lease."""
 
 Say = Callable[[str], None]
 MakeSerialEngine = Callable[[Batch[Job], Say], SerialEngine[Job]]
@@ -35,9 +35,9 @@ class Worker:
     """Runs batches on this machine, one at a time; locks of the machine are held while there is work.
 
     ``client`` is the machine; ``has`` says whether it has the files with a digest, of a revision; ``make`` makes the
-    engine that runs a batch here, which calls the second argument where it has to wait for the machine: until then the
-    batch goes back. ``observe`` is called with each run, ``announce`` with a sentence where a batch is not run.
-    A lease is kept for ``seconds``, and renewed.
+    engine that runs a batch here, which calls its second argument where it has to wait for the machine: the batch is
+    then returned. ``observe`` is called with each run, ``announce`` with a sentence where a batch is not run.
+    A lease lasts for ``seconds``, and is renewed.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Worker:
         """Work until nothing has been open for this machine for ``idle`` seconds.
 
         Raises:
-            HatiError: where one batch after the other fails here.
+            HatiError: where several successive batches fail here.
         """
         pause, since, renewed = _SHORTEST, time.monotonic(), -self._seconds
         try:
@@ -88,7 +88,7 @@ class Worker:
             self._ledger.leave(self._key)
 
     def _next(self) -> Lease | None:
-        """A batch, where there is one whose requirements this machine meets."""
+        """The lease of a batch whose requirements this machine meets; None where there is none."""
         wanted = self._ledger.wanted(self._client.machine)
         for each in wanted:
             for sources, revision in zip(each.sources, each.revisions, strict=False):
@@ -101,7 +101,7 @@ class Worker:
         return self._ledger.claim(self._key, self._client, choose, self._seconds)
 
     def _work(self, lease: Lease) -> None:
-        """Run a batch; what was begun ends where the batch is withdrawn."""
+        """Run a batch; runs in progress end if the batch is withdrawn."""
         try:
             with self._renewing(lease):
                 self._run(lease)
@@ -122,7 +122,7 @@ class Worker:
             self._ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
 
     def _run(self, lease: Lease) -> None:
-        """Run the jobs of a batch, unless it went back while the machine was waited for."""
+        """Run the jobs of a batch, unless it was returned during the wait for the machine."""
         self._lease = lease
         engine = self._engine_for(lease.batch)
         engine.hold(lease.batch.members[0].task.study)
@@ -136,7 +136,7 @@ class Worker:
                 engine.withdraw(lease.batch)
 
     def _wait(self, sentence: str) -> None:
-        """Give the batch back: another machine may have time before this one has."""
+        """Return the batch: another machine may be free before this one is."""
         self._announce(sentence)
         if self._lease is not None:
             self._ledger.end(self._lease, AttemptOutcome.RETURNED, f"{self._client.name}: {sentence}")
@@ -148,7 +148,7 @@ class Worker:
         self._ledger.end(lease, outcome, f"{self._client.name}: {reason}")
 
     def _engine_for(self, batch: Batch[Job]) -> SerialEngine[Job]:
-        """The engine of the last batch where it serves this one too: what was built and started is used again."""
+        """The engine of the last batch if it serves this one too: builds and started servers are used again."""
         about = [(job.benchmark.definition, job.sources) for job in batch.members]
         if self._engine is None or about != self._about:
             self._rest()
@@ -156,14 +156,14 @@ class Worker:
         return self._engine
 
     def _rest(self) -> None:
-        """Give up what is kept from one batch to the next."""
+        """Close the engine that is kept from one batch to the next."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
 
     @contextmanager
     def _renewing(self, lease: Lease) -> Iterator[None]:
-        """Renew a lease from time to time."""
+        """Renew a lease at intervals."""
         ended = Event()
 
         def renew() -> None:

@@ -1,4 +1,4 @@
-"""The engine whose batches are run by workers: they take them from the ledger of a store, and put results there."""
+"""The engine whose batches are run by workers, which take them from a store's ledger and return results to it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hati.steering import Client, Requirements, unmet
 from hati.store import Attempt, BatchState, Ledger, run_of
 
 _SHORTEST, _LONGEST = 0.005, 0.1
-"""Seconds between two looks into the ledger."""
+"""Seconds between two queries of the ledger."""
 _SILENT_SECONDS = 5.0
-"""After so long without a result it is said what a batch waits for."""
+"""Seconds without a result after which the engine says what a batch waits for."""
 
 
 @dataclass
 class _Released:
-    """A batch that is out, by its number in the ledger, and the tasks of which no run has come."""
+    """A released batch, its number in the ledger, and its tasks without a run."""
 
     batch: Batch[Job]
     number: int
@@ -33,11 +33,11 @@ class _Released:
 class WorkersEngine:
     """Releases batches into a ledger, and yields the results that workers put there; a context manager.
 
-    As many batches are out as there are workers, and one at least. ``machines`` are the names of those that may run
-    them, any where there are none; ``waiting`` is called with a sentence where nothing comes. A batch that machines
-    fail too often becomes failed runs, with the reasons of all attempts.
+    There are as many released batches as workers, and at least one. ``machines`` are the names of the machines that may
+    run them, any where empty; ``waiting`` is called with a sentence if no results come. A batch that machines fail too
+    often becomes failed runs, with the reasons of all attempts.
 
-    Runs that are under way when the engine is closed end by themselves: their results stay in the ledger, and count
+    Runs in progress when the engine is closed are not stopped: their results stay in the ledger, and count
     where the same task is submitted again.
     """
 
@@ -54,7 +54,7 @@ class WorkersEngine:
         """Nothing is reserved."""
 
     def capacity(self) -> int:
-        """A batch for each worker that is there, or one, without those that are out."""
+        """One batch for each present worker, at least one, minus the released batches."""
         return max(1, len(self._present())) - len(self._out)
 
     def submit(self, batch: Batch[Job]) -> None:
@@ -66,7 +66,7 @@ class WorkersEngine:
         self._out.append(_Released(batch, number, tasks))
 
     def withdraw(self, batch: Batch[Job]) -> bool:
-        """Withdraw what no worker has taken of a batch; False where part of it has begun."""
+        """Withdraw the part of a batch that no worker has taken; False where part of it has begun."""
         found = next((each for each in self._out if each.batch == batch), None)
         if found is None:
             return all(owner != batch for owner, _ in self._ready)
@@ -76,7 +76,7 @@ class WorkersEngine:
         return unbegun
 
     def completed(self) -> Iterator[Run]:
-        """Results as they come; ends where no batch is out."""
+        """Yield results as they come; ends where no batch is left."""
         pause, since = _SHORTEST, time.monotonic()
         while self._out or self._ready:
             if not self._ready:
@@ -91,7 +91,7 @@ class WorkersEngine:
                 pause = min(2 * pause, _LONGEST)
 
     def close(self) -> None:
-        """Withdraw what is out."""
+        """Withdraw the released batches."""
         for each in reversed(self._out):
             self._ledger.withdraw(each.number)
         self._out.clear()
@@ -106,7 +106,7 @@ class WorkersEngine:
         self.close()
 
     def _look(self) -> None:
-        """Collect the results that have come; states are read first, so that those of final ones are complete."""
+        """Collect new results; states are read before results, so that the results of final batches are complete."""
         self._ledger.expire()
         states = self._ledger.states(each.number for each in self._out)
         results = self._ledger.results(task for each in self._out for task in each.missing)
@@ -140,7 +140,7 @@ class WorkersEngine:
         )
 
     def _say_why(self) -> None:
-        """Say once why the oldest batch waits: what went wrong with it, and which requirement no machine meets."""
+        """Say once why the oldest batch waits: its failed attempts, and the requirements that no machine meets."""
         for attempt in _counted(self._ledger.attempts(self._out[0].number)):
             self._say(f"attempt {attempt.number} at the next batch failed: {attempt.reason}")
         clients = self._ledger.present()
@@ -160,15 +160,15 @@ class WorkersEngine:
 
 
 def _counted(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Those that failed."""
+    """The attempts that failed."""
     return [each for each in attempts if each.outcome and each.outcome.counted]
 
 
 def _given_up(task: Task, attempts: Sequence[Attempt]) -> Run:
-    """The failed run of a task at which workers ended.
+    """The failed run of a task during which workers ended.
 
     Raises:
-        MeasurementError: where no worker ended: machines that fail say nothing of the subject.
+        MeasurementError: where no worker ended: failing machines say nothing about the subject.
     """
     last = attempts[-1]
     reasons = [f"attempt {each.number}: {each.reason}" for each in attempts]
