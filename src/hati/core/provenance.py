@@ -1,4 +1,4 @@
-"""Which version of the subject was measured, and where."""
+"""The origin of measurements: the machine with its states, and the revision of the subject."""
 
 from __future__ import annotations
 

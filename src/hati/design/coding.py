@@ -217,7 +217,7 @@ class Candidates(Struct, frozen=True, dict=True):
         return tuple(len(option.settings) for option in self.space.options)
 
     def draw(self, number: int, rng: np.random.Generator) -> Levels:
-        """That many of the candidates, drawn independently."""
+        """That number of candidates, drawn independently."""
         if self.reach is Reach.FREE:
             return rng.integers(0, self.sizes, (number, len(self.sizes))).astype(np.int16)
         return self.levels[rng.integers(0, len(self.levels), number)]

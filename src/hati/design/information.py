@@ -482,7 +482,7 @@ def predictions(
 
 
 def separations(found: Predictions, rows: Sequence[int]) -> FloatArray:
-    """How well runs separate each two models, shape (models, models); see ``DiscriminatingRuns``."""
+    """The separation of each two models by runs, shape (models, models); see ``DiscriminatingRuns``."""
     chosen = np.asarray(rows, dtype=np.intp)
     means = found.means[:, chosen]
     spread = found.covariances[:, chosen[:, None], chosen[None, :]] + np.eye(len(chosen))

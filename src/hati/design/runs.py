@@ -96,7 +96,7 @@ _NOTHING = 1e-9
 
 
 class Estimability(Struct, frozen=True):
-    """What can be estimated when effects of more than ``order`` factors are null.
+    """The estimable effects when effects of more than ``order`` factors are null.
 
     ``effects`` are those distinguishable from all others up to that order and from the mean. ``rank`` is the number
     of estimable parameters, the mean's included: the rank of the model's matrix.
@@ -131,7 +131,7 @@ def separation(before: Design, after: Design, order: int = 2) -> Separation:
 
 
 def estimability(design: Design, order: int = 2) -> Estimability:
-    """Which effects up to ``order`` factors can be estimated, from the matrix.
+    """The effects up to ``order`` factors that can be estimated, from the matrix.
 
     Raises:
         InputError: for an order below one, more than two million effects, or more than 3,000 for a design that is not

@@ -35,9 +35,9 @@ class Worker:
     """Runs batches on this machine, one at a time; locks of the machine are held while there is work.
 
     ``client`` is the machine; ``has`` says whether it has the files with a digest, of a revision; ``make`` makes the
-    engine that runs a batch here, which calls its second argument where it has to wait for the machine: the batch is
-    then returned. ``observe`` is called with each run, ``announce`` with a sentence where a batch is not run.
-    A lease lasts for ``seconds``, and is renewed.
+    engine that runs a batch here. The engine calls the second argument of ``make`` where it has to wait for the
+    machine: the batch is then returned. ``observe`` is called with each run, ``announce`` with a sentence where a batch
+    is not run. A lease lasts for ``seconds``, and is renewed.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Worker:
         return self._ledger.claim(self._key, self._client, choose, self._seconds)
 
     def _work(self, lease: Lease) -> None:
-        """Run a batch; runs in progress end if the batch is withdrawn."""
+        """Run a batch; if it is withdrawn, stop after the run in progress."""
         try:
             with self._renewing(lease):
                 self._run(lease)

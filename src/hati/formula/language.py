@@ -34,7 +34,7 @@ DEEPEST_TREE = 100
 
 
 class Unexpected(Struct, frozen=True):
-    """Where the reading of a text ended, and which terminals could have come there."""
+    """The position at which parsing a text failed, and the terminals that could have come there."""
 
     text: str
     offset: int
@@ -58,7 +58,7 @@ class Unexpected(Struct, frozen=True):
 
     @property
     def opened(self) -> int | None:
-        """Where the innermost bracket that is still open was opened."""
+        """The position of the innermost bracket that is still open."""
         opened: list[int] = []
         for match in _BRACKETS.finditer(self.before):
             if match[1]:

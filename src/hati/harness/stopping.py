@@ -66,7 +66,7 @@ class FixedSize(Struct, frozen=True):
         return 2
 
     def e_value(self, values: FloatArray) -> float | None:  # noqa: ARG002  # as other rules are asked
-        """None."""
+        """None: the rule has no e-value."""
         return None
 
     def p_value(self, values: FloatArray, alpha: float) -> float:  # noqa: ARG002  # as other rules are asked
@@ -76,7 +76,7 @@ class FixedSize(Struct, frozen=True):
         return float(t_two_sided(np.array([statistic]), len(values) - 1)[0])
 
     def strongest(self, values: FloatArray, alpha: float) -> int:  # noqa: ARG002  # as other rules are asked
-        """All."""
+        """The number of all values."""
         return len(values)
 
     def critical(self, size: int, alpha: float) -> float:

@@ -169,7 +169,7 @@ class Cluster(Struct, frozen=True, eq=False):
 
 
 def cluster_cuts(runs: Sequence[FloatArray]) -> tuple[float, ...]:
-    """Where a sample's clusters end, ascending; empty where it is one cluster.
+    """The values at which a sample's clusters end, ascending; empty where it is one cluster.
 
     The sample is divided at its deepest `valley`, and so is each part, as long as there is one with at least a
     twentieth of all observations on both sides.

@@ -499,14 +499,14 @@ def _log_normal(summary: _Summed) -> FloatArray:
 
 
 def _log_exponential(summary: _Summed) -> FloatArray:
-    """The same for exponential values with mean zero and the tail below it: none is above its scale."""
+    """The logarithm of the likelihood of exponential values with mean zero, their tail below: none above its scale."""
     sums = summary.sums / summary.largest
     exact = sums - summary.sizes - np.log(summary.sizes) + log_confluent(summary.sizes, sums)
     return np.asarray(exact - summary.sizes * np.log(summary.largest), dtype=np.float64)
 
 
 def _log_between(summary: _Summed, scales: FloatArray, rests: FloatArray) -> FloatArray:
-    """The same for gamma variates, by the sum over logarithms of inverse scales, shape (scales,).
+    """The logarithm of the likelihood of gamma variates, by the sum over logarithms of inverse scales, shape (scales,).
 
     ``rests`` are the sums of the logarithms of the values' distances, in their scale, from the distribution's end:
     shape (scales, looks), minus infinity where a value is beyond the end.

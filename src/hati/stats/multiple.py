@@ -56,7 +56,7 @@ def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
 
 
 def adaptive_benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """The same with the number of true null hypotheses estimated; no smaller than the p-values themselves.
+    """Benjamini-Hochberg p-values with the number of true null hypotheses estimated; never below the p-values.
 
     That number is (1 + #{p > 1/2}) / (1 - 1/2), at most the number of tests (Storey, Taylor and Siegmund 2004, Journal
     of the Royal Statistical Society B 66, 187-205, equation 9).

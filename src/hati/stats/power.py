@@ -231,7 +231,7 @@ def fewest_runs(decides: Callable[[int], bool], fewest: int) -> int | None:
 
 
 def looks_to_decide(test: Callable[[int], PlannedTest], fewest: int, power: float = POWER) -> int | None:
-    """The same for a test that is repeated after every run from ``fewest`` on, until it decides.
+    """The number of runs for a test that is repeated after every run from ``fewest`` on, until it decides.
 
     By simulation of 2,000 campaigns, which are the same in every call, with up to 100 looks.
     """

@@ -91,7 +91,7 @@ def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
 def explained_by_each(
     candidates: Sequence[Alike], residual: FloatArray, terms: int
 ) -> tuple[FloatArray, NDArray[np.intp]]:
-    """How much of the sum of squares each term explains in addition to the model, and how many parameters it adds.
+    """The sum of squares that each term explains in addition to the model, and the number of parameters that it adds.
 
     By principal axes of a term's columns orthogonal to the model; axes of next to no length are rounding.
     """
@@ -232,7 +232,7 @@ _LEAST = 2
 
 
 def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.Generator) -> Mapping[Term, float]:
-    """How often each term is among the first that a Lasso selects from a random half of the runs, from 0 to 1.
+    """The fraction of random halves of the runs in which each term is among the first that a Lasso selects.
 
     Counted over 25 pairs of complementary halves (Meinshausen and Buhlmann 2010, Journal of the Royal Statistical
     Society B 72, 417-473; Shah and Samworth 2013, B 75, 55-80). Columns are centred and scaled in each half; a term is

@@ -283,7 +283,7 @@ def clipped_around_neighbours(values: FloatArray, deviation: float) -> FloatArra
 
 
 def position_steps(positions: Positions, alpha: float) -> PositionSteps:
-    """Find the levels with the smallest weighted sum of squares plus penalty; any step is false with probability alpha.
+    """Find the levels with the smallest sum of weighted squares and of a penalty for each step.
 
     The penalty of a step is the square of the quantile of Student's t at alpha / (n - 1), so that with one step more
     the error is at most alpha (Bonferroni); the search over all partitions is exact (Jackson et al. 2005, An algorithm

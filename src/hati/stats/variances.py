@@ -189,7 +189,7 @@ def _bias(df: FloatArray) -> FloatArray:
 
 
 def cell_noise(values: FloatArray) -> tuple[float, float]:
-    """The mean variance of the cells of a design, from rounds of them all, and its degrees of freedom.
+    """The mean variance of a design's cells, from rounds that each measure all cells, and its degrees of freedom.
 
     Effects that all cells of a round share are removed. The degrees of freedom are those of Satterthwaite (1946), An
     approximate distribution of estimates of variance components, Biometrics Bulletin 2(6), 110-114, for cells that vary

@@ -10,7 +10,7 @@ from hati.core.wording import counted, listed
 
 
 class Requirements(Struct, frozen=True):
-    """What a batch needs of a machine.
+    """The requirements of a batch on a machine.
 
     ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
     ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs.
