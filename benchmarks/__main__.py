@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: run the benchmarks in ``ALL`` one after the other, print Markdown; about two hours."""
+"""``python -m benchmarks``: run the benchmarks in ``ALL`` one after the other, print Markdown; some ten hours."""
 
 from __future__ import annotations
 

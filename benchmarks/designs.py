@@ -37,7 +37,7 @@ def result() -> tuple[str, bool]:
     for runs in SIZES:
         design = by_runs(FACTORS, runs)
         held = held and resolution(design) == WANTED[runs]
-        # a lambda with defaults has no type
+        # mypy: a lambda with defaults has no type
         row = [runs, WANTED[runs], described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]
         row += [described(lambda n=name, r=runs: peer(n, 14, WANTED[r])) for name in peers]  # type: ignore[misc]
         rows.append(row)

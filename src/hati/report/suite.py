@@ -262,10 +262,6 @@ def _level(level: float) -> str:
     return repr(float(level))
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 class QuantilePoint(NamedTuple):
     """One point of a Q-Q plot."""
 

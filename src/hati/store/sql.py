@@ -214,9 +214,7 @@ class SqlStore:
         """Replace runs of a study by others, all or none; if a task has another run by then, that one is kept."""
         alone = select(schema.study.c.key).where(schema.study.c.key == study.key).with_for_update(key_share=True)
         with explained(self._database), self._engine.begin() as connection:
-            connection.execute(
-                alone
-            )  # on a server: two processes that replace runs in different orders would deadlock
+            connection.execute(alone)  # on a server: two processes that replace runs in different orders would deadlock
             for run in before:
                 inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
                 connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))

@@ -304,6 +304,7 @@ def _several(parts: Iterable[Judged]) -> tuple[Judged, ...]:
     return found
 
 
+# A truth of three values, no switch.
 def _decided(parts: Sequence[Judged], truth: bool | None) -> tuple[FormulaVerdict, tuple[int, ...]]:  # noqa: FBT001
     """The verdict, and the places of the parts that have it."""
     verdict = FormulaVerdict.of(truth)
