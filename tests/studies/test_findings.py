@@ -97,7 +97,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.state)
     @rule()
     def told(self) -> None:
-        self.events.append(Event(FIRST, EventKind.TOLD, self.tick()))
+        self.events.append(Event(FIRST, EventKind.REPORTED, self.tick()))
         self.known = self.last
         self.news = False
 
@@ -106,7 +106,7 @@ class Life(RuleBasedStateMachine):
         if not getattr(self, "state", ""):
             return
         [found] = self.findings()
-        assert (found.id, found.state.value, found.untold is not None) == (FIRST, self.state, self.news)
+        assert (found.id, found.state.value, found.unreported is not None) == (FIRST, self.state, self.news)
         assert found.sizes[SPOT].ratio == pytest.approx(1 + self.last / 100)
 
     @invariant()
@@ -123,7 +123,7 @@ TestLife = Life.TestCase
 def test_an_acknowledged_finding_is_told_to_nobody_in_thirty_checks() -> None:
     events = events_of(sighting(30), (), START)
     events.append(Event(FIRST, EventKind.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
-    events.append(Event(FIRST, EventKind.TOLD, START + timedelta(seconds=2)))
+    events.append(Event(FIRST, EventKind.REPORTED, START + timedelta(seconds=2)))
     for number in range(30):
         before = findings_of(events)
         seen = events_of(sighting(29 + number % 3), before, START + timedelta(minutes=1 + number))
@@ -217,12 +217,12 @@ def narrower(percent: int | None) -> Sighting:
 @pytest.mark.parametrize("percent", [None, 6])
 def test_a_part_of_its_range_tells_neither_that_a_finding_is_gone_nor_how_large_it_is(percent: int | None) -> None:
     events = events_of(sighting(30), (), START)
-    events.append(Event(FIRST, EventKind.TOLD, START + timedelta(seconds=1)))
+    events.append(Event(FIRST, EventKind.REPORTED, START + timedelta(seconds=1)))
     events += events_of(narrower(percent), findings_of(events), START + timedelta(seconds=2))
     [found] = findings_of(events)
     assert found.sizes == {SPOT: size(30)}
     assert found.state is not FindingState.RESOLVED
-    assert found.untold is None
+    assert found.unreported is None
     again = events_of(sighting(30), [found], START + timedelta(seconds=3))
     assert [event.what for event in again] == [EventKind.SEEN]
 
@@ -249,7 +249,7 @@ def test_stores_that_are_merged_in_any_order_say_the_same(order: list[int]) -> N
     events = events_of(sighting(30), (), START)
     events += events_of(sighting(36), findings_of(events), START + timedelta(seconds=3))
     events.append(Event(FIRST, EventKind.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
-    events.append(Event(FIRST, EventKind.TOLD, START + timedelta(seconds=4)))
+    events.append(Event(FIRST, EventKind.REPORTED, START + timedelta(seconds=4)))
     assert findings_of([events[place] for place in order]) == findings_of(events)
 
 
@@ -257,6 +257,6 @@ def test_who_acknowledges_says_who_they_are_and_why() -> None:
     with pytest.raises(InputError, match="says who they are, and why"):
         Event(FIRST, EventKind.ACKNOWLEDGED, START, author="me")
     with pytest.raises(InputError, match="time zone"):
-        Event(FIRST, EventKind.TOLD, datetime(2026, 1, 1))
+        Event(FIRST, EventKind.REPORTED, datetime(2026, 1, 1))
     with pytest.raises(InputError, match="not within"):
         Size(1.5, 1.0, 1.2)

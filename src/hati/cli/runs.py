@@ -107,7 +107,7 @@ def forget(
     if everything == (selection != Selection()):
         raise InputError(
             "say which runs to forget",
-            fix="give --study, --task or --benchmark, or --all by itself; `hati runs` lists them",
+            fix="give --study, --task or --benchmark, or --all alone; `hati runs` lists them",
         )
     place = existing_store(path, store)
     removed = place.forget(selection)

@@ -32,7 +32,7 @@ class EventKind(StrEnum):
     GROWN = "grown"
     GONE = "gone"
     ACKNOWLEDGED = "acknowledged"
-    TOLD = "told"
+    REPORTED = "told"
 
 
 class SeriesKey(Struct, frozen=True, order=True):
@@ -108,7 +108,7 @@ class Finding(Struct, frozen=True):
     """The state of a finding after its events; ``worse`` is true for a regression.
 
     ``reference`` and ``revision`` are the range over which it was first seen, ``sizes`` the latest ones by series.
-    ``untold`` is the newest event that was not yet reported, None where all were.
+    ``unreported`` is the newest event that was not yet reported, None where all were.
     """
 
     id: str
@@ -120,5 +120,5 @@ class Finding(Struct, frozen=True):
     since: datetime
     author: str = ""
     reason: str = ""
-    untold: EventKind | None = None
+    unreported: EventKind | None = None
     events: tuple[Event, ...] = ()

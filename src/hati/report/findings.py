@@ -93,7 +93,7 @@ def report_sentence(report: Report) -> str:
     """The news of a finding, in a sentence."""
     finding = report.finding
     where, size, interval = _largest(finding)
-    what = _WORDS.get(finding.untold, finding.state.value) if finding.untold else finding.state.value
+    what = _WORDS.get(finding.unreported, finding.state.value) if finding.unreported else finding.state.value
     by = f", acknowledged by {finding.author}: {finding.reason}" if finding.state is FindingState.ACKNOWLEDGED else ""
     return f"{finding.id} ({what}): {where} {size} ({interval}), {_range(finding)}{by}"
 

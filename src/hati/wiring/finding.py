@@ -43,7 +43,7 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
     A check that concludes again from the same runs reports nothing new; with further runs, it reports what is new.
     """
     known = store.events()
-    own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
+    own = [event for event in known if event.study == found.study and event.what is not EventKind.REPORTED]
     before = findings_of(event for event in known if event not in own)
     between = _between(found, revisions)
     covered = frozenset(one.id for one in before if _covers(found, revisions, between, one))
@@ -59,7 +59,7 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
 def stored_reports(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
     """The reports that are due on a check's findings, in their current state."""
     known = store.events()
-    own = [event for event in known if event.study == found.study and event.what is not EventKind.TOLD]
+    own = [event for event in known if event.study == found.study and event.what is not EventKind.REPORTED]
     before = findings_of(event for event in known if event not in own)
     return tuple(reports(before, findings_of(known), own, _merged(revisions, before)))
 
@@ -86,7 +86,7 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
 def mark_reported(store: SqlStore, found: GateConclusion, made: Sequence[Report]) -> None:
     """Record that a check's reports were made, so that they are not repeated."""
     now = datetime.now(UTC)
-    news = [Event(one.finding.id, EventKind.TOLD, now) for one in made if one.news]
+    news = [Event(one.finding.id, EventKind.REPORTED, now) for one in made if one.news]
     store.add_events([*news, concluded(found.study, found.reference.id, found.revision.id, now)])
 
 

@@ -54,7 +54,7 @@ def finding_of(events: Sequence[Event]) -> Finding:
         revision=opening.revision,
         sizes=dict(opening.sizes),
         since=opening.at,
-        untold=EventKind.SEEN,
+        unreported=EventKind.SEEN,
         events=tuple(ordered),
     )
     for event in ordered[first + 1 :]:
@@ -76,7 +76,7 @@ def _after(found: Finding, event: Event) -> Finding:
         since=found.since,
         author=event.author if human else found.author,
         reason=event.reason if human else found.reason,
-        untold=_news(found, state, event),
+        unreported=_news(found, state, event),
         events=found.events,
     )
 
@@ -89,14 +89,14 @@ def _of_its_own(found: Finding, event: Event) -> bool:
 
 def _news(found: Finding, state: FindingState, event: Event) -> EventKind | None:
     """Growth, resolution and reopening are news until they are reported."""
-    if event.what is EventKind.TOLD:
+    if event.what is EventKind.REPORTED:
         return None
     changed = state is not found.state
     if event.what is EventKind.GONE:
-        return EventKind.GONE if changed else found.untold
+        return EventKind.GONE if changed else found.unreported
     if event.what is EventKind.GROWN or (changed and state is FindingState.REOPENED):
         return event.what
-    return found.untold
+    return found.unreported
 
 
 def _worse(finding: str) -> bool:
@@ -188,7 +188,7 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
 
 def concluded(study: str, reference: str, revision: str, at: datetime) -> Event:
     """The event that a measurement's findings are all kept and reported, even where there are none: of no finding."""
-    return Event("", EventKind.TOLD, at, study, reference, revision)
+    return Event("", EventKind.REPORTED, at, study, reference, revision)
 
 
 def is_concluded(study: str, last: datetime, events: Iterable[Event]) -> bool:
@@ -222,7 +222,7 @@ def reports(
             continue
         known = _known(were.get(finding.id), event.revision, merged) and event.what is not EventKind.GROWN
         there = finding.worse and event.what is not EventKind.GONE
-        yield Report(finding, finding.untold is not None, there and not known)
+        yield Report(finding, finding.unreported is not None, there and not known)
 
 
 def _known(finding: Finding | None, revision: str, merged: frozenset[str]) -> bool:
@@ -268,7 +268,7 @@ def _reported_sizes(events: Sequence[Event]) -> Mapping[SeriesKey, Size]:
     resolved = False
     for event in events:
         seen |= event.sizes
-        if event.what in {EventKind.TOLD, EventKind.ACKNOWLEDGED}:
+        if event.what in {EventKind.REPORTED, EventKind.ACKNOWLEDGED}:
             new_events = dict(seen)
         elif event.what is EventKind.GROWN or resolved:
             new_events |= event.sizes
