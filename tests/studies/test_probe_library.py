@@ -6,7 +6,7 @@ import pytest
 
 from hati.core import InputError
 from hati.probing.executing import _EXECUTIONS
-from hati.studies.probe import LIBRARY, Experiment, chosen_experiments, see_given
+from hati.studies.probe import LIBRARY, Experiment, chosen_experiments, validate_given
 
 
 def names(found):
@@ -57,6 +57,6 @@ def test_unknown_names_and_inputs_are_refused() -> None:
     with pytest.raises(InputError, match="no experiment yields q"):
         chosen_experiments(["a.a"], (), [experiment("a.a", ["x"], ("q",))])
     with pytest.raises(InputError, match="is not an input"):
-        see_given({"cpu.quota": 1.0})
+        validate_given({"cpu.quota": 1.0})
     with pytest.raises(InputError, match="positive"):
-        see_given({"cpu.rate": 0.0})
+        validate_given({"cpu.rate": 0.0})

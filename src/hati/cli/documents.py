@@ -49,7 +49,7 @@ def format_names(formats: Formats) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(each.value for each in formats), *renderer_names()]))
 
 
-def see_known(name: str, formats: Formats, option: str) -> str:
+def validate_known(name: str, formats: Formats, option: str) -> str:
     """The name, if it is that of one of these formats, or of a format that a package adds and that can be loaded.
 
     Raises:
@@ -76,7 +76,7 @@ def parse_target(text: str, formats: Formats) -> tuple[str, str]:
         raise InputError(
             f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(format_names(formats))}"
         )
-    return see_known(name, formats, "--report"), file
+    return validate_known(name, formats, "--report"), file
 
 
 def format_option(formats: Formats, help_: str) -> Any:
@@ -87,7 +87,7 @@ def format_option(formats: Formats, help_: str) -> Any:
     """
 
     def parse(text: str) -> str:
-        return see_known(text, formats, "--format")
+        return validate_known(text, formats, "--format")
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in format_names(formats) if name.startswith(incomplete)]

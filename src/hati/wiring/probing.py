@@ -41,9 +41,9 @@ from hati.studies.probe import (
     Property,
     chosen_experiments,
     fitness,
-    see_given,
     shown_disturbances,
     unfit_warning,
+    validate_given,
 )
 from hati.subject import this_machine
 from hati.wiring.task_sets import measuring_alone
@@ -101,7 +101,7 @@ def parse_given(texts: Sequence[str]) -> dict[str, float]:
             equals = ""
         if not equals:
             raise InputError(f"--given {text!r} is not NAME=VALUE", fix="write it like --given cpu.rate=480000")
-    see_given(found)
+    validate_given(found)
     return found
 
 

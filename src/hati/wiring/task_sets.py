@@ -105,7 +105,7 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
         InputError: where the calibration could not be kept, before anything is measured.
     """
     file = _calibration_file(now, announce)
-    _see_writable(file.parent, "set XDG_STATE_HOME to a folder that can be written")
+    _prepare_writable(file.parent, "set XDG_STATE_HOME to a folder that can be written")
     machine = this_machine(now, announce)
     announce(f"calibrating {listed(kernels)}")
     made = calibrate(folder / "calibration", kernels, machine=machine.states[-1].name)
@@ -120,7 +120,7 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
     return made
 
 
-def _see_writable(folder: Path, fix: str) -> None:
+def _prepare_writable(folder: Path, fix: str) -> None:
     """Create a folder, and check that files can be written there.
 
     Raises:
@@ -141,7 +141,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         InputError: where the file cannot be written.
     """
     if save is not None:
-        _see_writable(save.resolve().parent, "name another file")
+        _prepare_writable(save.resolve().parent, "name another file")
     with measuring_alone("probe calibrate", announce), TemporaryDirectory(prefix="hati-") as folder:
         made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
     if save is not None:

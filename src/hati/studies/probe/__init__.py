@@ -32,7 +32,7 @@ from hati.studies.probe.library import (
     Experiment,
     Inputs,
     chosen_experiments,
-    see_given,
+    validate_given,
 )
 from hati.studies.probe.noise import detectable
 from hati.studies.probe.recovery import Recovery, RecoveryOutcome, not_injected, recovered
@@ -73,7 +73,7 @@ __all__ = [
     "not_injected",
     "recovered",
     "rhythm_of",
-    "see_given",
     "shown_disturbances",
     "unfit_warning",
+    "validate_given",
 ]

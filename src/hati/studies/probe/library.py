@@ -219,7 +219,7 @@ def _with_inputs(
     return tuple(done.values())
 
 
-def see_given(given: Mapping[str, float], library: Sequence[Experiment] = LIBRARY) -> None:
+def validate_given(given: Mapping[str, float], library: Sequence[Experiment] = LIBRARY) -> None:
     """See that what the user gives is an input of an experiment, and positive.
 
     Raises:

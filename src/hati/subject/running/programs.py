@@ -275,7 +275,7 @@ class Supervisor:
             MeasurementError: where a process cannot be killed.
         """
         reply = self._ask({"do": "clear", "patience": _POLITE_SECONDS})
-        _see_all_gone(reply)
+        _check_all_gone(reply)
         return self._ending(reply, b"") if reply.get("already") else None
 
     def abandon(self) -> None:
@@ -317,7 +317,7 @@ class Supervisor:
 
     def _run(self, program: Program, request: dict[str, Any]) -> ProcessResult:
         reply = self._start("run", program, {**request, "timeout": program.timeout})
-        _see_all_gone(reply)
+        _check_all_gone(reply)
         size = reply["printed"] if request["limit"] and not reply["problem"] else 0
         return self._ending(reply, os.pread(self._spool, size, 0) if size else b"")
 
@@ -436,7 +436,7 @@ def _executable(path: str, name: str) -> str:
     return path
 
 
-def _see_all_gone(reply: Mapping[str, Any]) -> None:
+def _check_all_gone(reply: Mapping[str, Any]) -> None:
     if reply["stuck"]:
         pids = ", ".join(map(str, reply["stuck"]))
         raise MeasurementError(
