@@ -120,7 +120,7 @@ def errors_table(campaigns: int) -> tuple[str, bool]:
         f"Of {campaigns} campaigns of up to {ROUNDS} rounds each, alpha {ALPHA:g}; 99 % bound {bound / campaigns:.3f}."
     )
     return table(
-        "Formulas at their margin: told to hold / to be violated", ["formula", "HOLDS", "VIOLATED"], rows, note
+        "Formulas at their margin: judged HOLDS / VIOLATED", ["formula", "HOLDS", "VIOLATED"], rows, note
     ), held
 
 

@@ -238,7 +238,7 @@ def calibration_table(trials: int) -> tuple[str, bool]:
         rows.append(row)
     note = f"Of {trials:,} trials each; at 1.02 nominally 0.01 each, 99 % bound {bound:.4f}."
     head = ["true ratio", *(f"{runs} runs" for runs in (5, 10, 20, 40))]
-    return table("<= with a margin of 2 %: told to hold / to be violated", head, rows, note), held
+    return table("<= with a margin of 2 %: judged HOLDS / VIOLATED", head, rows, note), held
 
 
 def early_table(campaigns: int) -> tuple[str, bool]:

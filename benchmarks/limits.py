@@ -125,7 +125,7 @@ def levels_table(trials: int) -> tuple[str, bool]:
     head += [f"{runs} runs, {_percent(alpha)}" for runs, alpha in fixed]
     bounds = " and ".join(f"{most_within(trials, alpha) / trials:.4f}" for alpha in LEVELS)
     note = f"Of {trials:,} trials each; looks after every run up to {RUNS}; 99 % bounds {bounds}."
-    return table("f <= limit, the truth being the limit: told to hold / to be violated", head, rows, note), kept
+    return table("f <= limit, the truth being the limit: judged HOLDS / VIOLATED", head, rows, note), kept
 
 
 def history_table(trials: int) -> tuple[str, bool]:
@@ -159,7 +159,7 @@ def costs_table(trials: int) -> tuple[str, bool]:
         *(f"of {runs} given runs" for runs in SIZES),
     ]
     note = f"Of {trials:,} campaigns of up to {MOST_RUNS} normal runs, and {4 * trials:,} samples; alpha 1 %."
-    return table("f <= limit, the truth being below the limit: told to hold", head, rows, note), True
+    return table("f <= limit, the truth being below the limit: judged HOLDS", head, rows, note), True
 
 
 def _percent(alpha: float) -> str:
