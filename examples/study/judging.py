@@ -169,9 +169,9 @@ def rank_test(found: Results) -> Finding:
     """Whether suites are distinguished from full data, and shown to be equivalent to them."""
     suites = [s for s in found["suites"] if s["runs"] == 2 ** s["top"]]
     parts = [
-        f"{percent(s['suite']['rejected'])} of suites of {s['runs']} differ significantly from full data (of random samples "
-        f"{percent(s['random']['rejected'])}), but the test sees a shift of {s['suite']['detectable']:.2f} sd only; "
-        f"{percent(s['suite']['equivalent'])} are shown equivalent within 5 %"
+        f"{percent(s['suite']['rejected'])} of suites of {s['runs']} differ significantly from full data (of random "
+        f"samples {percent(s['random']['rejected'])}), but the test sees a shift of "
+        f"{s['suite']['detectable']:.2f} sd only; {percent(s['suite']['equivalent'])} are shown equivalent within 5 %"
         for s in suites
     ]
     rejected = max(s["suite"]["rejected"] for s in suites)
