@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from benchmarks import chaos, damaged_stores, kills, mutations, nasty
 
@@ -32,6 +34,21 @@ def test_commands_that_are_killed_go_on_and_come_to_the_same_end() -> None:
 def test_nasty_programs_fail_or_are_measured_and_leave_nothing() -> None:
     text, held = nasty.result(nasty.SUBJECTS[::4])
     assert held, text
+
+
+def test_chaos_sees_what_is_lost_counted_twice_or_overlaps(tmp_path: Path) -> None:
+    (tmp_path / "one.log").write_text("begin 7 100\nbegin 8 150\nend 7 200\nbegin 9 300\nend 9 400\n")
+    assert list(chaos.overlaps(tmp_path)) == ["1 runs of machine one overlapped"]
+    tasks = [str(number) for number in range(chaos.RUNS)]
+    assert list(chaos.miscounted(tasks, tasks, 0)) == []
+    assert list(chaos.miscounted([*tasks, "0"], [*tasks, "1"], 0)) == [
+        "1 tasks counted twice",
+        "1 results accepted twice",
+    ]
+    assert list(chaos.miscounted(tasks[1:], tasks, 0)) == [
+        f"{chaos.RUNS - 1} tasks, not {chaos.RUNS}",
+        "1 accepted results have no run",
+    ]
 
 
 def test_campaigns_of_workers_lose_nothing_and_count_nothing_twice() -> None:
