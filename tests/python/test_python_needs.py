@@ -377,7 +377,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_place(name: str, text: str, 
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as told:
         declared(tmp_path)
-    assert str(told.value).startswith(f'{tmp_path / name}: {wrong}; correct it; else past = "today"')
+    assert str(told.value).startswith(f'{tmp_path / name}: {wrong}; correct it; else set past = "today"')
     with pytest.raises(InputError) as told:
         declared(tmp_path, "v1.2")
     assert str(told.value).startswith(f"{name} of v1.2: {wrong}")
@@ -408,8 +408,8 @@ def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str,
     assert declared(tree(tmp_path, **files)) is not None
     with pytest.raises(InputError) as told:
         validate_installable(tmp_path, "v1.2")
-    why = f"v1.2 has no environment of its own: neither uv nor pip installs what is needed from {said} alone"
-    assert str(told.value).startswith(f'{why}; past = "today" below [python.environment] of hati.toml')
+    why = f"v1.2 has no environment of its own: neither uv nor pip can install the requirements from {said} alone"
+    assert str(told.value).startswith(f'{why}; set past = "today" below [python.environment] of hati.toml')
     validate_installable(tree(tmp_path, requirements__txt=""), "v1.2")
 
 

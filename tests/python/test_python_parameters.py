@@ -74,7 +74,10 @@ def again(project: Path) -> Path:
         ("lists:squares - n=5 m=6", "lists:squares has no use for parameter m: squares takes n"),
         ("lists:nothing - =5", "lists:nothing has no use for parameter 1 (5): nothing takes none"),
         ("work:building - =5 =6", "work:building has no use for parameter 2 (6): building takes n"),
-        ("work:building work:rand n=5", "work:building measures by itself, and takes no workload: leave work:rand out"),
+        (
+            "work:building work:rand n=5",
+            "work:building is a measuring function and takes no workload: leave work:rand out",
+        ),
     ],
 )
 def test_a_parameter_that_nothing_takes_is_refused(words: str, said: str, again: Path) -> None:

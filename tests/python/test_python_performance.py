@@ -45,7 +45,7 @@ def test_a_partial_of_a_generator_has_arguments_of_its_own() -> None:
     assert str(made.at("v1") <= made) == str(made <= made).replace("sort[", "sort@v1[", 1)
     every = for_all("kind", ("uniform", "normal"), lambda kind: Performance(sort, partial(rand, kind)) <= "1 ms")
     assert str(every) == "for all kind in {'uniform', 'normal'}: sort[rand(kind)] <= 1 ms"
-    with pytest.raises(TypeError, match="has arguments with names: give them by their places"):
+    with pytest.raises(TypeError, match="has keyword arguments: give them by position"):
         Performance(sort, partial(rand, n=1))
     with pytest.raises(TypeError, match="is not a parameter: give a number, a text"):
         Performance(sort, partial(rand, None))

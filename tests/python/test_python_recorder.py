@@ -80,7 +80,7 @@ def test_quantiles_of_calls_that_are_too_short_cost_no_mean(project: Path, clock
     done = recorded(project, project, *words, "calls=single", f"parameter=real:={short!r}", clocks=clocks)
     assert values(done, "single_calls") == [0]
     assert values(done, "batch")[0] > 1
-    said = "hati: calls are too short to be timed one by one: their mean is known, no quantile is\n"
+    said = "hati: calls are too short to be timed individually: their mean is known, their quantiles are not\n"
     assert done.stderr == said
     for calls in ("single", "batched"):
         long = recorded(project, project, *words, f"parameter=real:={1.5 * enough!r}", f"calls={calls}", clocks=clocks)
@@ -103,7 +103,7 @@ def sleeping(spl, seconds):
         recorded(project, project, *words, f"parameter=real:={seconds!r}", clocks=clocks)
         for seconds in (1e-9 * clocks.cost, 1.1e-9 * clocks.cost / 0.01)
     )
-    said = r"hati: the clock's cost or resolution is [0-9.]+% of an observation: time more at once\n"
+    said = r"hati: the clock's cost or resolution is [0-9.]+% of an observation: time more work per observation\n"
     assert re.fullmatch(said, short.stderr)
     assert values(long, "wall_time")
     assert not long.stderr
@@ -288,7 +288,7 @@ def test_what_would_hold_the_working_trees_functions_is_refused(more: str, held:
     new = MEASURING.format(own="'new'", size=2) + more + MEASURED
     done = recorded(written(tmp_path / "working", {"m.py": new}), tree, "method=m:measuring", "parameter=int:n=1000")
     assert done.returncode == 1
-    said = f"^hati: {held} as it is there, not the revision's: name .* where it is called$"
+    said = f"^hati: {held} of the working tree, not of the revision: call .* by its name$"
     assert re.search(said, done.stderr, re.M)
 
 
@@ -424,21 +424,21 @@ def ended_behind(spl):
     spl.end()
 """
 
-_AROUND = "hati: the measuring function times its loop from around it: write spl.start() and spl.end(), or "
-_AROUND += "`with spl.measure():`, within `while spl.needs_more():`"
+_AROUND = "hati: the measuring function times its whole loop: write spl.start() and spl.end(), or "
+_AROUND += "`with spl.measure():`, inside `while spl.needs_more():`"
 _CHILD = "hati: a child that the measured function forks failed: "
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("leaves", "parameter=int:=1"), "hati: what is measured ended the process, as by sys.exit"),
-        (("says",), "hati: what is measured ended the process, as by sys.exit: enough"),
-        (("forks", "parameter=int:=1"), "hati: the measured function forks, and the child goes on: .*"),
-        (("forking",), "hati: the measured function forks, and the child goes on: .*"),
+        (("leaves", "parameter=int:=1"), "hati: the measured code ended the process, as with sys.exit"),
+        (("says",), "hati: the measured code ended the process, as with sys.exit: enough"),
+        (("forks", "parameter=int:=1"), "hati: the measured function forks, and the child returns from it: .*"),
+        (("forking",), "hati: the measured function forks, and the child returns from it: .*"),
         (("raises",), "ValueError: bad"),
-        (("open_ended",), "hati: the measuring function called spl.start.* unequally often: .*"),
-        (("ended_behind",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("open_ended",), "hati: the measuring function did not call spl.start.* equally often: .*"),
+        (("ended_behind",), "hati: the measuring function did not call spl.start.* equally often: .*"),
         (("started_before",), re.escape(_AROUND)),
         (("around",), re.escape(_AROUND)),
         (("child_raises",), f"{_CHILD}ValueError: bad"),
@@ -464,7 +464,8 @@ def test_a_function_may_fork_where_its_child_ends(tmp_path: Path) -> None:
 
 def test_a_module_that_ends_as_it_is_loaded_is_told_of(tmp_path: Path) -> None:
     tree = written(tmp_path, {"ending.py": "import sys\nsys.exit('no more')\n"})
-    assert recorded(tree, tree, "method=ending:f").stderr == "hati: ending ended by itself as it was loaded: no more\n"
+    said = "hati: ending ended the process while it was imported: no more\n"
+    assert recorded(tree, tree, "method=ending:f").stderr == said
 
 
 def test_of_a_module_that_forks_as_it_is_imported_only_one_process_tells_what_is_stated(tmp_path: Path) -> None:

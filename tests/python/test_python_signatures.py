@@ -40,7 +40,7 @@ def given_to(function: Callable[..., Any], parameters: list[tuple[str, Any]], *o
     """What a function returns of what it is given."""
     every = Parameters(parameters, "seed")
     bound = every.bound(function, own)
-    every.see_given("m:f")
+    every.check_given("m:f")
     return bound()
 
 
@@ -127,7 +127,7 @@ def test_all_is_given_where_python_would_take_it_and_else_refused(
     asked = Parameters(parameters if named else [("", value) for _, value in parameters])
     try:
         found = asked.taken("f", signature(function), own)
-        asked.see_given("f")
+        asked.check_given("f")
     except Trouble:
         nameless = [
             each.name for each in inspected(function).parameters.values() if each.kind is Parameter.POSITIONAL_ONLY
@@ -149,7 +149,7 @@ def test_signatures_are_read_without_inspect() -> None:
 
     assert signature(many).names == {"z": True, "a": True, "b": False, "d": True, "e": False}
     assert signature(many)[1:] == (1, 3, True, True)
-    assert signature(many).told({"a": 0}) == "z, b, d, e, any others"
+    assert signature(many).describe({"a": 0}) == "z, b, d, e, any others"
     assert signature(many, 2).free({}) == ("b",)
     assert signature(lambda: None) == Signature({})
     assert signature(Maker.make).free({}) == ("n",)

@@ -98,7 +98,7 @@ def test_the_project_file_says_how_python_is_measured(project: Path) -> None:
         ("project = 3\n", "pyproject.toml of poetic ("),
         (
             "[tool.poetry.dependencies]\ndep = '1.0'\n",
-            "neither uv nor pip installs what is needed from [tool.poetry] of",
+            "neither uv nor pip can install the requirements from [tool.poetry] of",
         ),
     ],
 )

@@ -1,9 +1,9 @@
-"""Makes a virtual environment in a revision's tree: a program of its own, with the standard library alone.
+"""Creates a virtual environment in a revision's tree: a separate program, with the standard library only.
 
-What is installed is what that revision says: ``uv.lock`` by ``uv sync`` where uv is there, else as constraints, as are
-other locks; then ``requirements.txt`` (or the only ``requirements*.txt``), and the project itself, editable, where it
-can be installed. What is said in another way alone is refused.
-A release of a package is there already: beside it only the extra requirements are installed.
+It installs what the revision requires. With uv, ``uv sync`` installs a project that has ``uv.lock``. Otherwise locks
+are constraints, for ``requirements.txt`` (or the only ``requirements*.txt``) and the project itself, editable, if it
+can be installed. Requirements in other files alone are refused.
+A release of a package is installed already: only the extra requirements are added.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from pathlib import Path
 from typing import Any
 
 VENV = ".hati-venv"
-"""The folder of the environment, in the revision's tree."""
-TODAY = 'past = "today" below [python.environment] of hati.toml has past revisions run in today\'s installation'
-"""What helps where nothing here installs what a revision says."""
+"""The environment's folder in the revision's tree."""
+TODAY = 'set past = "today" below [python.environment] of hati.toml to run past revisions in today\'s installation'
+"""The fix if a revision's requirements cannot be installed."""
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
-"""The files that name versions."""
+"""Lock files."""
 OTHERS = ("Pipfile", "Pipfile.lock", "environment.yml", "environment.yaml")
-"""Files that say what is needed, and that nothing here reads."""
+"""Files with requirements that are not supported here."""
 
 _RELEASE = ".packages"
 _CONSTRAINTS = Path(VENV, "constraints.txt")
-_OLDEST_PIP = (22, 3)  # the first that installs into another interpreter's environment
+_OLDEST_PIP = (22, 3)  # the first with --python: it installs into another interpreter's environment
 _OFFLINE = "; nothing may be downloaded here: network = true below [python.environment] of hati.toml allows it"
 _BRANCHES = "×╰├─▶│ "
 
 
 class InstallationError(Exception):
-    """What could not be done, in one line."""
+    """The step that failed, in one line."""
 
 
 class RefusedError(InstallationError):
-    """What a tree says is needed in a way that nothing here installs, in one line."""
+    """The requirements of a tree that cannot be installed, in one line."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """The interpreter of the environment, and what is installed and handed on besides."""
+    """The interpreter of the environment, extra requirements, and options for uv or pip."""
 
     python: str
     extra: tuple[str, ...]
@@ -58,22 +58,22 @@ class Wishes:
         """Read ``key=value`` arguments."""
         pairs = [word.partition("=")[::2] for word in words]
         listed = {key: tuple(value for name, value in pairs if name == key) for key in ("extra", "option")}
-        told = dict(pairs)
-        return cls(told.get("python", "python3"), listed["extra"], listed["option"], told.get("network") != "allowed")
+        named = dict(pairs)
+        return cls(named.get("python", "python3"), listed["extra"], listed["option"], named.get("network") != "allowed")
 
     @property
     def uv(self) -> tuple[str, ...]:
-        """What every uv is told."""
+        """The options of every uv command."""
         return (*self.options, *(["--offline"] if self.offline else []))
 
     @property
     def pip(self) -> tuple[str, ...]:
-        """What every pip is told."""
+        """The options of every pip command."""
         return (*self.options, *(["--no-index"] if self.offline else []))
 
 
 def main(words: Sequence[str]) -> int:
-    """Make the environment of the folder that this runs in."""
+    """Create the environment in the current folder."""
     wishes = Wishes.parse(words)
     is_release = os.environ.get("PYTHONPATH", "").endswith(_RELEASE)
     try:
@@ -86,10 +86,10 @@ def main(words: Sequence[str]) -> int:
 
 
 def install(tree: Path, wishes: Wishes, uv: str | None, is_release: bool) -> None:  # noqa: FBT001 - decided outside
-    """Make the environment, with what the tree says unless it is that of a package's release.
+    """Create the environment, with the requirements of the tree unless it is a package's release.
 
     Raises:
-        InstallationError: naming the program that failed, with what it said.
+        InstallationError: with the name of the program that failed, and its message.
     """
     if uv and not is_release and (tree / "uv.lock").is_file() and _can_be_installed(tree):
         words = [uv, "sync", "--frozen", "--no-dev", "--quiet", "--python", wishes.python, *wishes.uv]
@@ -105,10 +105,10 @@ def install(tree: Path, wishes: Wishes, uv: str | None, is_release: bool) -> Non
 
 
 def requirements(tree: Path) -> list[str]:
-    """What pip is to install for a tree: arguments.
+    """The arguments for pip to install a tree's requirements, with its locked versions as constraints.
 
     Raises:
-        InstallationError: as ``installed``, and where a lock is none.
+        InstallationError: as ``installed``, and if a lock is not valid TOML.
     """
     wanted = installed(tree)
     if constraints := _locked(tree) if wanted else []:
@@ -118,22 +118,22 @@ def requirements(tree: Path) -> list[str]:
 
 
 def installed(tree: Path) -> list[str]:
-    """What is installed of a tree by pip, apart from the versions that a lock names: arguments, none for no needs.
+    """The arguments for pip to install a tree's requirements, without constraints; empty if it has none.
 
     Raises:
-        RefusedError: where the tree only says what it needs in other ways.
-        InstallationError: where its project file is none.
+        RefusedError: if the tree has requirements only in unsupported files.
+        InstallationError: if its project file is not valid TOML.
     """
     listed = [tree / "requirements.txt"] if (tree / "requirements.txt").is_file() else [*tree.glob("requirements*.txt")]
     files = ["--requirement", listed[0].name] if len(listed) == 1 else []
     found = [*files, *(["--editable", "."] if _can_be_installed(tree) else [])]
     if not found and (said := ", ".join(_said(tree))):
-        raise RefusedError(f"neither uv nor pip installs what is needed from {said} alone")
+        raise RefusedError(f"neither uv nor pip can install the requirements from {said} alone")
     return found
 
 
 def _said(tree: Path) -> Iterator[str]:
-    """What says what is needed, though nothing is installed from it."""
+    """The files, and tables of the project file, whose requirements are not installed."""
     project = tree / "pyproject.toml"
     data = _toml(project) if project.is_file() else {}
     for keys in ("tool.poetry", "dependency-groups"):
@@ -149,7 +149,7 @@ def _said(tree: Path) -> Iterator[str]:
 
 
 def _locked(tree: Path) -> list[str]:
-    """The versions that locks have of packages from an index; of one with several the index decides."""
+    """The locked versions of packages from an index; a package with several versions is left to the index."""
     found: dict[str, set[str]] = {}
     for file in (tree / name for name in LOCKS):
         data = _toml(file) if file.is_file() else {}
@@ -161,7 +161,7 @@ def _locked(tree: Path) -> list[str]:
 
 
 def packages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Those that a lock has."""
+    """The packages in a lock."""
     listed = [*_listed(data.get("package")), *_listed(data.get("packages"))]
     return [each for each in listed if isinstance(each, dict)]
 
@@ -171,7 +171,7 @@ def _listed(value: object) -> list[Any]:
 
 
 def _is_indexed(package: Mapping[str, Any], lock: str) -> bool:
-    """Whether a package is from an index, so that its version says which it is."""
+    """Whether a package is from an index, so that its version identifies it."""
     source = package.get("source")
     if lock == "uv.lock":
         return isinstance(source, dict) and "registry" in source
@@ -193,7 +193,7 @@ def _can_be_installed(tree: Path) -> bool:
 
 
 def part(data: Mapping[str, Any], keys: str) -> Any:
-    """What is below keys, with a dot between; None where there is none."""
+    """The value below keys that are separated by dots; None if there is none."""
     found: Any = data
     for key in keys.split("."):
         found = found.get(key) if isinstance(found, dict) else None
@@ -212,13 +212,13 @@ def _venv(python: str) -> list[str]:
 
 
 def _installer(python: str, uv: str | None, tree: Path) -> list[str]:
-    """uv, the interpreter's own pip from outside of the environment, or one that is put into it."""
+    """The command that installs: uv, the interpreter's own pip, or a pip inside the environment."""
     inner = f"{VENV}/bin/python"
     if uv:
         return [uv, "pip", "install", "--quiet", "--python", inner]
     quiet = ["install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    told = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
-    version = re.match(r"pip (\d+)\.(\d+)", told.stdout)
+    reported = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
+    version = re.match(r"pip (\d+)\.(\d+)", reported.stdout)
     if version and (int(version[1]), int(version[2])) >= _OLDEST_PIP:
         return [python, "-m", "pip", "--python", inner, *quiet]
     _run([inner, "-m", "ensurepip", "--default-pip"], tree)
@@ -227,7 +227,7 @@ def _installer(python: str, uv: str | None, tree: Path) -> list[str]:
 
 def _run(words: Sequence[str], tree: Path, more: Mapping[str, str] | None = None) -> None:
     own = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}}
-    own.setdefault("SETUPTOOLS_SCM_PRETEND_VERSION", "0")  # a tree of a revision is no repository that it could ask
+    own.setdefault("SETUPTOOLS_SCM_PRETEND_VERSION", "0")  # a revision's tree is not a repository
     try:
         done = subprocess.run(
             words, cwd=tree, env={**own, **(more or {})}, capture_output=True, text=True, errors="replace", check=False
@@ -240,13 +240,13 @@ def _run(words: Sequence[str], tree: Path, more: Mapping[str, str] | None = None
 
 
 def _why(said: str) -> str:
-    """The error in one line: pip's last one, or uv's with what caused it."""
+    """The error in one line: pip's last one, or uv's with its causes."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     if errors:
         return errors[-1]
     began = next((i for i, line in enumerate(lines) if line.startswith(("error: ", "×"))), len(lines) - 1)
-    return " ".join(line.removeprefix("error: ").lstrip(_BRANCHES) for line in lines[began:]) or "it said nothing"
+    return " ".join(line.removeprefix("error: ").lstrip(_BRANCHES) for line in lines[began:]) or "it printed no error"
 
 
 if __name__ == "__main__":

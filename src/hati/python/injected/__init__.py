@@ -1,5 +1,5 @@
-"""What a measured interpreter runs: the standard library alone, Python 3.9 and later.
+"""Code that runs in measured interpreters: standard library only, Python 3.9 and later.
 
-These modules go as one file into interpreters that know nothing of Hati (``hati.python.injection``). Hati itself
-imports the decorators from here too.
+``hati.python.benchmark`` puts these modules into one file, for interpreters without Hati. Hati itself imports the
+decorators from here, too.
 """

@@ -1,4 +1,4 @@
-"""What is called: a function or a method, with arguments made in advance for every call."""
+"""Batches of calls of a function or a method, with arguments that are created before the batch is timed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _LAZY = ("builtins", "itertools")
 
 
 MOST = 2**28
-"""Bytes that the arguments of a batch may take."""
+"""The most memory for the arguments of a batch, in bytes."""
 
 _LOOK = 16
 
 
 class Calls:
-    """Makes batches of calls, whose arguments take about ``most`` bytes at most.
+    """Creates batches of calls, whose arguments take about ``most`` bytes at most.
 
-    ``shape`` is that of ``timing.loop``; ``call`` is what is called where it is the same for all of a batch.
+    ``shape`` is that of ``timing.loop``; ``call`` is the function to call, if it is the same for a whole batch.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class Calls:
             self._width = len(first)
 
     def batch(self, size: int) -> Iterable[Any]:
-        """So many calls, all that they need made anew.
+        """A batch of ``size`` calls, with newly created arguments.
 
         Raises:
-            Full: where that takes too much memory.
-            Trouble: where the workload makes another number of arguments.
+            Full: if the arguments take too much memory.
+            Trouble: if the workload returns different numbers of arguments for different calls.
         """
         if self._receiver is not None and self.shape != "each":
             self.call = self._receiver.method()
@@ -63,9 +63,9 @@ class Calls:
         return made
 
     def settle(self) -> None:
-        """Say that batches are as large as they will be: these may seem to take twice as much.
+        """Declare that batches have their final size: from now on they may appear to take twice as much memory.
 
-        What a batch reuses of the memory of those before it is not seen, and the next one may reuse less.
+        Memory that a batch reuses from earlier ones is not counted, and the next batch may reuse less.
         """
         self._limit = 2 * self._most
 
@@ -80,12 +80,12 @@ class Calls:
         assert self._supply is not None
         item = next(self._supply)
         if len(item) != self._width:
-            raise Trouble("the workload makes arguments of different numbers for different calls")
+            raise Trouble("the workload returns different numbers of arguments for different calls")
         return item
 
 
 class Receiver:
-    """The objects that a method is called on, as often made anew as their generator says."""
+    """The objects that a method is called on, created as often as ``fresh`` of their generator says."""
 
     def __init__(self, make: Callable[[], Any], fresh: str, owner: type, name: str) -> None:
         self.fresh = fresh
@@ -93,17 +93,17 @@ class Receiver:
         self._kept: Any = None
 
     def method(self) -> Callable[..., Any]:
-        """The method of the object for the next observation, or the next call.
+        """The method of the object for the next observation or the next call.
 
         Raises:
-            Trouble: where the object is none of the class whose method is measured.
+            Trouble: if the object is not an instance of the class whose method is measured.
         """
         if self._kept is None or self.fresh != "run":
             made = self._make()
             if not isinstance(made, self._owner):
                 raise Trouble(
                     f"the instance is a {type(made).__module__}.{type(made).__qualname__}, "
-                    f"no {self._owner.__module__}.{self._owner.__qualname__}"
+                    f"not a {self._owner.__module__}.{self._owner.__qualname__}"
                 )
             self._kept = getattr(made, self._name)
         method: Callable[..., Any] = self._kept
@@ -111,26 +111,26 @@ class Receiver:
 
 
 def supply(generator: Callable[[], Any]) -> Iterator[tuple[Any, ...]]:
-    """The arguments of call after call, from a workload that makes those of one, or an iterator over them.
+    """The arguments of successive calls, from a workload that returns those of one call or an iterator over them.
 
     Raises:
-        Trouble: where an iterator has none.
+        Trouble: if an iterator is empty.
     """
     while True:
         made = generator()
         if not isinstance(made, Iterator):
             yield made if type(made) is tuple else (made,)
             continue
-        none = True
+        empty = True
         for item in made:
-            none = False
+            empty = False
             yield item if type(item) is tuple else (item,)
-        if none:
-            raise Trouble("the workload's iterator has nothing in it")
+        if empty:
+            raise Trouble("the workload's iterator is empty")
 
 
 def is_lazy(result: object) -> bool:
-    """Whether a result is computed as it is asked for: a generator, or what ``map`` and ``itertools`` make."""
+    """Whether a result is computed on demand: a generator, or an iterator of ``map`` or ``itertools``."""
     return isinstance(result, Iterator) and type(result).__module__ in _LAZY
 
 

@@ -1,4 +1,4 @@
-"""What a measuring function is given: Listing 3 of the SPL paper."""
+"""The controller that a measuring function is given: Listing 3 of the SPL paper."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .timing import Spent
 
 Leave = Callable[[object, object, Optional[TracebackType]], None]
 Turns = Callable[[Optional[Spent]], int]
-"""How often the loop is to turn next, from what it took just now (None before the first turn); 0 ends it."""
+"""The number of iterations to run next, given what the last ones took (None before the first); 0 ends the loop."""
 
 
 class Timer:
-    """What ``with`` times the block of; here nothing."""
+    """A context manager that times its block; this base class does nothing."""
 
     def __enter__(self) -> None: ...
 
@@ -26,31 +26,31 @@ class Timer:
 
 
 class Once:
-    """A controller under which a measuring function turns once and nothing is timed: for tests of what it does."""
+    """A controller that lets a measuring function loop once, without timing, to test the function."""
 
     def __init__(self) -> None:
         self._left = True
 
     def needs_more(self) -> bool:
-        """True, and False from the second time on."""
+        """True on the first call, then False."""
         left, self._left = self._left, False
         return left
 
     def measure(self) -> Timer:
-        """Something to write ``with`` before."""
+        """A context manager that does nothing."""
         return Timer()
 
     def start(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Controller:
-    """The loop turns as often as ``turns`` says.
+    """Runs a loop for as many iterations as ``turns`` says.
 
-    What a turn needs is an iterator's own method wherever that will do: a function in Python takes longer.
+    Its methods that run in each iteration are methods of iterators where possible: a Python function takes longer.
     """
 
     __slots__ = ("_clock", "_processor", "end", "measure", "needs_more", "start")
@@ -71,32 +71,32 @@ class Controller:
 
     @property
     def timed(self) -> int:
-        """How often something was timed."""
+        """The number of timed intervals."""
         return len(self._clock.ended)
 
     @property
     def unpaired(self) -> bool:
-        """Whether something began to be timed that did not end, or ended without having begun."""
+        """Whether a start has no end, or an end no start."""
         return len(self._clock.began) != len(self._clock.ended)
 
     def spent(self) -> tuple[list[int], list[int]]:
-        """Nanoseconds that each of them took, of both clocks; of processor time none where it is not asked for."""
+        """The nanoseconds of each interval by both clocks; no processor times unless they are asked for."""
         return self._clock.apart(), self._processor.apart()
 
     def forget(self) -> None:
-        """Drop all that was timed."""
+        """Drop all timed intervals."""
         for stamps in (*self._clock, *self._processor):
             stamps.clear()
 
 
 class Stamps(NamedTuple):
-    """Nanoseconds of when what is timed began, and of when it ended."""
+    """The start and end times of intervals, in nanoseconds."""
 
     began: list[int]
     ended: list[int]
 
     def apart(self) -> list[int]:
-        """How long each took."""
+        """The duration of each interval, in nanoseconds."""
         return list(map(sub, self.ended, self.began))
 
 
@@ -111,7 +111,7 @@ def _rounds(turns: Turns) -> Iterator[Iterator[bool]]:
 
 
 def _stamping(clock: Callable[[], int], stamps: list[int]) -> Callable[[], object]:
-    """Appends the time to a list, without a function in Python: half the cost."""
+    """A callable that appends the time to a list, without a Python function: half the cost."""
     return partial(next, map(stamps.append, starmap(clock, repeat(()))))
 
 
@@ -131,7 +131,7 @@ def _leaving(end: Callable[[], object]) -> Leave:
 
 
 def _stamping_as_it_leaves(stamps: list[int]) -> Leave:
-    """A function in Python has to be here; the quickest is one that calls nothing but the clock and the list."""
+    """An ``__exit__`` that appends the time; it must be a Python function, and this one calls as little as possible."""
 
     def leave(
         _kind: object,

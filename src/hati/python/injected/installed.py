@@ -1,4 +1,4 @@
-"""Which packages are installed, read from the names of their records alone: in a run nothing may be loaded for it."""
+"""The installed packages, read from the names of their metadata folders: a run must not import a module for this."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _RECORDS = (".dist-info", ".egg-info")
 
 
 def installed(folders: Iterable[str]) -> str:
-    """A line for each package in these folders: its name, version and the commit or archive it is from; no path.
+    """A line for each package in these folders: name, version, and the commit or archive of its source; no path.
 
-    Of packages of one name the first counts, as for imports. A source folder that is marked as one has no version of
-    its own, and is none of them.
+    Of several packages with one name the first counts, as for imports. Metadata without a version, as in source
+    folders, is skipped.
     """
     found: dict[str, str] = {}
     for folder in folders:
@@ -33,17 +33,17 @@ def _records(folder: str) -> list[str]:
 
 
 def _origin(record: str) -> str:
-    """The commit or the archive's hash that a package was installed from, where its record has one."""
+    """The commit or archive hash that a package was installed from; empty if its metadata has none."""
     try:
         with open(os.path.join(record, "direct_url.json"), "rb") as file:
-            told = file.read()
+            content = file.read()
     except OSError:
         return ""
-    archive = told.partition(b'"archive_info"')[2].partition(b"}")[0]
-    found = _texts(told, b'"commit_id"')[:1] or _texts(archive, b'"hash"')[:1] or _texts(archive, b'"hashes"')[:2]
+    archive = content.partition(b'"archive_info"')[2].partition(b"}")[0]
+    found = _texts(content, b'"commit_id"')[:1] or _texts(archive, b'"hash"')[:1] or _texts(archive, b'"hashes"')[:2]
     return f" {os.fsdecode(b'='.join(found))}" if found else ""
 
 
-def _texts(told: bytes, key: bytes) -> list[bytes]:
-    """What is between quotes behind a key."""
-    return told.partition(key)[2].split(b'"')[1::2]
+def _texts(content: bytes, key: bytes) -> list[bytes]:
+    """The quoted texts that follow a key."""
+    return content.partition(key)[2].split(b'"')[1::2]

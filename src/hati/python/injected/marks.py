@@ -1,4 +1,4 @@
-"""The decorators: they write what a function is for into an attribute of it, and leave it as it is."""
+"""The decorators: they store the purpose of a function in one of its attributes, and return it unchanged."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, TypeVar, overload
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__hati__"
-"""The attribute: a dictionary of plain values, so that any version of Hati reads what another one wrote.
+"""The attribute: a dictionary of plain values, so that every version of Hati can read what another one wrote.
 
-A module's is the list of the lines with ``@hati.spl`` in it.
+On a module, it is the list of lines with ``@hati.spl``.
 """
 
 FRESH = ("run", "observation", "call")
-"""How often an instance is made anew."""
+"""How often a new instance is created: per run, per observation or per call."""
 
 
 class Statement(NamedTuple):
-    """Formulas on a function: their texts, the aliases given with them, and where they stand."""
+    """Formulas on a function: their texts and aliases, and the file and line of the decorator."""
 
     formulas: tuple[str, ...]
     aliases: dict[str, str]
@@ -28,11 +28,11 @@ class Statement(NamedTuple):
 
 
 def workload(function: F) -> F:
-    """Mark a function that makes arguments for measured calls.
+    """Mark a function that creates arguments for measured calls.
 
-    It takes the formula's parameters, and a seeded ``random.Random`` where a parameter is named ``rng``. It returns
-    the arguments of one call and is called anew for each, or returns an iterator over those of call after call. A
-    tuple holds several arguments; all else is the only one.
+    It takes the formula's parameters, and a seeded ``random.Random`` if it has a parameter ``rng``. It returns the
+    arguments of one call and is called again for the next, or it returns an iterator over the arguments of successive
+    calls. A tuple holds several arguments; any other value is a single argument.
 
     >>> @workload
     ... def rand(n, rng):
@@ -48,13 +48,13 @@ def instance(function: F) -> F: ...
 @overload
 def instance(*, fresh: str = "run") -> Callable[[F], F]: ...
 def instance(function: F | None = None, *, fresh: str = "run") -> F | Callable[[F], F]:
-    """Mark a function that makes the object whose method is measured, from the formula's parameters.
+    """Mark a function that creates the object whose method is measured, from the formula's parameters.
 
-    ``fresh`` says how often: once per ``"run"``, before each ``"observation"``, or for each ``"call"``, outside of
-    what is timed.
+    ``fresh`` says how often: once per ``"run"``, before each ``"observation"``, or for each ``"call"``, always
+    outside the timed part.
 
     Raises:
-        ValueError: for another ``fresh``.
+        ValueError: for any other ``fresh``.
     """
     if fresh not in FRESH:
         raise ValueError(f"fresh={fresh!r}: write one of {', '.join(map(repr, FRESH))}")
@@ -66,22 +66,22 @@ def instance(function: F | None = None, *, fresh: str = "run") -> F | Callable[[
 
 
 def measured(function: F) -> F:
-    """Mark a function that measures by itself: it takes a controller first, then the formula's parameters.
+    """Mark a measuring function: it runs its own loop, and takes a controller and then the formula's parameters.
 
-    Its loop is ``while spl.needs_more():``. What is timed in it stands in ``with spl.measure():``, or between
-    ``spl.start()`` and ``spl.end()``, or is the whole body (Listing 3 of the SPL paper).
+    Its loop is ``while spl.needs_more():``. The timed part is in ``with spl.measure():`` or between ``spl.start()``
+    and ``spl.end()``, or it is the whole body (Listing 3 of the SPL paper).
     """
     return _marked(function, kind="measured")
 
 
 def spl(*formulas: object, **aliases: object) -> Callable[[F], F]:
-    """State formulas of the performance of the decorated function, which they call ``SELF``.
+    """State formulas about the performance of the decorated function, which is ``SELF`` in them.
 
-    ``formulas`` are texts or what comparing ``Performance`` gives; ``aliases`` name methods and generators: as
+    ``formulas`` are texts or comparisons of ``Performance`` objects; ``aliases`` name methods and generators: as
     functions, or as texts such as ``"pkg.sorting:sort@v1.2"``.
 
     Raises:
-        TypeError: for a formula or an alias that is neither, and on a class or a property, which are no functions.
+        TypeError: for any other formula or alias, and on a class or a property, which are not functions.
     """
     caller = sys._getframe(1)
     named = {name: text for formula in formulas for name, text in getattr(formula, "aliases", {}).items()}
@@ -110,16 +110,16 @@ def freshness(function: object) -> str:
 
 
 def statements(function: object) -> tuple[Statement, ...]:
-    """What is stated on a function, from the topmost decorator on."""
+    """The statements on a function, those of the topmost decorator first."""
     found = _mark(function).get("statements", ())
     return tuple(Statement(tuple(texts), dict(aliases), file, line) for texts, aliases, file, line in found)
 
 
 def reference(function: object) -> str:
-    """How a function or method is called in other files: ``module:name`` or ``module:Class.name``.
+    """The reference to a function or method in other files: ``module:name`` or ``module:Class.name``.
 
     Raises:
-        TypeError: for what has no name that can be imported.
+        TypeError: if it has no name that can be imported.
     """
     name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "")
     if not module:
@@ -130,18 +130,18 @@ def reference(function: object) -> str:
 
 
 def stated(module: object) -> list[Callable[..., Any]]:
-    """The functions of a module on which there are statements, methods too, in the order in which they stand there."""
+    """The functions and methods of a module that have statements, in the order of their definitions."""
     return _stated(module, getattr(module, "__name__", ""))
 
 
 def unnamed(module: object) -> list[int]:
-    """The lines of a module's statements on what none of its names leads to, so that ``stated`` lacks it."""
+    """The lines of a module's statements on functions that no name of the module refers to: ``stated`` omits these."""
     found = {statement.line for function in stated(module) for statement in statements(function)}
     return sorted(set(vars(module).get(MARK, ())) - found)
 
 
 def resolve(name: str, function: object) -> str | None:
-    """What a name in a formula on a function stands for, where no alias says so: as the function itself would see it.
+    """The reference for a name without an alias in a formula on a function, looked up as the function would do it.
 
     >>> resolve("resolve", resolve)
     'hati.python.injected.marks:resolve'
@@ -172,7 +172,7 @@ def _text(formula: object) -> str:
 
 
 def _mark(function: object) -> dict[str, Any]:
-    found = getattr(function, "__dict__", {}).get(MARK, {})  # not of a class above
+    found = getattr(function, "__dict__", {}).get(MARK, {})  # a class's own, not inherited
     return dict(found) if isinstance(found, dict) else {}
 
 
@@ -186,5 +186,5 @@ def _marked(function: F, **about: object) -> F:
 
 
 def _unwrapped(function: object) -> Any:
-    """The function itself where it is a static or class method."""
+    """The function inside a static or class method; any other object unchanged."""
     return getattr(function, "__func__", function)

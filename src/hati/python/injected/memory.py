@@ -1,4 +1,4 @@
-"""The peak of this process's memory."""
+"""The memory of this process: now and at its peak."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STATUS, _REFERENCES = "/proc/self/status", "/proc/self/clear_refs"
 
 
 def restart_peak() -> None:
-    """Let the peak be counted from now on, where the kernel can do that."""
+    """Reset the peak, if the kernel supports that."""
     try:
         with open(_REFERENCES, "w") as file:
             file.write("5")
@@ -19,7 +19,7 @@ def restart_peak() -> None:
 
 
 def resident() -> int:
-    """Bytes that this process has in memory now; 0 where the system does not tell."""
+    """The resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         with open(_PAGES, "rb") as file:
             return int(file.read().split()[1]) * _PAGE
@@ -28,7 +28,7 @@ def resident() -> int:
 
 
 def peak() -> int:
-    """Bytes; Linux tells this program's own, where ``ru_maxrss`` would also hold that of the one that started it."""
+    """The peak in bytes; from /proc on Linux, as ``ru_maxrss`` there includes the program that started this one."""
     try:
         with open(_STATUS) as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""What ``import hati`` and ``import hati.python`` find in a measured process, where Hati may not be installed."""
+"""Provides ``hati`` and ``hati.python`` in a measured process, where Hati may not be installed."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ _OFFERED = {
     "controller": ("Once",),
     "performance": (*_FORMULAS, "Formula"),
 }
-"""Names of the binding by the modules here that have them."""
+"""The names of the binding, by the modules here that define them."""
 
 
 class NotOfferedError(Trouble, ImportError):
-    """That measured code imports what only an installed Hati has."""
+    """Measured code imports a name that only an installed Hati has."""
 
 
 class BindingFinder:
-    """Finds the binding where nobody else does: it stands last."""
+    """Finds the binding if no other finder does: it is the last one."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """As the import system asks for it."""
-        loader: Any = BindingLoader()  # of the shape that is asked for, without loading what declares it
+        """The method that the import system calls."""
+        loader: Any = BindingLoader()  # no base class: importlib.abc need not be loaded
         return ModuleSpec(name, loader, is_package=True) if name == _BINDING else None
 
 
 class BindingLoader:
-    """Makes a module with the names that measured code may use."""
+    """Loads a module with the names that measured code may use."""
 
     def create_module(self, _spec: ModuleSpec) -> None:
-        """As the import system makes any."""
+        """Let the import system create the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Fill it: with names that are loaded when they are asked for."""
+        """Give the module names that are loaded when they are used."""
         vars(module)["__getattr__"] = _of_binding
 
 
 def offer() -> None:
-    """See that measured code finds what it uses of ``hati``, also where Hati is missing or an older one."""
+    """Provide the names of ``hati`` that measured code uses, even if Hati is missing or older."""
     try:
         import hati
     except ImportError:
@@ -65,7 +65,7 @@ def offer() -> None:
 
 
 def _of_formulas(name: str) -> object:
-    """The names for formulas as objects, loaded when a module uses one."""
+    """A name for formulas as objects, loaded when a module uses it."""
     if name in _FORMULAS:
         return _loaded("performance", name)
     raise AttributeError(f"hati has no {name!r} for measured code")

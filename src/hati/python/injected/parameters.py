@@ -1,4 +1,4 @@
-"""The parameters of a formula, and which function takes which of them."""
+"""The parameters of a formula, and the functions that take them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .signature import Named, Signature, signature
 from .trouble import Trouble
 
 RNG = "rng"
-"""The parameter of workloads, instances and measuring functions that Hati gives: a source of randomness."""
+"""The parameter of workloads, instances and measuring functions that Hati supplies: a random generator."""
 
 
 class Parameters:
-    """A formula's parameters in order, and what becomes of them; one without a name has its place.
+    """A formula's parameters in order, and which functions take them; one without a name is positional.
 
-    Functions are asked one after the other; each takes what it has a use for, whatever others took.
+    Functions are asked one after the other. Each takes all parameters that it can use, even if others took them.
     """
 
     def __init__(self, values: Named, seed: str = "") -> None:
@@ -24,15 +24,15 @@ class Parameters:
         self._used: set[int] = set()
         self._takers: list[str] = []
         self.missing: list[tuple[str, str]] = []
-        """What functions need and have not, and what to do about it."""
+        """The parameters that functions lack, each with a fix."""
 
     def bound(self, function: Callable[..., Any], own: Sequence[Any] = (), skipped: int = 0) -> Callable[..., Any]:
-        """A function with its own arguments, its parameters, and ``rng`` where it has one.
+        """The function with its own arguments, its parameters, and ``rng`` if it has that parameter.
 
-        ``skipped`` leading parameters are left for the caller to give.
+        The caller gives the first ``skipped`` parameters.
 
         Raises:
-            Trouble: for more arguments of its own than it takes, and for what is no function of Python's.
+            Trouble: for more arguments of its own than it takes, and if it is not a Python function.
         """
         taken, whose = signature(function, skipped), getattr(function, "__qualname__", type(function).__name__)
         known = {RNG: self._randomness(whose)} if RNG in taken.names else {}
@@ -42,7 +42,7 @@ class Parameters:
     def taken(
         self, whose: str, takes: Signature, own: Sequence[Any] = (), known: Mapping[str, Any] | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What a function is called with: by place, and by name.
+        """The positional and the keyword arguments for a function.
 
         Raises:
             Trouble: for more arguments of its own than it takes.
@@ -53,23 +53,23 @@ class Parameters:
         except Trouble as trouble:
             raise Trouble(f"{whose} {trouble}") from None
         self._used.update(found.used)
-        self._takers.append(f"{whose} takes {takes.told(known)}{_besides(own)}")
+        self._takers.append(f"{whose} takes {takes.describe(known)}{_besides(own)}")
         if found.missing:
             way = _way(takes, found.missing)
             self.missing.append((f"{whose} needs {', '.join(found.missing)}", f"give it as a parameter{way}"))
         return found.listed, found.named
 
     def take_all(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All, as they are given: for what nobody knows the parameters of."""
+        """All parameters as given, for a function with an unknown signature."""
         self._used.update(range(len(self.values)))
         named = {name: value for name, value in self.values if name}
         return () if named else tuple(value for _, value in self.values), named
 
-    def see_given(self, whose: str) -> None:
-        """See that each is of use, and that none is missing.
+    def check_given(self, whose: str) -> None:
+        """Check that every parameter is taken, and that none is missing.
 
         Raises:
-            Trouble: naming the first that no function has taken, and what they take; or what one needs.
+            Trouble: for the first parameter that no function takes, with those that they take; or for a missing one.
         """
         if useless := self.useless(whose):
             raise Trouble(useless)
@@ -77,7 +77,7 @@ class Parameters:
             raise Trouble(": ".join(self.missing[0]))
 
     def useless(self, whose: str) -> str:
-        """What is wrong with the first that no function has taken; empty where there is none."""
+        """The message about the first parameter that no function takes; empty if there is none."""
         for place, (name, value) in enumerate(self.values):
             if place not in self._used:
                 which = name or f"{place + 1} ({value!r})"
@@ -92,7 +92,7 @@ class Parameters:
 
 
 def _way(takes: Signature, missing: Sequence[str]) -> str:
-    """How, where there is but one way."""
+    """How to give the missing parameters, if there is only one way."""
     names = list(takes.names)
     if all(name in names[: takes.nameless] for name in missing):
         return " without a name"

@@ -1,4 +1,4 @@
-"""Formulas as objects: comparing ``Performance`` objects writes the formula's text (Listing 6 of the SPL paper)."""
+"""Formulas as objects: comparing ``Performance`` objects builds the text of a formula (Listing 6 of the SPL paper)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Union
 from . import marks
 
 SELF = "SELF"
-"""The function that a formula stands on."""
+"""The function that a formula is stated on."""
 
 _TAKEN = {
     *(
@@ -32,20 +32,20 @@ _TAKEN = {
     *("mean", "median", "quantile", "throughput", "cpu", "memory", "min", "max"),
     *("abs", "ceil", "exp", "floor", "log", "log2", "log10", "round", "sqrt", "SELF"),
 }
-"""Words that mean something else in formulas."""
+"""Words with another meaning in formulas."""
 
 Number = Union[int, float]
 Method = Union[str, Callable[..., Any]]
 
 
 class Names:
-    """How functions are called in a text: by their own names where these differ, and what these names stand for."""
+    """The names of functions in a text, which are their own unless two are the same, and what these names stand for."""
 
     def __init__(self) -> None:
         self.aliases: dict[str, str] = {}
 
     def of(self, method: Method) -> str:
-        """The name of a function; a text is one already."""
+        """The name of a function; a text is returned unchanged."""
         if isinstance(method, str):
             return method
         full = marks.reference(method)
@@ -59,7 +59,7 @@ class Names:
 
 
 class FormulaPart(ABC):
-    """A part of a formula: ``str`` gives its text, ``aliases`` what the names in it stand for."""
+    """A part of a formula: ``str`` gives its text, ``aliases`` the functions that its names stand for."""
 
     @abstractmethod
     def write(self, names: Names) -> str:
@@ -73,19 +73,20 @@ class FormulaPart(ABC):
 
     @property
     def aliases(self) -> dict[str, str]:
-        """Names in the text, and the methods and generators that they stand for."""
+        """The names in the text, with the methods and generators that they stand for."""
         names = Names()
         self.write(names)
         return names.aliases
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"whether {self} is decided by measuring: combine formulas by & | ~ and .implies, and a <= b, b <= c by &"
+            f"whether {self} holds is decided by measuring: combine formulas with & | ~ and .implies(), "
+            "and write (a <= b) & (b <= c)"
         )
 
 
 class Formula(FormulaPart):
-    """A statement about performance; ``&``, ``|``, ``~`` and ``implies`` make others of it."""
+    """A statement about performance; combine statements with ``&``, ``|``, ``~`` and ``implies``."""
 
     def __init__(self, write: Callable[[Names], str]) -> None:
         self._write = write
@@ -104,12 +105,12 @@ class Formula(FormulaPart):
         return Formula(lambda names: f"!({self.write(names)})")
 
     def implies(self, other: Formula) -> Formula:
-        """Where this holds, the other has to hold too."""
+        """The formula that the other holds wherever this one does."""
         return _joined("=>", self, other)
 
 
 class Quantity(FormulaPart):
-    """What can be compared: a performance, a limit, or what arithmetic makes of them."""
+    """A value that can be compared: a performance, a limit, or a result of arithmetic on these."""
 
     def __init__(self, write: Callable[[Names], str]) -> None:
         self._write = write
@@ -131,7 +132,7 @@ class Quantity(FormulaPart):
         return _compared(self, ">", other)
 
     def equals(self, other: object, margin: str) -> Formula:
-        """Equal up to a margin such as ``"3%"`` or ``"2 ms"``, which is proved."""
+        """The formula that both are equal within a margin such as ``"3%"`` or ``"2 ms"``, which has to be proved."""
         return Formula(lambda names: f"{self.write(names)} = {_quantity(other).write(names)} +- {margin}")
 
     def __mul__(self, other: object) -> Quantity:
@@ -160,8 +161,8 @@ class Performance(Quantity):
     """The performance of a function on a workload: by default its mean time per call.
 
     ``method`` is a function, or a text such as ``"pkg:sort"`` or ``SELF``. Workload and instance generators follow,
-    a ``partial`` of one where it has arguments of its own, then the parameters: numbers, texts, or what ``for_all``
-    gives. ``revision`` is that of the method.
+    as a ``partial`` if they have arguments of their own, then the parameters: numbers, texts, or variables of
+    ``for_all`` and ``exists``. ``revision`` is the revision of the method.
 
     >>> def old(values): ...
     >>> def sort(values): ...
@@ -188,12 +189,12 @@ class Performance(Quantity):
         super().__init__(self._text)
 
     def at(self, revision: str) -> Performance:
-        """The same in another revision, such as ``v1.2``, ``HEAD~1`` or ``pkg==1.4``."""
+        """The same performance in another revision, such as ``v1.2``, ``HEAD~1`` or ``pkg==1.4``."""
         given = [one for one in (*self._generators, *self._parameters) if one is not None]
         return Performance(self._method, *given, revision=revision)
 
     def statistic(self, name: str) -> Quantity:
-        """Another statistic or metric than mean time: ``median``, ``p99``, ``throughput``, ``cpu``, ``memory``."""
+        """A statistic or metric other than the mean time: ``median``, ``p99``, ``throughput``, ``cpu``, ``memory``."""
         return Quantity(lambda names: f"{name}({self.write(names)})")
 
     def _text(self, names: Names) -> str:
@@ -206,12 +207,12 @@ class Performance(Quantity):
 
 
 def for_all(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], Formula]) -> Formula:
-    """A formula for every one of the values: ``for_all("n", [10, 100], lambda n: ...)``."""
+    """The formula that ``formula`` holds for every value: ``for_all("n", [10, 100], lambda n: ...)``."""
     return _quantified("for all", name, values, formula)
 
 
 def exists(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], Formula]) -> Formula:
-    """A formula for at least one of the values."""
+    """The formula that ``formula`` holds for at least one of the values."""
     return _quantified("exists", name, values, formula)
 
 
@@ -222,7 +223,7 @@ def _quantified(word: str, name: str, values: Sequence[Any], formula: Callable[[
 
 
 def _quantity(value: object) -> Quantity:
-    """Of a number, a text with a unit (``"2 ms"``), or one already."""
+    """The quantity for a number or a text with a unit (``"2 ms"``); a quantity unchanged."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -256,11 +257,11 @@ def _joined(sign: str, left: Formula, right: Formula) -> Formula:
 
 
 def _generated(generator: Any, names: Names) -> str:
-    """A generator, with the arguments that a ``partial`` of it has."""
+    """The text of a generator, with its arguments if it is a ``partial``."""
     if not isinstance(generator, partial):
         return names.of(generator)
     if generator.keywords:
-        raise TypeError(f"{generator!r} has arguments with names: give them by their places")
+        raise TypeError(f"{generator!r} has keyword arguments: give them by position")
     listed = ", ".join(_constant(value, names) for value in generator.args)
     return names.of(generator.func) + (f"({listed})" if listed else "")
 
@@ -274,7 +275,7 @@ def _constant(value: object, names: Names) -> str:
 
 
 def _limit(text: str) -> str:
-    """A number with a unit; one that is no word is quoted: ``5 '1/s'``."""
+    """A number with a unit; a unit that is not a word is quoted: ``5 '1/s'``."""
     number, _, unit = text.strip().partition(" ")
     return f"{number} {_quoted(unit.strip())}" if "/" in unit else text.strip()
 

@@ -1,6 +1,4 @@
-"""Where modules come from: what the revision has is the revision's; workloads and instances are the working
-tree's.
-"""
+"""Where modules come from: the measured ones from the revision, workloads and instances from the working tree."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ _HATI, _OURS = "hati", ".hati/"
 
 
 class WorkingFinder:
-    """Finds in the working tree what is nowhere else: it stands last, and sleeps while the subject is imported.
+    """Finds modules that only the working tree has: it is the last finder, and off while the subject is imported.
 
-    In packages of the revision it adds sources only: a compiled module would be the newer one's of the same name.
+    To packages of the revision it adds source files only: a compiled module would be that of the newer version.
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
@@ -31,14 +29,14 @@ class WorkingFinder:
         self.awake = False
 
     def find_spec(self, name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
-        """As the import system asks for it."""
+        """The method that the import system calls."""
         spec = self.search(name) if self.awake else None
         if spec is None or path is None or isinstance(spec.loader, SourceFileLoader):
             return spec
         return None
 
     def search(self, name: str) -> ModuleSpec | None:
-        """The module of the working tree, whatever else there is of that name."""
+        """The working tree's module of that name, even if there are others."""
         places: Any = self.roots
         spec = None
         parts = name.split(".")
@@ -53,7 +51,7 @@ class WorkingFinder:
 
 
 class Places:
-    """The subject's tree and the working tree, with the folders in them from which modules are imported."""
+    """The subject's tree and the working tree, each with the folders from which modules are imported."""
 
     def __init__(self, tree: str, working: str, roots: Sequence[str], release: bool) -> None:
         self.tree, self.working = os.path.realpath(tree), os.path.realpath(working)
@@ -64,12 +62,12 @@ class Places:
 
     @property
     def searched(self) -> str:
-        """Where the subject's modules are looked for: the revision, and the roots where it has none of them."""
+        """Where the subject's modules are searched, in words: the revision, and the roots if it has none of them."""
         lacking = "" if self._own or self.release else ", ".join(self._roots)
         return f"the revision, which has no folder {lacking}: see `roots` of [python]" if lacking else "the revision"
 
     def open(self) -> None:
-        """Make the subject's modules the first to be found, and those of the working tree the last."""
+        """Let imports search the subject's tree first and the working tree last."""
         sys.path[:0] = self._own
         sys.meta_path.append(self._finder)
 
@@ -77,8 +75,8 @@ class Places:
         """A module of the subject.
 
         Raises:
-            ModuleNotFoundError: where there is none.
-            Trouble: where it would be the working tree's.
+            ModuleNotFoundError: if there is none.
+            Trouble: if it was found in the working tree.
         """
         awake, self._finder.awake = self._finder.awake, self.same
         try:
@@ -91,10 +89,10 @@ class Places:
         return module
 
     def generators(self, name: str, replace: Replace = classes_replaced) -> ModuleType:
-        """A module with workloads or instances: the working tree's own, also where the revision has one of that name.
+        """A module with workloads or instances: the working tree's, even if the revision has one of that name.
 
-        In such a one, ``replace`` puts the revision's in the place of what both have: classes, so that an instance is
-        of the class that is measured; all that is called, for a function that measures by itself.
+        If so, ``replace`` substitutes the revision's objects for those that both have: classes, so that an instance
+        is of the measured class, or all callables, for a measuring function.
         """
         self._finder.awake = True
         own = None if self.same else self._finder.search(name)
@@ -122,17 +120,17 @@ class Places:
         try:
             spec.loader.exec_module(module)
         except SystemExit as error:
-            raise ended(f"{file} ended by itself as it was loaded", error) from None
+            raise ended(f"{file} ended the process while it was imported", error) from None
         return module
 
     def loaded(self) -> list[tuple[str, str]]:
-        """Modules from the working tree's files, and their paths in it; none where the subject's tree is the same."""
+        """The modules loaded from the working tree, with their paths in it; none if it is also the subject's tree."""
         found = []
         for name, module in [] if self.same else sorted(sys.modules.items()):
-            told = getattr(module, "__file__", None)
-            if not told:
+            origin = getattr(module, "__file__", None)
+            if not origin:
                 continue
-            file = os.path.realpath(told)
+            file = os.path.realpath(origin)
             path = os.path.relpath(file, self.working).replace(os.sep, "/")
             if self._is_working(file) and name.partition(".")[0] != _HATI and not path.startswith(_OURS):
                 found.append((name, path))
@@ -148,7 +146,7 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except SystemExit as error:
-        raise ended(f"{name} ended by itself as it was loaded", error) from None
+        raise ended(f"{name} ended the process while it was imported", error) from None
 
 
 def _folders(top: str, roots: Sequence[str]) -> list[str]:

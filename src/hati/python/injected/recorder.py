@@ -29,10 +29,9 @@ _NAMED = "named."
 
 
 class Request:
-    """What is asked for: ``key=value`` arguments.
+    """The recorder's ``key=value`` arguments.
 
-    Of these ``parameter``, ``source``, ``workload.argument``, ``instance.argument`` and ``named.KIND`` may come several
-    times.
+    ``parameter``, ``source``, ``workload.argument``, ``instance.argument`` and ``named.KIND`` may be repeated.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -50,12 +49,12 @@ class Request:
         return key in self._values
 
     def own(self, kind: str) -> list[Any]:
-        """The arguments that a workload or an instance is given in its brackets."""
+        """The arguments in the brackets of a workload or an instance."""
         return [value for of, value in self._own if of == kind]
 
     @property
     def order(self) -> Order:
-        """How much to take."""
+        """How much to measure."""
         return Order(
             int(self["observations"]),
             float(self["seconds"]),
@@ -68,26 +67,26 @@ class Request:
 
     @property
     def most(self) -> int:
-        """Bytes that the arguments of a batch may take."""
+        """The most memory for the arguments of a batch, in bytes."""
         return int(self["memory"] or MOST)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Record, and print what was recorded, or what is stated; what cannot be is told in the last line of the errors."""
+    """Measure and print the observations, or print statements; the last line on stderr says why neither is possible."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # what the subject prints must not be taken for a reading
         request, original = Request(arguments), Original()
         try:
-            _see_version(request["version"])
-            _see_packages(request["packages"])
+            _check_version(request["version"])
+            _check_packages(request["packages"])
             if request["tell"] or request.named:
-                told = tell(request) if request["tell"] else unresolved(request)
-                original.see()
-                out.write(told)
+                text = describe(request) if request["tell"] else unresolved(request)
+                original.check()
+                out.write(text)
                 return 0
-            recorded = record(request, original.see)
-            original.see()
-            original.see_alone()
+            recorded = record(request, original.check)
+            original.check()
+            original.check_alone()
         except Trouble as trouble:
             sys.stderr.write(f"hati: {trouble}\n")
             original.fails(str(trouble))
@@ -95,34 +94,35 @@ def main(arguments: Sequence[str]) -> int:
         except SystemExit as error:
             if not original.here:
                 raise
-            sys.stderr.write(f"hati: {ended('what is measured ended the process, as by sys.exit', error)}\n")
+            sys.stderr.write(f"hati: {ended('the measured code ended the process, as with sys.exit', error)}\n")
             return 1
         except Exception as error:  # noqa: BLE001  # whatever the measured code raises
-            told = traced(error)
-            sys.stderr.write(told)
-            original.fails(told.splitlines()[-1])
+            text = traced(error)
+            sys.stderr.write(text)
+            original.fails(text.splitlines()[-1])
             return 1
         if recorded.overhead > request.order.overhead:
             share = f"{recorded.overhead:.1%} of an observation"
-            sys.stderr.write(f"hati: the clock's cost or resolution is {share}: time more at once\n")
+            sys.stderr.write(f"hati: the clock's cost or resolution is {share}: time more work per observation\n")
         if request.order.calls == "single" and not recorded.single:
-            sys.stderr.write("hati: calls are too short to be timed one by one: their mean is known, no quantile is\n")
+            short = "calls are too short to be timed individually"
+            sys.stderr.write(f"hati: {short}: their mean is known, their quantiles are not\n")
         write(recorded, out.write)
     return 0
 
 
-def tell(request: Request) -> str:
-    """What is stated in a module of the working tree, as JSON."""
+def describe(request: Request) -> str:
+    """The statements in a module of the working tree, as JSON."""
     places = Places(request["working"], request["working"], request["roots"].split(":"), False)
     places.open()
     offer()
-    from .telling import told
+    from .telling import as_json
 
-    return told(places.generators(request["tell"]))
+    return as_json(places.generators(request["tell"]))
 
 
 def unresolved(request: Request) -> str:
-    """Why names cannot be measured in this folder's revision, as JSON; those that can be are left out."""
+    """The names that cannot be measured in this folder's revision, each with the reason, as JSON."""
     from json import dumps
 
     places = Places(os.getcwd(), request["working"], request["roots"].split(":"), False)
@@ -146,35 +146,35 @@ def _resolve(places: Places, kind: str, text: str) -> None:
         _generator(places, text, kind)
 
 
-def record(request: Request, see: Callable[[], object]) -> Recorded:
-    """Import what is named, and measure it; between observations comes ``see``.
+def record(request: Request, check: Callable[[], object]) -> Recorded:
+    """Import the named functions and measure; ``check`` is called between observations.
 
     Raises:
-        Trouble: where something is not there, or is not what it should be.
+        Trouble: if a function is missing or is not of the expected kind.
     """
     places = Places(os.getcwd(), request["working"], request["roots"].split(":"), _is_release())
     for source in request.sources:
-        _see_unchanged(places.working, source)
+        _check_unchanged(places.working, source)
     places.open()
     offer()
-    recorded = _recorded(places, request, see)
+    recorded = _recorded(places, request, check)
     if "imports" in request:
-        _see_planned(places, request["imports"])
+        _check_planned(places, request["imports"])
     return recorded
 
 
-def _recorded(places: Places, request: Request, see: Callable[[], object]) -> Recorded:
+def _recorded(places: Places, request: Request, check: Callable[[], object]) -> Recorded:
     parameters = Parameters(request.parameters, request["seed"])
     owner, method = _method(places, request["method"])
     if marks.kind(method) == "measured":
-        return record_loop(_loop(request, parameters, method), request.order, see)
+        return record_loop(_loop(request, parameters, method), request.order, check)
     if getattr(getattr(method, "__code__", None), "co_flags", 0) & _COROUTINE:
         raise Trouble(f"{request['method']} is a coroutine function: measure one that runs it, as by asyncio.run")
-    return record_calls(_calls(places, request, parameters, owner, method), request.order, see)
+    return record_calls(_calls(places, request, parameters, owner, method), request.order, check)
 
 
 def write(recorded: Recorded, put: Callable[[str], object]) -> None:
-    """The JSON lines of reader ``hati``: of both clocks the seconds of a call."""
+    """Write the JSON lines of reader ``hati``, with the seconds of a call by each clock."""
     scale = 1e-9 / recorded.batch
     series = {"wall_time": recorded.wall, "cpu_time": recorded.cpu}
     for name, values in series.items():
@@ -196,9 +196,9 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
 def _loop(request: Request, parameters: Parameters, method: Any) -> Callable[..., Any]:
     for kind in ("workload", "instance"):
         if request[kind]:
-            raise Trouble(f"{request['method']} measures by itself, and takes no {kind}: leave {request[kind]} out")
+            raise Trouble(f"{request['method']} is a measuring function and takes no {kind}: leave {request[kind]} out")
     loop = parameters.bound(method, skipped=1)
-    parameters.see_given(request["method"])
+    parameters.check_given(request["method"])
     return loop
 
 
@@ -215,15 +215,15 @@ def _calls(places: Places, request: Request, parameters: Parameters, owner: Any,
         receiver = Receiver(make, marks.freshness(generator), owner, name)
     given = arguments is None and receiver is None and parameters.values
     calls = _given(method, parameters) if given else None
-    parameters.see_given(request["method"])
+    parameters.check_given(request["method"])
     return calls or Calls(method, arguments, receiver, request.most)
 
 
 def _given(method: Any, parameters: Parameters) -> Calls:
-    """Calls with the parameters; by place where that will do, as a call by name takes longer."""
+    """Calls with the parameters, by position where possible: keyword arguments take longer."""
     if hasattr(method, "__code__"):
         listed, named = parameters.taken(method.__qualname__, signature(method))
-    else:  # of what is written in C nobody knows what it takes
+    else:  # the signature of a C function is not known
         listed, named = parameters.take_all()
     if named:
         return Calls(lambda: method(*listed, **named), None)
@@ -231,7 +231,7 @@ def _given(method: Any, parameters: Parameters) -> Calls:
 
 
 def _method(places: Places, text: str) -> tuple[Any, Any]:
-    """What holds the measured function, and the function; one that measures by itself is the working tree's."""
+    """The holder of the measured function, and the function; a measuring function comes from the working tree."""
     module, _, path = text.partition(":")
     try:
         found = _member(places.subject(module), path)
@@ -248,7 +248,7 @@ def _method(places: Places, text: str) -> tuple[Any, Any]:
     if marks.kind(found[1]) == "measured":
         return _member(places.generators(module, all_replaced), path)
     if not callable(found[1]):
-        raise Trouble(f"{text} is a {type(found[1]).__name__}, nothing that can be called")
+        raise Trouble(f"{text} is a {type(found[1]).__name__}, which cannot be called")
     return found
 
 
@@ -276,8 +276,8 @@ def _member(module: ModuleType, path: str) -> tuple[Any, Any]:
     return holder, found
 
 
-def _see_unchanged(working: str, source: str) -> None:
-    """See that a file of the working tree is what it was when the measurement was planned."""
+def _check_unchanged(working: str, source: str) -> None:
+    """Check that a file of the working tree has not changed since the measurement was planned."""
     path, _, expected = source.rpartition("=")
     try:
         with open(os.path.join(working, path), "rb") as file:
@@ -288,8 +288,8 @@ def _see_unchanged(working: str, source: str) -> None:
         raise Trouble(f"{path} was edited since the measurement was planned; start it again")
 
 
-def _see_planned(places: Places, listed: str) -> None:
-    """See that what was loaded from the working tree is what the measurement was planned with."""
+def _check_planned(places: Places, listed: str) -> None:
+    """Check that all files loaded from the working tree were planned for, and have not changed since."""
     with open(listed, encoding="utf-8") as file:
         planned = dict(line.rstrip("\n").rpartition("=")[::2] for line in file)
     for name, path in places.loaded():
@@ -298,20 +298,20 @@ def _see_planned(places: Places, listed: str) -> None:
                 f"{path} of the working tree was loaded, as {name}, and no import in the workload's module names it: "
                 "import it there, so that an edit of it counts"
             )
-        _see_unchanged(places.working, f"{path}={planned[path]}")
+        _check_unchanged(places.working, f"{path}={planned[path]}")
 
 
-def _see_version(planned: str) -> None:
-    """See that this is the Python that the measurement was planned for."""
+def _check_version(planned: str) -> None:
+    """Check that this is the Python that the measurement was planned for."""
     if planned and planned != version():
         raise Trouble(f"this Python is {version()}, and the measurement was planned for {planned}; start it again")
 
 
-def _see_packages(planned: str) -> None:
-    """See that what is installed is what the measurement was planned with; a release is installed beside it."""
+def _check_packages(planned: str) -> None:
+    """Check that the installed packages are those of the plan; not in a release, which adds packages to them."""
     if planned and not _is_release():
-        told = _sha256(os.fsencode(installed(folders()))).hexdigest()
-        if told[: len(planned)] != planned:
+        found = _sha256(os.fsencode(installed(folders()))).hexdigest()
+        if found[: len(planned)] != planned:
             raise Trouble(
                 f"what is installed for {sys.executable} changed since the measurement was planned; start it again"
             )

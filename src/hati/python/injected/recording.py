@@ -1,4 +1,4 @@
-"""Taking observations: first as many as the batch's size needs, then warm-up, then those that count."""
+"""Takes observations: first some to choose the batch size, then warm-up, then those that count."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def _nothing() -> None:
 
 
 class Order(NamedTuple):
-    """How much to take: ``observations`` or ``seconds``, whichever is reached first, and at least one.
+    """How much to measure: ``observations`` or ``seconds``, whichever is reached first, and at least one observation.
 
-    ``warmup`` observations come before, or as many as ``seconds`` allow; ``overhead`` is the largest share of the
-    clocks' cost; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run before each observation).
-    ``calls`` are ``batched`` as the clocks need, or ``single``: each is an observation, where it is long enough.
+    ``warmup`` observations come first, or as many as ``seconds`` allow; ``overhead`` is the largest fraction of an
+    observation that the clocks may cost; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run
+    before each observation). ``calls`` are ``batched`` as the clocks need, or ``single``: one call per observation,
+    if it is long enough.
     """
 
     observations: int
@@ -37,11 +38,11 @@ class Order(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Nanoseconds of each observation, by both clocks (of processor time none where it was not asked for).
+    """The nanoseconds of each observation by both clocks (no processor times unless they were asked for).
 
-    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the share of the clock's cost.
-    ``single`` says whether each is of one call that is long enough for them; ``memory`` is the peak in bytes: of one
-    call, which is none of the batches', or since warm-up where a function measures itself.
+    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the clock's fraction of an
+    observation. ``single`` says whether each is of one call that is long enough for the clocks. ``memory`` is the peak
+    in bytes: during one call outside the batches, or since warm-up for a measuring function.
     """
 
     wall: list[int]
@@ -54,7 +55,7 @@ class Recorded(NamedTuple):
 
 
 class Patience:
-    """Whether it is time to stop: after a number of observations, or a time; never before the first."""
+    """The stopping rule: after a number of observations or a time, but never before the first observation."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -65,16 +66,16 @@ class Patience:
 
     @property
     def over(self) -> bool:
-        """Whether there is enough."""
+        """Whether to stop."""
         return self.phase == "over"
 
     @property
     def left(self) -> int:
-        """Observations to come in this phase at most."""
+        """The most observations that are left in this phase."""
         return (self._order.warmup if self.phase == "warm-up" else self._order.observations) - self.taken
 
     def count(self, number: int) -> None:
-        """So many more were taken."""
+        """Count this number of new observations."""
         self.taken += number
         late = (perf_counter_ns() - self._since) * 1e-9 >= self._order.seconds
         if self.left > 0 and not late:
@@ -87,22 +88,22 @@ class Patience:
         restart_peak()
 
 
-def record_calls(calls: Calls, order: Order, see: Callable[[], object] = _nothing) -> Recorded:
-    """Time batches of calls; after each comes ``see``.
+def record_calls(calls: Calls, order: Order, check: Callable[[], object] = _nothing) -> Recorded:
+    """Time batches of calls; ``check`` is called after each.
 
     Raises:
-        Trouble: where calls are too short for the clocks, as many as there may be at once.
+        Trouble: if the largest possible batch is too short for the clocks.
     """
     ready = collector(order.collector)
     lazy = is_lazy(_first(calls))
-    see()
+    check()
     timed = timing.loop(calls.shape, order.with_cpu, lazy)
 
     def take(size: int) -> Spent:
         batch = calls.batch(size)
         ready()
         spent = timed(calls.call, batch)
-        see()
+        check()
         return spent
 
     cost = timing.timer_cost(timed, order.with_cpu)
@@ -118,31 +119,31 @@ def record_calls(calls: Calls, order: Order, see: Callable[[], object] = _nothin
     return _recorded(order, wall, cpu, patience.warmup, size, cost.wall, memory)
 
 
-def record_loop(loop: Callable[[Controller], Any], order: Order, see: Callable[[], object] = _nothing) -> Recorded:
-    """Let a function measure by itself; after each round comes ``see``.
+def record_loop(loop: Callable[[Controller], Any], order: Order, check: Callable[[], object] = _nothing) -> Recorded:
+    """Run a measuring function; ``check`` is called after each round.
 
     Raises:
-        Trouble: where it ends before it was told to, and where a round leaves open what it timed.
+        Trouble: if the function ends too early, or if a round has a start without an end or the reverse.
     """
-    judge = _Judge(order, see)
+    judge = _Judge(order, check)
     loop(judge.controller)
     if judge.around:
         raise Trouble(
-            "the measuring function times its loop from around it: write spl.start() and spl.end(), or "
-            "`with spl.measure():`, within `while spl.needs_more():`"
+            "the measuring function times its whole loop: write spl.start() and spl.end(), or "
+            "`with spl.measure():`, inside `while spl.needs_more():`"
         )
     if judge.unpaired or judge.controller.unpaired:
-        raise Trouble("the measuring function called spl.start() and spl.end() unequally often: end what is started")
+        raise Trouble("the measuring function did not call spl.start() and spl.end() equally often: end every start")
     if not judge.over:
         raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
     return judge.recorded()
 
 
 def _size(calls: Calls, take: Callable[[int], int], cost: timing.ClockCost, order: Order) -> int:
-    """How many calls an observation is of.
+    """The number of calls per observation.
 
     Raises:
-        Trouble: where as many as fit into memory are too short.
+        Trouble: if the calls that fit into memory are too short for the clocks.
     """
     enough = max(cost) / order.overhead
     if order.calls == "single" and timing.confirmed(take, 1, enough) >= enough:
@@ -155,13 +156,13 @@ def _size(calls: Calls, take: Callable[[int], int], cost: timing.ClockCost, orde
         if timing.confirmed(take, size, enough) >= enough:
             return size
         raise Trouble(
-            f"{full}, and these calls are too short for the clocks: let the workload give the same to all, as by "
+            f"{full}, and these calls are too short for the clocks: let the workload reuse arguments, as with "
             "itertools.repeat, or raise `memory` of [python.recording]"
         ) from None
 
 
 def _peak(calls: Calls, timed: timing.Timed) -> int:
-    """Bytes, while a call runs for which nothing but its own arguments was made in advance."""
+    """The peak in bytes during one call, with only its own arguments created before."""
     batch = calls.batch(1)
     restart_peak()
     timed(calls.call, batch)
@@ -169,11 +170,11 @@ def _peak(calls: Calls, timed: timing.Timed) -> int:
 
 
 class _Judge:
-    """Says how often a measuring function turns: observations are what it timed, else whole rounds."""
+    """Decides how long a measuring function loops. Observations are the intervals that it times, else whole rounds."""
 
-    def __init__(self, order: Order, see: Callable[[], object]) -> None:
+    def __init__(self, order: Order, check: Callable[[], object]) -> None:
         self.controller = Controller(self.turns, order.with_cpu)
-        self._order, self._see = order, see
+        self._order, self._check = order, check
         self._ready = collector(order.collector)
         self._rounds: list[Spent] = []
         self._size, self._warmup = 1, 0
@@ -183,12 +184,12 @@ class _Judge:
 
     @property
     def over(self) -> bool:
-        """Whether the function has turned often enough."""
+        """Whether the function has looped often enough."""
         return self._patience is not None and self._patience.over
 
     def turns(self, spent: Spent | None) -> int:
-        """How often to turn now."""
-        self._see()
+        """The number of iterations in the next round."""
+        self._check()
         if self.controller.unpaired:
             self.around, self.unpaired = spent is None, True
             return 0
@@ -200,7 +201,7 @@ class _Judge:
         return self._size
 
     def recorded(self) -> Recorded:
-        """What came of it."""
+        """The observations and their peak memory."""
         assert self._patience is not None
         of_loop = not self.controller.timed
         wall, cpu = _columns(self._rounds, self._order.with_cpu) if of_loop else self.controller.spent()
@@ -208,7 +209,7 @@ class _Judge:
         return _recorded(self._order, wall, cpu, self._patience.warmup, size, self.cost.wall, peak())
 
     def _price(self) -> timing.ClockCost:
-        """The cost of the clocks where nothing is timed."""
+        """The cost of the clocks in empty intervals."""
         for _ in range(301):
             with self.controller.measure():
                 pass
@@ -234,7 +235,7 @@ class _Judge:
 
 
 def collector(way: str) -> Callable[[], object]:
-    """Set the garbage collector, and give what is to be done before each observation."""
+    """Set up the garbage collector, and return the function to call before each observation."""
     if way == "on":
         return _nothing
     gc.collect()

@@ -1,4 +1,4 @@
-"""The revision's functions and classes in the place of those of the same names that the working tree defines."""
+"""Replaces functions and classes of the working tree by those of the same names in the revision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import marks
 from .trouble import Trouble
 
 Replace = Callable[[ModuleType, ModuleType], None]
-"""Puts what a revision's module has (the second) into the working tree's (the first)."""
+"""Puts objects of the revision's module (second argument) into the working tree's module (first argument)."""
 
 _MOST = 100_000
 _GENERATORS = ("workload", "instance")
@@ -22,20 +22,20 @@ def as_it_is(_module: ModuleType, _subject: ModuleType) -> None:
 
 
 def classes_replaced(module: ModuleType, subject: ModuleType) -> None:
-    """Replace the classes that both define: functions, and what they make inputs of, stay the working tree's."""
+    """Replace the classes that both define; functions and other objects stay those of the working tree."""
     for key, value in list(vars(module).items()):
         if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(subject, key):
             setattr(module, key, getattr(subject, key))
 
 
 def all_replaced(module: ModuleType, subject: ModuleType) -> None:
-    """Replace all that both have and that can be called, however it was made, as by ``lru_cache`` or ``partial``.
+    """Replace all callables that both have, including results of ``lru_cache`` or ``partial``.
 
-    What else both have is replaced where it holds something of the kind, as a table of functions does; numbers and
-    texts stay the working tree's.
+    Other objects that both have are replaced if they hold such a callable, as a table of functions does; numbers and
+    texts stay those of the working tree.
 
     Raises:
-        Trouble: where something that the revision does not have, or that measures, holds what it has.
+        Trouble: if an object that only the working tree has, or a measuring function, holds a replaced callable.
     """
     both = {key: value for key, value in _own(module) if hasattr(subject, key) and not marks.kind(value)}
     old = {id(value): key for key, value in both.items() if callable(value) and value is not getattr(subject, key)}
@@ -46,8 +46,8 @@ def all_replaced(module: ModuleType, subject: ModuleType) -> None:
             setattr(module, key, getattr(subject, key))
         elif held:
             raise Trouble(
-                f"{key} of the working tree's {subject.__name__} holds {held} as it is there, not the revision's: "
-                f"name {held} where it is called"
+                f"{key} of the working tree's {subject.__name__} holds {held} of the working tree, not of the "
+                f"revision: call {held} by its name"
             )
 
 
@@ -58,14 +58,14 @@ def _own(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _wrapped(value: Any) -> Iterator[Any]:
-    """What decorators have put something around."""
+    """The functions that decorators have wrapped."""
     while hasattr(value, "__wrapped__"):
         value = value.__wrapped__
         yield value
 
 
 def _held(value: Any, old: dict[int, str], module: ModuleType) -> str:
-    """What of the working tree's own a value refers to, by itself and not by a name of its module; or nothing."""
+    """The name of the object in ``old`` that a value refers to, other than by a name in its module; empty if none."""
     seen = {id(value)}
     left = [value]
     while left and len(seen) < _MOST:
@@ -79,7 +79,7 @@ def _held(value: Any, old: dict[int, str], module: ModuleType) -> str:
 
 
 def _parts(value: Any, module: ModuleType) -> list[Any]:
-    """What an object is made of: of functions all but what they find by name, of modules and foreign classes none."""
+    """The objects that one refers to: not a function's globals, and none of modules and of other modules' classes."""
     if isinstance(value, FunctionType):
         return [*(value.__closure__ or ()), value.__defaults__, value.__kwdefaults__, *vars(value).values()]
     if isinstance(value, ModuleType) or (isinstance(value, type) and value.__module__ != module.__name__):

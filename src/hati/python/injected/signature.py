@@ -1,8 +1,8 @@
-"""What a function takes, and what it is given of a formula's parameters.
+"""The signature of a function, and the arguments that it gets from a formula's parameters.
 
-As a call in Python would: what goes by place fills the function's places in the order of its declaration, and then
-``*more``; what goes by name is for the parameter of that name, else for ``**more``. A parameter before a ``/`` has no
-name, and one after a ``*`` no place. What Hati gives, as ``rng``, is none of them, wherever it stands.
+The rules are those of a Python call. Positional arguments fill the positional parameters in order, then ``*more``.
+Keyword arguments go to the parameter of that name, else to ``**more``. Parameters before a ``/`` have no name, those
+after a ``*`` no position. Parameters that Hati supplies, such as ``rng``, are left out wherever they stand.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from .trouble import Trouble
 
 Named = Sequence[tuple[str, Any]]
-"""Parameters in order: all have names, or none has, and each is an empty text."""
+"""Parameters in order: all have names, or all names are empty."""
 
 _MORE_PLACES, _MORE_NAMES = 0x04, 0x08
 
 
 class Given(NamedTuple):
-    """What a function is called with, which of the parameters these are, and the names of what it lacks."""
+    """A function's positional and keyword arguments, the indices of used parameters, and the names of missing ones."""
 
     listed: tuple[Any, ...]
     named: dict[str, Any]
@@ -28,10 +28,10 @@ class Given(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The names of a function's parameters in order, each with whether it has to be given.
+    """The names of a function's parameters in order, each with whether it is required.
 
-    The first ``places`` have a place, all but the first ``nameless`` a name; ``more_places`` and ``more_names`` say
-    whether there may be others.
+    The first ``places`` can be given by position, all but the first ``nameless`` by name. ``more_places`` and
+    ``more_names`` say whether others are accepted by position or by name.
     """
 
     names: Mapping[str, bool]
@@ -41,30 +41,30 @@ class Signature(NamedTuple):
     more_names: bool = False
 
     def without(self, number: int) -> Signature:
-        """What is left where the first so many are given by whoever calls it."""
+        """The signature without the first ``number`` parameters, which the caller gives."""
         kept = list(self.names.items())[min(number, self.places) :]
         return self._replace(
             names=dict(kept), nameless=max(0, self.nameless - number), places=max(0, self.places - number)
         )
 
-    def told(self, known: Mapping[str, Any]) -> str:
-        """What it takes of parameters, in words."""
+    def describe(self, known: Mapping[str, Any]) -> str:
+        """The parameters that it takes, in words."""
         more = ["any others"] if self.more_places else ["any others by name"] if self.more_names else []
         return ", ".join([*(name for name in self.names if name not in known), *more]) or "none"
 
     def free(self, known: Mapping[str, Any], own: int = 0) -> tuple[str, ...]:
-        """Its places that are left for parameters after so many of its own arguments."""
+        """The positional parameters that are left after ``own`` arguments of the function's own."""
         return tuple(name for name in list(self.names)[: self.places] if name not in known)[own:]
 
     def given(self, own: Sequence[Any], parameters: Named, known: Mapping[str, Any]) -> Given:
-        """Its ``own`` arguments first, by place, then the parameters, by place or by name; ``known`` by their names.
+        """The ``own`` arguments by position, then the parameters by position or by name, and ``known`` by name.
 
         Raises:
-            Trouble: for more arguments of its own than it has places.
+            Trouble: for more arguments of its own than positional parameters.
         """
         places = self.free(known)
         if len(own) > len(places) and not self.more_places:
-            raise Trouble(f"takes {self.told(known)}, and is given {len(own)} in brackets")
+            raise Trouble(f"takes {self.describe(known)}, and is given {len(own)} in brackets")
         values = dict(zip(places, own))
         if parameters and parameters[0][0]:
             used = tuple(place for place, (name, _) in enumerate(parameters) if self._takes(name, values, known))
@@ -81,13 +81,13 @@ class Signature(NamedTuple):
         return Given((*listed, *more), named, used, self._missing(values, known))
 
     def _takes(self, name: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
-        """Whether a parameter of that name is for it, beside what it has."""
+        """Whether it takes a parameter of that name, given the arguments that it has."""
         if name in self.names:
             return name in list(self.names)[self.nameless :] and name not in values and name not in known
         return self.more_names
 
     def _called(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Values by place as far as they have one each, which is quicker than by name."""
+        """The values by position as far as possible, which is faster, and the rest by name."""
         listed: list[Any] = []
         for name in list(self.names)[: self.places]:
             if name not in values:
@@ -97,7 +97,7 @@ class Signature(NamedTuple):
         return listed, {name: value for name, value in values.items() if name not in first}
 
     def _missing(self, values: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, ...]:
-        """What it needs and has not; before a nameless one that is given all are needed."""
+        """The required parameters without a value; all before a positional-only one in ``known`` are required."""
         last = max((place for place, name in enumerate(list(self.names)[: self.nameless]) if name in known), default=0)
         return tuple(
             name
@@ -107,12 +107,12 @@ class Signature(NamedTuple):
 
 
 def signature(function: Any, skipped: int = 0) -> Signature:
-    """What a function takes after the first ``skipped``, read from its code.
+    """The signature of a function without its first ``skipped`` parameters, read from its code object.
 
-    ``inspect`` would take longer to load than most runs need otherwise.
+    Importing ``inspect`` would take longer than most runs.
 
     Raises:
-        Trouble: for what is no function of Python's.
+        Trouble: if it is not a Python function.
     """
     skipped += getattr(function, "__self__", None) is not None
     while hasattr(function, "__wrapped__"):

@@ -1,4 +1,4 @@
-"""What is stated in a module, told to who does not import it."""
+"""The statements in a module, for readers that do not import it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .trouble import Trouble
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
-def told(module: ModuleType) -> str:
-    """JSON: ``statements``, and the lines of those that are ``unnamed``.
+def as_json(module: ModuleType) -> str:
+    """The module's ``statements`` as JSON, with the lines of statements on functions that are ``unnamed``.
 
-    A statement has the function, formulas, aliases, the place, and what the names in formulas stand for.
+    A statement has the function, its formulas and aliases, file and line, and the references of names in formulas.
 
     Raises:
-        Trouble: for a statement on what cannot be imported by its name.
+        Trouble: for a statement on a function that cannot be imported by its name.
     """
     found = []
     for function in marks.stated(module):

@@ -1,4 +1,4 @@
-"""Timing batches of calls: the loops, the cost and resolution of the clocks, and how large a batch has to be."""
+"""Times batches of calls: the loops, the cost and resolution of the clocks, and the size of a batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .trouble import Trouble
 
 Spent = tuple[int, int]
-"""Nanoseconds of real time, and of processor time (0 where it is not asked for)."""
+"""Nanoseconds of real time and of processor time (0 unless it is asked for)."""
 Timed = Callable[[Callable[..., Any], Iterable[Any]], Spent]
 
 _CALLS = {"none": ("_", "call()"), "one": ("a", "call(a)"), "many": ("a", "call(*a)"), "each": ("f, a", "f(*a)")}
@@ -25,7 +25,7 @@ def timed(call, batch):
     return after - before, {cpu_spent}
 """
 LARGEST = 2**26
-"""Calls in a batch at most."""
+"""The most calls in a batch."""
 _CONFIRMED = 3
 _BEYOND_DOUBT = 10_000
 _EMPTY = 301
@@ -34,9 +34,9 @@ _READINGS = 2**21
 
 
 class ClockCost(NamedTuple):
-    """What the clocks add to an observation: nanoseconds that reading each takes, or its resolution where that is more.
+    """The cost of each clock in an observation, in nanoseconds: that of a reading, or the resolution if that is more.
 
-    ``cpu`` is 0 where processor time is not asked for.
+    ``cpu`` is 0 unless processor time is asked for.
     """
 
     wall: int
@@ -44,11 +44,11 @@ class ClockCost(NamedTuple):
 
 
 def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
-    """A function that times a batch of calls: nanoseconds of real time and of processor time (0 where not asked for).
+    """A function that times a batch of calls: nanoseconds of real time and of processor time (0 unless asked for).
 
-    ``shape`` says what a batch holds: nothing to hand over (``none``), ``one`` argument, ``many`` in a tuple, or a
-    method of its own beside them (``each``). Results that are computed as they are asked for are ``drained`` in it;
-    every result is dropped at once, so that its end is part of its cost.
+    ``shape`` says what a batch has for each call: ``none`` (no argument), ``one`` argument, ``many`` in a tuple, or
+    ``each``, a method and a tuple. Lazy results are ``drained`` in the timed loop. Each result is dropped at once, so
+    that the cost of its destruction counts.
     """
     item, statement = _CALLS[shape]
     source = _LOOP.format(
@@ -58,7 +58,7 @@ def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
         cpu_spent="cpu() - cpu_before" if with_cpu else "0",
     )
     names: dict[str, Any] = {"wall": perf_counter_ns, "cpu": process_time_ns, "drain": deque(maxlen=0).extend}
-    exec(source, names)  # noqa: S102 - no word of it is anybody's: the loop holds nothing but the call
+    exec(source, names)  # noqa: S102 - no text of users is in the source
     timed: Timed = names["timed"]
     return timed
 
@@ -67,19 +67,19 @@ def timer_cost(timed: Timed, with_cpu: bool) -> ClockCost:
     """The cost of the clocks in batches that ``timed`` times.
 
     Raises:
-        Trouble: where a clock stands still.
+        Trouble: if a clock stands still.
     """
     wall, cpu = zip(*(timed(_nothing, ()) for _ in range(_EMPTY)))
     return cost_of(wall, cpu if with_cpu else ())
 
 
 def cost_of(wall: Sequence[int], cpu: Sequence[int]) -> ClockCost:
-    """The median of what observations of nothing take, or the resolution of the clock where that is more.
+    """The median duration of empty observations, or the resolution of the clock if that is more.
 
-    ``cpu`` is empty where processor time is not asked for.
+    ``cpu`` is empty unless processor time is asked for.
 
     Raises:
-        Trouble: where a clock stands still.
+        Trouble: if a clock stands still.
     """
     return ClockCost(
         max(_median(wall), resolution(perf_counter_ns)),
@@ -88,10 +88,10 @@ def cost_of(wall: Sequence[int], cpu: Sequence[int]) -> ClockCost:
 
 
 def resolution(clock: Callable[[], int]) -> int:
-    """The nanoseconds from one value of a clock to the next; 0 where they are less than a reading takes.
+    """The nanoseconds from one value of a clock to the next; 0 if a reading takes longer.
 
     Raises:
-        Trouble: where the clock stands still.
+        Trouble: if the clock stands still.
     """
     steps, repeated, before = [], False, clock()
     for _ in range(_READINGS):
@@ -108,10 +108,10 @@ def resolution(clock: Callable[[], int]) -> int:
 
 
 def batch_size(take: Callable[[int], int], cost: ClockCost, share: float) -> int:
-    """The number of calls of which the cost of the clocks is at most that share.
+    """The number of calls per batch that limits the cost of the clocks to this fraction of an observation.
 
-    ``take`` times a batch of that many calls, in nanoseconds; the shortest of three has to be long enough, or one so
-    long that no disturbance makes it so.
+    ``take`` times a batch of the given number of calls, in nanoseconds. The shortest of three has to be long enough;
+    a single one suffices if it is too long to be the effect of a disturbance.
     """
     enough = max(cost) / share
     size = 1
@@ -125,7 +125,7 @@ def batch_size(take: Callable[[int], int], cost: ClockCost, share: float) -> int
 
 
 def confirmed(take: Callable[[int], int], size: int, enough: float) -> float:
-    """What a batch takes: the shortest of three, or the first that is too short, or is so long that one will do."""
+    """The shortest time of three batches, or of fewer if one is too short, or so long that one suffices."""
     shortest = math.inf
     for _ in range(_CONFIRMED):
         shortest = min(shortest, take(size))

@@ -1,30 +1,30 @@
-"""What a measured interpreter cannot do, told in one line."""
+"""Errors in a measured interpreter, each reported in one line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 
-class Trouble(Exception):  # noqa: N818 - told as a line, never as a traceback
-    """Why nothing can be recorded, and what to do about it."""
+class Trouble(Exception):  # noqa: N818 - reported as a line, never as a traceback
+    """The reason why nothing can be recorded, and how to fix it."""
 
 
 class Full(Trouble):
-    """That no more arguments of calls are to be made: so many, ``fits``, take the memory that is theirs."""
+    """The arguments of ``fits`` calls fill the memory that a batch may take."""
 
     def __init__(self, fits: int, most: int) -> None:
-        super().__init__(f"the arguments of {fits} calls take the {most >> 20} MiB of memory that a batch may")
+        super().__init__(f"the arguments of {fits} calls fill the {most >> 20} MiB of memory that a batch may take")
         self.fits = fits
 
 
 def ended(what: str, error: SystemExit) -> Trouble:
-    """That something ended the process, and what it said of it."""
+    """The error that ``what`` names, with the first line of the message of ``sys.exit``."""
     why = f": {error.code.strip().splitlines()[0]}" if isinstance(error.code, str) and error.code.strip() else ""
     return Trouble(f"{what}{why}")
 
 
 def traced(error: Exception) -> str:
-    """The traceback, whose last line tells the exception's type and the first line of what it says."""
+    """The traceback, with the exception's type and the first line of its message as the last line."""
     from traceback import format_exception, format_exception_only
 
     only = "".join(format_exception_only(type(error), error)).splitlines()
@@ -34,7 +34,7 @@ def traced(error: Exception) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What was probably meant, to be put behind a message."""
+    """A suggestion of the closest name, to append to a message; empty if none is close."""
     from difflib import get_close_matches
 
     found = get_close_matches(name, list(known), n=1)

@@ -1,4 +1,4 @@
-"""Which Python this is, as far as it decides how fast code is, and where what is installed for it lies."""
+"""The version of this Python, with all that affects its speed, and the folders that it imports from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _VARIABLES = ("PYTHONMALLOC", "PYTHON_FROZEN_MODULES", "PYTHON_GIL", "PYTHON_JIT
 
 
 def version() -> str:
-    """Its implementation, version and build, with the options and variables that change what it does; no path.
+    """The implementation, version and build, with the options and variables that affect speed; no path.
 
     >>> version().startswith(sys.implementation.name)
     True
@@ -25,7 +25,7 @@ def version() -> str:
 
 
 def folders() -> list[str]:
-    """The folders that modules are imported from; none that is another one wherever the process is."""
-    told = os.environ.get("PYTHONPATH", "")
-    here = {os.path.abspath(path) for path in told.split(os.pathsep) if told and not os.path.isabs(path)}
+    """The folders that modules are imported from, without those that depend on the current folder."""
+    text = os.environ.get("PYTHONPATH", "")
+    here = {os.path.abspath(path) for path in text.split(os.pathsep) if text and not os.path.isabs(path)}
     return [path for path in sys.path if path and path not in here]
