@@ -116,7 +116,7 @@ def test_another_python_is_another_benchmark(project: Path) -> None:
     with pytest.raises(InputError, match="there is no interpreter 'python9'; correct `interpreter`"):
         python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter("python9"))
     (project / "optimised").write_text("#!/bin/sh\nexit 3\n")
-    with pytest.raises(InputError, match="is not a Python that measures: it said nothing"):
+    with pytest.raises(InputError, match="is not a Python that measures: it printed no error message"):
         python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter("./optimised"))
 
 

@@ -251,8 +251,8 @@ def _folders(root: Path, roots: tuple[str, ...]) -> list[Path]:
 def _why_not(done: subprocess.CompletedProcess[str]) -> str:
     """The reason why there is no output; empty if there is, even without statements."""
     if done.returncode:
-        return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
-    return "" if done.stdout else "it ended by itself as it was loaded"
+        return (done.stderr.strip().splitlines() or ["it printed no error message"])[-1].removeprefix("hati: ")
+    return "" if done.stdout else "it ended the process while it was imported"
 
 
 def _ended(words: list[str], root: Path, file: Path) -> subprocess.CompletedProcess[str]:

@@ -83,7 +83,7 @@ def _ask(program: str, _time: int, _size: int) -> _InterpreterFacts:
         raise InputError(f"{program} cannot be started: {error}", fix=_FIX) from None
     found = os.fsdecode(done.stdout).rpartition(_MARK)[2].split("\0")
     if done.returncode or len(found) < _LEAST:
-        said = (os.fsdecode(done.stderr).strip().splitlines() or ["it said nothing"])[-1]
+        said = (os.fsdecode(done.stderr).strip().splitlines() or ["it printed no error message"])[-1]
         raise InputError(f"{program} is not a Python that measures: {said}", fix=_FIX)
     return _InterpreterFacts(found[0], tuple(found[1:]))
 

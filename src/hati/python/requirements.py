@@ -142,10 +142,10 @@ def _resolved(repository: Path, revision: str) -> str:
         raise InputError(f"git cannot read {repository}: it is not installed", fix="install git") from None
     except OSError as error:
         raise InputError(
-            f"git cannot be started to read {repository}: {error.strerror}", fix="see whether git works by itself"
+            f"git cannot be started to read {repository}: {error.strerror}", fix="see whether `git --version` works"
         ) from None
     if done.returncode:
-        said = [*done.stderr.decode("utf-8", "replace").splitlines(), "it said nothing"][0].removeprefix("fatal: ")
+        said = [*done.stderr.decode("utf-8", "replace").splitlines(), "it printed no error message"][0].removeprefix("fatal: ")
         raise InputError(f"git cannot read {repository}: {said}", fix=f"see what `git ls-remote {repository}` says")
     return done.stdout.decode("utf-8", "replace")
 
