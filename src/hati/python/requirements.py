@@ -145,7 +145,8 @@ def _resolved(repository: Path, revision: str) -> str:
             f"git cannot be started to read {repository}: {error.strerror}", fix="see whether `git --version` works"
         ) from None
     if done.returncode:
-        said = [*done.stderr.decode("utf-8", "replace").splitlines(), "it printed no error message"][0].removeprefix("fatal: ")
+        lines = [*done.stderr.decode("utf-8", "replace").splitlines(), "it printed no error message"]
+        said = lines[0].removeprefix("fatal: ")
         raise InputError(f"git cannot read {repository}: {said}", fix=f"see what `git ls-remote {repository}` says")
     return done.stdout.decode("utf-8", "replace")
 
