@@ -1,4 +1,4 @@
-"""What a screening study concludes, as plain values."""
+"""The conclusion of a screening study, as plain values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class OptionSummary(Struct, frozen=True):
     """An option and its settings; ``letter`` names it in the design.
 
-    The effect of an option with two settings is that of the ``second``; the ``first`` is its base. ``default`` is the
-    setting that it has by default, None where that is not known.
+    With two settings, the effect is the change from the ``first``, the base, to the ``second``. ``default`` is the
+    default setting, None if it is not known.
     """
 
     name: str
@@ -44,7 +44,7 @@ class OptionSummary(Struct, frozen=True):
 
 
 def option_summaries(space: Space) -> tuple[OptionSummary, ...]:
-    """All options of a space in order: letters name them, or positions where letters do not suffice."""
+    """All options of a space in order, named by letters, or by position if there are too few letters."""
     count = len(space.options)
     names = letters(count) if count <= len(letters(52)) else tuple(f"x{i}" for i in range(1, count + 1))
     return tuple(
@@ -61,7 +61,7 @@ class EffectScale(StrEnum):
 
 
 class Noise(StrEnum):
-    """What the noise was judged by."""
+    """The source of the noise estimate."""
 
     PURE_ERROR = "pure error"
     LENTH = "pseudo standard error"
@@ -71,10 +71,10 @@ class Noise(StrEnum):
 
 
 class EffectVerdict(StrEnum):
-    """What a screening says of an effect.
+    """The verdict of a screening on an effect.
 
-    IMPORTANT: significant and relevant. ALIASED: so is an estimate that the design gives to several effects, of which
-    it is one. NOT_SHOWN: anything else.
+    IMPORTANT: significant and relevant. ALIASED: the estimate is significant and relevant, but the design gives it to
+    several effects, including this one. NOT_SHOWN: anything else.
     """
 
     IMPORTANT = "important"
@@ -87,9 +87,9 @@ Options = tuple[str, ...]
 
 
 class SettingEstimate(Struct, frozen=True):
-    """The metric's mean at one setting of an option, in its unit, as a model has it; ``interval`` of 95 %.
+    """The metric's mean at one setting of an option, in its unit, as a model estimates it; 95 % ``interval``.
 
-    ``relative`` is a fraction on the deciding scale, of the mean over the option's settings.
+    ``relative`` is the difference from the mean over the option's settings, a fraction on the deciding scale.
     """
 
     setting: Setting
@@ -99,10 +99,10 @@ class SettingEstimate(Struct, frozen=True):
 
 
 class ModelSummary(Struct, frozen=True):
-    """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale.
+    """The predictive model: its terms, and ``r_squared``, the fraction of variance explained on the deciding scale.
 
-    From a fraction these are the important effects. From any other design ``stability`` says of each term how often a
-    Lasso selects it from half of the runs, from 0 to 1 (`hati.stats.selection`).
+    For a fraction, the terms are the important effects. For any other design, ``stability`` is the frequency, from 0 to
+    1, with which a Lasso selects each term from half of the runs (`hati.stats.selection`).
     """
 
     terms: tuple[Options, ...]
@@ -111,23 +111,23 @@ class ModelSummary(Struct, frozen=True):
 
 
 class FlipVerdict(StrEnum):
-    """What follows from flips for a claim of the design's rows."""
+    """The verdict of flips on a claim of the design's rows."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     MISSED = "missed"
-    """The flips do not show an effect that is certain all the same."""
+    """The flips do not show the effect, but the design's rows leave no doubt about it."""
     NOT_DECIDED = "not decided"
 
 
 class FlipEvidence(Struct, frozen=True):
-    """What flips of an ``option`` between its ``ends`` say: runs of fresh configurations that differ in it alone.
+    """The evidence from flips of an ``option`` between its ``ends``: fresh configurations that differ only in it.
 
-    ``change`` is the mean of the ``flips`` from the first end to the second, a fraction on the deciding scale.
-    ``interval`` is that of the average effect, of 99 %, None of a single flip; it takes into account what the design's
+    ``change`` is the mean change over the ``flips`` from the first end to the second, a fraction on the deciding scale.
+    ``interval`` is the 99 % interval of the average effect, None for a single flip; it accounts for what the design's
     model expects in the flips' configurations. ``claimed`` is the change that the design's rows showed.
-    ``depends_on`` names what changes the sign of the effect, beyond noise: another option, or the configuration; empty
-    where the sign stays.
+    ``depends_on`` names what changes the sign of the effect beyond noise: another option, or the configuration; empty
+    if the sign does not change.
     """
 
     option: str
@@ -149,16 +149,16 @@ class Effect(Struct, frozen=True):
     the deciding scale. ``share`` is the effect's fraction of the variance between the configurations' means
     on that scale, within blocks and after trends. ``p_value`` is study-wise (already corrected). ``half_normal``
     is the coordinate of the RES paper's equation 4 among all contrasts. ``aliases`` are the other members of the alias
-    set up to third order. None where nothing could be said.
+    set up to third order. A field is None if it cannot be estimated.
 
-    ``important`` is true where the effect is significant and relevant and the design gives its estimate to no other
-    effect up to third order; where it does, ``aliased`` is.
+    ``important`` is true if the effect is significant and relevant, and its alias set holds no other effect up to third
+    order; if the set holds others, ``aliased`` is true instead.
 
-    ``flips`` are those of the follow-up, None where the option was not flipped; what they refute is not important.
+    ``flips`` is the evidence of the follow-up, None if the option was not flipped. A refuted effect is not important.
 
-    Where an option has more than two settings, the effect is the difference between the highest and the lowest of its
-    ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for their having been
-    chosen (Scheffe 1953).
+    If an option has more than two settings, the effect is the difference between the highest and the lowest of its
+    ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for the choice of these two
+    (Scheffe 1953).
     """
 
     options: Options
@@ -179,17 +179,17 @@ class Effect(Struct, frozen=True):
 
     @property
     def confirmed(self) -> bool:
-        """Whether flips confirm that it is important."""
+        """Whether it is important and flips confirm it."""
         return self.important and self.flips is not None and self.flips.verdict is FlipVerdict.CONFIRMED
 
     @property
     def shown(self) -> bool:
-        """Whether the estimate is significant and relevant, be it this effect or an alias."""
+        """Whether the estimate is significant and relevant, whether it is due to this effect or to an alias."""
         return self.important or self.aliased
 
     @property
     def verdict(self) -> EffectVerdict:
-        """The verdict in its three words."""
+        """The verdict: important, important or aliased, or not shown."""
         if self.important:
             return EffectVerdict.IMPORTANT
         return EffectVerdict.ALIASED if self.aliased else EffectVerdict.NOT_SHOWN
@@ -222,8 +222,8 @@ class DesignSummary(Struct, frozen=True):
 class LackOfFit(Struct, frozen=True):
     """The ``noise`` of a run and the deviation that the model ``left``, fractions on the deciding scale.
 
-    The noise is that between ``repeated`` runs and the first of their configuration. ``found`` says that the model left
-    more than that explains: effects that it lacks.
+    The noise is estimated from repeated runs of a configuration, with ``repeated`` degrees of freedom. ``found`` is
+    true if the model left more than noise explains: it lacks effects.
     """
 
     noise: float
@@ -233,9 +233,9 @@ class LackOfFit(Struct, frozen=True):
 
 
 class FollowUpSummary(Struct, frozen=True):
-    """The ``planned`` runs to refute the design's findings, and the ``done`` ones that yielded a value.
+    """The number of runs ``planned`` to refute the design's findings, and of those ``done`` that yielded a value.
 
-    The flips of the options ``given_up`` ended early: pairs of them failed, or none was found that is valid.
+    Flips of the options ``given_up`` ended early: their pairs failed, or no valid pair was found.
     """
 
     planned: int
@@ -244,10 +244,10 @@ class FollowUpSummary(Struct, frozen=True):
 
 
 class SuspectRun(Struct, frozen=True):
-    """A run far from what the others say of its configuration; ``order`` is its place among them, from 0.
+    """A run far from what the other runs predict for its configuration; ``order`` is its place among them, from 0.
 
-    ``value`` is its own, ``fresh`` those of the runs that repeat it, and ``used`` what the analysis has: the median
-    where all of these yielded a value, else its own. ``used`` is None where it was not repeated.
+    ``value`` is its own value, and ``fresh`` holds the values of the runs that repeat it. The analysis uses ``used``:
+    the median if all of these yielded a value, else its own value. ``used`` is None if the run was not repeated.
     """
 
     order: int
@@ -258,9 +258,9 @@ class SuspectRun(Struct, frozen=True):
 
 
 class RobustFit(Struct, frozen=True):
-    """The options that the same analysis shows where suspect runs that were not repeated have predicted values.
+    """The options shown by the same analysis with predicted values for suspect runs that were not repeated.
 
-    ``added`` are those that the analysis of all runs does not show, ``lost`` those that only that one shows.
+    ``added`` are options that the analysis of all runs does not show, ``lost`` are options that only that one shows.
     """
 
     shown: tuple[str, ...]
@@ -269,18 +269,18 @@ class RobustFit(Struct, frozen=True):
 
     @property
     def differs(self) -> bool:
-        """Whether the two show different options."""
+        """Whether the two analyses show different options."""
         return bool(self.added or self.lost)
 
 
 class ConditionalEffect(Struct, frozen=True):
     """The effect of an option ``at`` one setting of another, or at settings of two others.
 
-    ``relative`` is the change from ``before`` to ``after`` (the first setting to the second; of more settings the one
-    with the lowest mean there to the one with the highest), a fraction on the deciding scale as in `Effect`;
-    ``interval`` is that of 95 %, where settings are chosen that of all their differences at once (Scheffe 1953), None
-    where the noise is unknown. ``found`` says that the interaction was found; else it could not be excluded that the
-    effect depends on the other option.
+    ``relative`` is the change from ``before`` to ``after`` (from the first setting to the second; with more settings,
+    from the one with the lowest mean there to the one with the highest), a fraction on the deciding scale as in
+    `Effect`. ``interval`` is the 95 % interval, None if the noise is unknown; if settings are chosen, it is
+    simultaneous for all their differences (Scheffe 1953). ``found`` is true if the interaction was found; else a
+    dependence of the effect on the other option could not be excluded.
     """
 
     option: str
@@ -293,9 +293,9 @@ class ConditionalEffect(Struct, frozen=True):
 
 
 class DominatingOption(Struct, frozen=True):
-    """An option that explains nearly all of the variance, its ``share``, and its ``default`` setting.
+    """An option that explains nearly all of the variance: its ``share`` of it, and its ``default`` setting.
 
-    ``fixed`` are the settings of options that the space leaves no choice.
+    ``fixed`` holds the options that the space fixes, each with its setting.
     """
 
     name: str
@@ -305,7 +305,7 @@ class DominatingOption(Struct, frozen=True):
 
 
 class Point(Struct, frozen=True):
-    """One run's value of the metric: mean after warm-up, in its unit; ``order`` counts from 0 as they were made."""
+    """One run's value of the metric: mean after warm-up, in its unit; ``order`` is the run's place in time, from 0."""
 
     order: int
     value: float
@@ -313,10 +313,10 @@ class Point(Struct, frozen=True):
 
 
 class Dispersion(Struct, frozen=True):
-    """The same analysis for ln s^2.
+    """The effects on ln s^2.
 
-    ``of`` says what s^2 is the variance of: ``observations`` within runs, or ``runs`` of a configuration; where the
-    deciding scale is the logarithm, ``log observations`` or ``log runs``, which is relative variation.
+    ``of`` names the values whose variance is s^2: ``observations`` within runs, or ``runs`` of a configuration; on the
+    log scale, ``log observations`` or ``log runs``, which gives relative variation.
     """
 
     of: str
@@ -325,7 +325,7 @@ class Dispersion(Struct, frozen=True):
 
     @property
     def shown(self) -> bool:
-        """Whether any option's effect is."""
+        """Whether the main effect of any option is shown."""
         return any(effect.shown and len(effect.options) == 1 for effect in self.effects)
 
 
@@ -337,15 +337,15 @@ class RunCounts(Struct, frozen=True):
 
     @classmethod
     def of(cls, evidence: Evidence, metric: Metric) -> RunCounts:
-        """Of all runs of a campaign, whatever they were for."""
+        """Count all runs of a campaign, whatever their purpose."""
         done = sum(run.of(metric.name) is not None for run in evidence.runs)
         return cls(done, len(evidence.runs) - done)
 
 
 class Losses(Struct, frozen=True):
-    """How many of the ``made`` runs of a campaign ``failed``, whatever they were for, and what does not work.
+    """The number of ``made`` runs of a campaign that ``failed``, whatever their purpose, and what does not work.
 
-    ``excluded`` are settings, or settings together, that were left out; ``messages`` say of each how it fails.
+    ``excluded`` holds the settings, or combinations of settings, that were left out; ``messages`` says how each fails.
     """
 
     failed: int
@@ -355,7 +355,7 @@ class Losses(Struct, frozen=True):
 
 
 class MeasuredMachine(Struct, frozen=True):
-    """A machine by the fingerprint that runs carry, its runs, and how far it is from the first as a fraction."""
+    """A machine: the fingerprint that runs carry, the number of its runs, and its offset from the first, a fraction."""
 
     fingerprint: str
     runs: int
@@ -363,10 +363,10 @@ class MeasuredMachine(Struct, frozen=True):
 
 
 class MachineBlocks(Struct, frozen=True):
-    """Machines whose differences were removed as those of blocks.
+    """Machines whose differences were removed as block effects.
 
-    ``tested`` are the options whose interaction with machine was tested, ``p_value`` is the smallest of these,
-    corrected for their number, and ``differing`` are the options whose effect is not the same on all machines.
+    ``tested`` are the options whose interaction with machine was tested, ``p_value`` is the smallest p-value of these,
+    corrected for their number, and ``differing`` are the options whose effect differs between machines.
     """
 
     machines: tuple[MeasuredMachine, ...]
@@ -379,15 +379,15 @@ class ScreeningConclusion(Struct, frozen=True):
     """The result of a screening campaign, complete or not.
 
     ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the
-    most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
+    most influential first; ``important`` those whose main effect is important; ``threshold`` is the size of contrast on
     the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
     estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
     are flips; ``campaign`` counts all runs, pilots and those that trace failures included (None: there are no others),
-    and ``seconds`` is what they cost. ``suspects`` are the runs that were repeated, and
-    those that look as if they should be: without these is the ``robust`` fit, None where there are none. ``template``
-    holds the formulas that narrow the space, as they were written. ``conditional_effects`` are those of options that
-    depend, or may depend, on another; ``dominating`` is the option next to which all others are small.
-    ``machine_blocks`` are the machines, where there are several.
+    and ``seconds`` is their total time. ``suspects`` are the repeated runs and the suspect runs that were not repeated;
+    the ``robust`` fit is without the latter, None if there are none. ``template``
+    holds the formulas that narrow the space, as they were written. ``conditional_effects`` are the effects of options
+    that depend, or may depend, on another; ``dominating`` is the option that explains nearly all of the variance.
+    ``machine_blocks`` describes the machines if there are several.
     """
 
     study: str
@@ -435,7 +435,7 @@ class ScreeningConclusion(Struct, frozen=True):
 
     @property
     def important_or_aliased(self) -> tuple[str, ...]:
-        """The options whose main effect is important or aliased, the largest first."""
+        """The options whose main effect has the verdict "important or aliased", the largest first."""
         return tuple(effect.options[0] for effect in self.effects if effect.aliased and len(effect.options) == 1)
 
     @property

@@ -1,6 +1,4 @@
-"""From the values of a two-level design's runs to effects: the scale, judgements, rankings, and what may be
-another effect.
-"""
+"""Effects estimated from the runs of a two-level design: the deciding scale, judgements, aliases and rankings."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ from hati.studies.screening.runs import Readable, choose_scale
 
 
 class Estimated(Struct, frozen=True):
-    """One effect by the positions of its options; the fields are those of ``conclusion.Effect``."""
+    """One effect, its options given by position; the fields are those of ``conclusion.Effect``."""
 
     term: Term
     aliases: tuple[Term, ...]
@@ -58,7 +56,7 @@ class Estimated(Struct, frozen=True):
 
 
 def likely_pairs(effect: Estimated, main: set[int]) -> list[Term]:
-    """The pairs of an interaction's alias set with the most important main effects: two, one, or none.
+    """The pairs of an interaction's alias set whose options have the most important main effects (two, one or none).
 
     Effect heredity: an interaction is likely where its parents matter (Hamada and Wu 1992, Analysis of designed
     experiments with complex aliasing, Journal of Quality Technology 24(3), 130-137).
@@ -97,7 +95,7 @@ def _column(matrix: Signs, pair: Term) -> Signs:
 
 
 FEWEST_CONTRASTS = 3
-"""Below three contrasts their median says nothing of noise."""
+"""With fewer contrasts, their median says nothing about noise."""
 
 _CONFIDENCE = 0.95
 _LACK_OF_FIT = 0.01
@@ -105,11 +103,12 @@ _LACK_OF_FIT = 0.01
 
 
 class EffectJudgement(Struct, frozen=True, eq=False):
-    """The noise and what stands out of it.
+    """The noise estimate and the tests of effects against it.
 
-    ``deviation`` estimates the standard deviation of a run, None where it is unknown; ``margin`` standard errors
-    are the half-width of a 95 % interval. ``p_values``, study-wise, are of the reported effects. ``threshold`` is the
-    size above which a main effect is significant, ``detectable`` the size that would have been found with 80 % power.
+    ``deviation`` estimates the standard deviation of a run, None if it is unknown; ``margin`` standard errors
+    are the half-width of a 95 % interval. ``p_values`` are study-wise, one for each reported effect. ``threshold`` is
+    the size above which a main effect is significant, ``detectable`` the size that would have been found with 80 %
+    power.
     """
 
     judged_by: Noise
@@ -120,12 +119,12 @@ class EffectJudgement(Struct, frozen=True, eq=False):
     detectable: float | None
 
     def standard_errors(self, variances: FloatArray) -> FloatArray | None:
-        """Of effects with those variances for runs of variance one."""
+        """The standard errors of effects whose variances, for runs of variance one, are ``variances``."""
         return None if self.deviation is None else self.deviation * np.sqrt(variances)
 
 
 class StudentReference(Struct, frozen=True):
-    """Student's t with ``df`` degrees of freedom, as `LenthReference` is for contrasts without repetitions."""
+    """Student's t with ``df`` degrees of freedom; the counterpart without repetitions is `LenthReference`."""
 
     df: int
 
@@ -134,7 +133,7 @@ class StudentReference(Struct, frozen=True):
         return step_critical(alpha, tests, self.df)
 
     def p_values(self, statistics: FloatArray, tests: int) -> FloatArray:
-        """Probabilities that the largest of ``tests`` statistics is as large, by Bonferroni."""
+        """The p-values of the largest of ``tests`` statistics, by Bonferroni."""
         return tests * t_two_sided(statistics, self.df)
 
 
@@ -142,12 +141,12 @@ _NOTHING = EffectJudgement(Noise.NONE, None, 0.0, None, None, None)
 
 
 def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Index) -> tuple[Noise, float, int]:
-    """What to judge by, the standard deviation of a run by it, and the degrees of freedom of pure error.
+    """The source of the noise estimate, the standard deviation of a run, and the degrees of freedom of pure error.
 
-    Pure error where repetitions give it at least the degrees of freedom that Lenth's method would have (a third of the
-    contrasts): always with two complete repetitions or more. Lenth's method where effects are aliased and most of them
-    are larger than repetitions explain: what the design does not list biases what it lists, and no
-    repetition shows by how much.
+    Pure error is used if repetitions give it at least the degrees of freedom that Lenth's method would have (a third of
+    the contrasts): always with two complete repetitions or more. Lenth's method is used otherwise, and where effects
+    are aliased and most of them are larger than repetitions explain: effects that the design does not list bias those
+    that it lists, and no repetition shows by how much.
     """
     variance, df = pure_error(values, rows, blocks, fit.trend)
     contrasts = len(fit.terms) + len(fit.remainder)
@@ -168,13 +167,12 @@ def judge(
 ) -> EffectJudgement:
     """Judge the main effects and two-factor interactions of a fit, options first.
 
-    By t tests against pure error, or without repetitions by the adaptive standard error of all contrasts, those of
-    higher order included, and its simulated distribution; corrected by
-    `hati.stats.multiple`. The probability that any effect of a study without effects is called significant
-    is at most ``alpha``.
+    Tests are t tests against pure error; without repetitions, they use the adaptive standard error of all contrasts,
+    including those of higher order, and its simulated distribution. They are corrected by `hati.stats.multiple`. In a
+    study without effects, the probability that any effect is called significant is at most ``alpha``.
 
     Args:
-        fit: how effects are estimated from these runs.
+        fit: the least-squares fit of these runs.
         values: on the deciding scale, shape (runs,).
         rows: the design's row of each run.
         blocks: the repetition of each run.
@@ -225,15 +223,15 @@ def _reference(fit: LeastSquares) -> LenthReference:
 
 
 def _ratio(sizes: FloatArray, errors: FloatArray) -> FloatArray:
-    """Sizes in standard errors; without any noise, infinite for nonzero ones."""
+    """Sizes in standard errors; without noise, infinite for nonzero sizes."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sizes > 0.0, sizes / errors, 0.0)
 
 
 class Analysis(Struct, frozen=True, eq=False):
-    """Everything that the values say; effects are sorted by the size of their contrast, largest first.
+    """The analysis of a two-level design; effects are sorted by the size of their contrast, largest first.
 
-    ``detectable`` is a pair: in the unit, and as a fraction. ``decided`` are the values on the deciding scale.
+    ``detectable`` is a pair: in the unit, and as a fraction. ``decided`` holds the values on the deciding scale.
     ``confounded`` effects cannot be distinguished from a trend over the order of runs, and are not important.
     """
 
@@ -289,7 +287,7 @@ def analyse_log_variance(
     relevant: float,
     order: FloatArray | None = None,
 ) -> Analysis:
-    """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
+    """Estimate and judge the effects on ln s^2, which is a logarithm already: fractions are of the variance s^2."""
     readable = Readable(log_variances, EffectScale.LOG, 0.0)
     return _in_order(contrasts, log_variances, readable, "ln s^2", rows, blocks, order, alpha=alpha, relevant=relevant)
 
@@ -316,7 +314,7 @@ def _in_order(
 
 
 def _without_confounded(analysis: Analysis, signs: Signs, order: FloatArray, blocks: Index) -> Analysis:
-    """The same analysis, in which no effect is important that the order of the runs may have made."""
+    """The same analysis with effects confounded with the order of the runs marked as not important."""
     columns = np.column_stack([signs[:, list(effect.term)].prod(axis=1) for effect in analysis.effects])
     places = set(confounded_with_order(columns.astype(np.float64), order, blocks).tolist())
     effects = [
@@ -409,7 +407,7 @@ def explained_by(signs: Signs, terms: Sequence[Term], values: FloatArray, blocks
     """The share of the values' variance that these effects, and the repetitions' means, explain by least squares.
 
     Args:
-        signs: each run's, shape (runs, options).
+        signs: of each run, shape (runs, options).
         terms: the effects.
         values: one per run.
         blocks: the repetition of each run.
@@ -438,22 +436,22 @@ def _relative_interval(
 
 
 def _between(values: FloatArray, rows: Index, blocks: Index) -> float:
-    """The sum of squares between configurations within blocks, each run counted."""
+    """The sum of squares between configurations within blocks, weighted by their runs."""
     within = values - _group_means(values, blocks)
     return float(np.sum((_group_means(within, rows) - within.mean()) ** 2))
 
 
 def _group_means(values: FloatArray, groups: Index) -> FloatArray:
-    """Of each value the mean of its group."""
+    """The mean of each value's group, shape (values,)."""
     _, group = np.unique(groups, return_inverse=True)
     return np.asarray((np.bincount(group, weights=values) / np.bincount(group))[group])
 
 
 def rank(effects: Sequence[Estimated], names: Sequence[str]) -> tuple[str, ...]:
-    """Rank options by their main effect and their important interactions; equals by name.
+    """Rank options by their main effect and their important interactions; ties are broken by name.
 
     An option's score is the share of variance of its main effect, plus half the share of each important interaction
-    that it is in. Where an interaction's alias set holds several pairs, its share is divided equally among the
+    that it is in. If an interaction's alias set holds several pairs, its share is divided equally among the
     likely ones.
     """
     main = {effect.term[0] for effect in effects if len(effect.term) == 1 and effect.important}

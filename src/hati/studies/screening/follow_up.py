@@ -1,6 +1,6 @@
-"""The follow-up of a screening: runs that are set aside to refute the design's findings, after its rows.
+"""The follow-up of a screening: runs set aside to refute the design's findings, after its rows.
 
-Claims are what a design's rows say of single options; flips confirm them, refute them, or leave them open.
+A claim is what a design's rows show about a single option; flips confirm it, refute it, or leave it open.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _LEAST = 1.0 / (1.0 + PERMUTATIONS)
 
 
 class Claim(Struct, frozen=True):
-    """What a design's rows say of an option: the change between its ``ends``, on the deciding scale.
+    """The effect of an option as the design's rows show it: the change between its ``ends``, on the deciding scale.
 
-    ``p_value`` is that of the option's effect, study-wise: by permutations, and where it is the smallest that these
-    give by the distribution of F (Scheffe 1953), times the number of options.
+    ``p_value`` is the study-wise p-value of the option's effect, by permutations. If it is the smallest that these
+    give, the p-value by the distribution of F (Scheffe 1953), times the number of options, replaces it if smaller.
     """
 
     option: str
@@ -58,17 +58,17 @@ class Claim(Struct, frozen=True):
 
     @property
     def certainty(self) -> float:
-        """The change in its standard errors."""
+        """The size of the change in standard errors."""
         error = self.change.standard_error
         return abs(self.change.estimate) / error if error else float("inf")
 
 
 Claims = Callable[[Evidence], Sequence[Claim]]
-"""The claims of a design's rows, which are looked for only where they are needed."""
+"""Returns the claims of a design's rows; called only when they are needed."""
 
 
 def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim | None:
-    """What an effect claims; None for interactions, and where the rows do not distinguish the settings."""
+    """The claim of an effect; None for interactions, and if the rows do not distinguish the settings."""
     if len(found.term) > 1 or found.decided.standard_error is None or found.p_value is None:
         return None
     option = space.options[found.term[0]]
@@ -84,7 +84,7 @@ def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim
 
 
 def _by_f(change: EffectContrast, freedom: int, df: int) -> float:
-    """The p-value of a difference of the extremes among one setting more than ``freedom``."""
+    """The p-value of the difference between the extremes of ``freedom`` + 1 settings."""
     if not change.standard_error or df < 1:
         return 0.0
     squares = (change.estimate / change.standard_error) ** 2
@@ -92,11 +92,11 @@ def _by_f(change: EffectContrast, freedom: int, df: int) -> float:
 
 
 CONFIDENCE = 0.99
-"""Of the interval of an option's flips, which decides: few flips of an option that interacts are easily alike."""
+"""The confidence of the interval of an option's flips: a few flips of an interacting option are easily alike."""
 _ABSENT = 0.75
-"""The fraction of the configurations in which an effect is absent that depends on two other options."""
+"""The fraction of configurations in which an effect that depends on two other options is absent."""
 _RARE = 0.02
-"""The fraction of important effects that are taken to be absent there."""
+"""The assumed fraction of important effects that are absent in such a fraction of configurations."""
 THE_CONFIGURATION = "the configuration"
 _SIGNS = 0.05
 
@@ -109,25 +109,26 @@ def judge_flips(
     noise: float | None,
     relevant: float,
 ) -> FlipEvidence | None:
-    """What the flips of an option say of the claim about it; None where there is none.
+    """The evidence of an option's flips on the claim about it; None without flips.
 
-    The interval covers Student's of two estimates of the average effect: of the mean change, and of the claim corrected
-    by the differences between the changes and what the design's model expects in just these configurations (the
+    The interval covers the Student intervals of two estimates of the average effect: the mean change, and the claim
+    corrected by the differences between the changes and what the design's model expects in these configurations (the
     difference estimator of survey sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992,
-    section 6.3). They are the same where the model has no interaction of the option. Where it has, each is narrow by
-    chance where a few flips are alike, as where an effect is absent in most configurations; the two then disagree.
+    section 6.3). The two are the same if the model has no interaction of the option. If it has one, either interval may
+    be narrow by chance because a few flips are alike, as when an effect is absent in most configurations; the two
+    estimates then disagree.
 
-    Flips confirm the claim where the interval contains relevant effects of the claim's sign only. They refute a
-    doubtful one where it excludes these; or where the mean of the changes is smaller than the claim and than
-    expected, by more than both intervals allow. A claim is doubtful unless chance made it less often than flips miss an
-    effect that is absent in most configurations.
+    Flips confirm the claim if the interval contains only relevant effects of the claim's sign. They refute a doubtful
+    claim if the interval excludes these effects, or if the mean change falls short of both the claim and the expected
+    mean by more than the half-widths of the interval and of the claim's, added in quadrature. A claim is doubtful
+    unless its p-value is at most the probability that flips miss an effect because it is absent in most configurations.
 
     Args:
         claim: from the design's rows.
-        flips: ``between_ends`` of the claim.
+        flips: between the claim's ends, as ``between_ends`` returns them.
         readable: the scale of the claim.
-        expected: what the model expects of each flip, on that scale.
-        noise: the bound beyond which the noise of two runs does not take a difference; None where it is unknown.
+        expected: the change that the model expects of each flip, on that scale.
+        noise: the largest difference that the noise of two runs explains; None if it is unknown.
         relevant: the fraction that matters.
     """
     if not flips:
@@ -165,7 +166,7 @@ def _cover(*intervals: tuple[float, float] | None) -> tuple[float, float] | None
 
 
 def between_ends(claim: Claim, flips: Sequence[Flip], scale: EffectScale) -> tuple[Flip, ...]:
-    """The flips between the claim's ends, each from the first to the second; without values that the scale lacks."""
+    """The flips between the claim's ends, each from the first to the second; on the log scale, of positive values."""
     first, second = claim.ends
     turned = (flip if flip.before[claim.option] == first else flip.turned for flip in flips)
     return tuple(
@@ -183,7 +184,7 @@ def differences(flips: Sequence[Flip], readable: Readable) -> FloatArray:
 
 
 def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[Flip]) -> FloatArray:
-    """What a model expects of flips from before to after, on the deciding scale."""
+    """The changes that a model expects of flips from before to after, on the deciding scale."""
     coefficients = np.zeros(len(model.owners))
     for term, place in fit.places.items():
         coefficients[model.owners == model.terms.index(term)] = fit.coefficients[place]
@@ -195,7 +196,7 @@ def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[
 
 
 def noise_of_a_difference(found: MeasuredDesign, values: FloatArray, flips: int) -> float | None:
-    """The difference that two runs' noise hardly ever exceeds among ``flips`` flips; None without a repetition."""
+    """The difference that noise exceeds in any of ``flips`` pairs with 5 % probability; None without a repetition."""
     variance, df = pure_error(values, found.rows, found.blocks)
     if not df or not flips:
         return None
@@ -203,7 +204,7 @@ def noise_of_a_difference(found: MeasuredDesign, values: FloatArray, flips: int)
 
 
 def with_flips(conclusion: ScreeningConclusion, found: Sequence[FlipEvidence]) -> ScreeningConclusion:
-    """The conclusion of all rows with the evidence of flips: what they refute is not shown."""
+    """The conclusion of all rows with the evidence of flips: effects that they refute are not important."""
     known = {each.option: _named(each, conclusion) for each in found}
     effects = tuple(
         replace(effect, flips=own, important=effect.important and own.verdict is not FlipVerdict.REFUTED)
@@ -217,7 +218,7 @@ def with_flips(conclusion: ScreeningConclusion, found: Sequence[FlipEvidence]) -
 
 
 def _named(found: FlipEvidence, conclusion: ScreeningConclusion) -> FlipEvidence:
-    """With the option that an effect of both signs depends on, where an interaction with one is known."""
+    """The evidence, naming the option on which an effect of both signs depends if such an interaction is known."""
     if not found.depends_on:
         return found
     pairs = (e.options for e in conclusion.effects if e.shown and len(e.options) == 2 and found.option in e.options)
@@ -232,8 +233,9 @@ def _both_signs(changes: FloatArray, limit: float) -> bool:
 class FollowedDesign(Struct, frozen=True, dict=True):
     """A design's ``configurations`` in a ``space``, each run ``repetitions`` times, and the flips that follow it.
 
-    Median runs replace the runs that were repeated. Evidence may hold runs of a design that was abandoned for this one
-    because settings do not work: of these, only configurations of this design count, and flips that the space allows.
+    Median runs replace the runs that were repeated. Evidence may hold runs of an earlier design that was abandoned
+    because settings do not work. Of these runs, only configurations of this design and flips that the space allows
+    count.
     """
 
     metric: Metric
@@ -299,7 +301,7 @@ def _is_row(task: Task) -> bool:
 
 
 PAIRS = 5
-"""Flips of an option at least: fewer rarely exclude anything."""
+"""The fewest flips of an option: fewer rarely exclude anything."""
 ATTEMPTS = 3
 """An option is given up after this number of failed pairs in a row."""
 
@@ -308,7 +310,7 @@ Pair = tuple[Task, ...]
 
 
 class Progress(Struct, frozen=True):
-    """The flips that were ``made``, the one ``ahead``, None where none is left, and the options that are given up."""
+    """The flips' runs that were ``made``, the next one ``ahead`` (None if none is left), and the options given up."""
 
     made: tuple[Task, ...]
     ahead: Task | None
@@ -316,7 +318,7 @@ class Progress(Struct, frozen=True):
 
 
 class FlipOrder(Struct, frozen=True):
-    """Flips of the most doubtful claims, of as many options as ``runs`` suffice for."""
+    """The order of flips: the most doubtful claims first, for as many options as ``runs`` suffice for."""
 
     id: StudyId
     benchmark: Benchmark
@@ -326,7 +328,7 @@ class FlipOrder(Struct, frozen=True):
     runs: int
 
     def progress(self, evidence: Evidence, claims: Sequence[Claim], runs: int) -> Progress:
-        """The flips within ``runs`` runs; only whole pairs are begun, and none is completed whose first run failed."""
+        """The flips within ``runs`` runs: a pair starts only if both runs fit, and ends if its first run fails."""
         outcomes = {run.task.id: run.of(self.metric.name) is not None for run in evidence.runs if is_flip(run.task)}
         made, failures = list[Task](), Counter[str]()
         ahead: Task | None = None
@@ -344,7 +346,7 @@ class FlipOrder(Struct, frozen=True):
         return Progress(tuple(made), ahead, tuple(name for name, number in failures.items() if number >= ATTEMPTS))
 
     def _attempts(self, claims: Sequence[Claim], outcomes: Mapping[str, bool]) -> Iterator[tuple[str, Pair]]:
-        """Pairs of different options by turns, and the options; the next option's once one is given up."""
+        """Yield options and their pairs, options interleaved; a waiting option replaces one that is given up."""
         waiting = deque(sorted(claims, key=lambda claim: claim.certainty))
         pairs = self.runs // 2
         places = min(len(waiting), max(1, pairs // PAIRS))
@@ -374,7 +376,7 @@ class FlipOrder(Struct, frozen=True):
         return False
 
     def _pair(self, claim: Claim, number: int) -> Pair:
-        """In the order in which they are run; empty where no pair of valid configurations was drawn."""
+        """The two tasks in the order in which they are run; empty if no pair of valid configurations was drawn."""
         rng = generator(self.id.seed, f"flip {claim.option} {number}")
         pair = flipped(self.space, claim.option, claim.ends, rng)
         if pair is None:
@@ -391,15 +393,15 @@ def _worked(pair: Pair, outcomes: Mapping[str, bool]) -> bool:
 
 
 PART = 0.2
-"""About this part of a budget is set aside, in steps of the flips of one option."""
+"""The approximate fraction of a budget that is set aside, in steps of the flips of one option."""
 FEWEST = 40
-"""Of fewer runs nothing is set aside: the flips of one option are more than a quarter of them."""
+"""With fewer runs, none are set aside: the flips of one option are more than a quarter of them."""
 _PER_PARAMETER = 3
-"""The configurations that the design keeps for every parameter, so that the model's own error is known."""
+"""The fewest configurations per parameter that the design keeps, so that the model's own error is known."""
 
 
 def runs_aside(runs: int, parameters: int) -> int:
-    """How many runs of a budget are set aside to follow up; 0 where flips would not be useful, or cost the design."""
+    """The number of runs of a budget set aside for a follow-up; 0 if flips would be useless or cost the design."""
     step = 2 * PAIRS
     wanted = step * int(PART * runs / step + 0.5) if runs >= FEWEST else 0
     spare = step * max(0, (runs - _PER_PARAMETER * parameters) // step)
@@ -407,15 +409,15 @@ def runs_aside(runs: int, parameters: int) -> int:
 
 
 def fewest_followed(parameters: int) -> int:
-    """The smallest budget of which runs are set aside."""
+    """The smallest budget with runs set aside for a follow-up."""
     return next(runs for runs in count(FEWEST) if runs_aside(runs, parameters))
 
 
 class FollowUp(Struct, frozen=True):
     """Flips of the options that a design found important, the most doubtful first, until ``runs`` are made.
 
-    The last ``held_back`` are made as far as repeats of suspect flips do not take their place. It shares its id, and so
-    its evidence and its budget, with the screening study.
+    Repeats of suspect flips may take the place of the last ``held_back`` runs. The follow-up shares its id, and so its
+    evidence and its budget, with the screening study.
     """
 
     id: StudyId
@@ -427,11 +429,11 @@ class FollowUp(Struct, frozen=True):
     held_back: int = 0
 
     def first(self, evidence: Evidence, claims: Claims) -> Plan:
-        """The next flip but for those that are held back; ``claims`` of the design's rows if needed."""
+        """The next flip among those not held back; ``claims`` is called if needed."""
         return self._next(evidence, claims, self.runs - self.held_back)
 
     def rest(self, evidence: Evidence, claims: Claims) -> Plan:
-        """The next flip but for those whose place repeats of suspect flips take."""
+        """The next flip among all, except those replaced by repeats of suspect flips."""
         return self._next(evidence, claims, self.runs - self.reruns(evidence))
 
     def reruns(self, evidence: Evidence) -> int:
@@ -439,7 +441,7 @@ class FollowUp(Struct, frozen=True):
         return sum(is_rerun(run.task) and is_of_flip(run.task) for run in evidence.runs)
 
     def looked_at(self, evidence: Evidence, claims: Claims) -> frozenset[str]:
-        """The tasks among which suspect flips are looked for: the first, whichever others there are."""
+        """The ids of the tasks among which suspect flips are sought: the first flips, whatever other runs exist."""
         first = self._order.progress(evidence, claims(evidence), self.runs - self.held_back)
         return frozenset(task.id for task in first.made)
 
@@ -448,7 +450,7 @@ class FollowUp(Struct, frozen=True):
         return self._order.progress(evidence, claims(evidence), self.runs).given_up
 
     def _next(self, evidence: Evidence, claims: Claims, runs: int) -> Plan:
-        """One run at a time: what comes after it depends on whether it fails."""
+        """The next run; only one, because what follows depends on whether it fails."""
         made = sum(is_flip(run.task) for run in evidence.runs)
         if made >= runs:
             return Plan()
@@ -461,9 +463,9 @@ class FollowUp(Struct, frozen=True):
 
 
 def flips_made(evidence: Evidence, metric: Metric, space: Space, option: str) -> tuple[Flip, ...]:
-    """The flips of an option, valid in the space, both of whose runs yielded a value on one machine.
+    """The flips of an option that are valid in the space and whose two runs yielded values on the same machine.
 
-    Each is from the earlier setting to the later one. In place of a run that was repeated stands the median run.
+    Each goes from the earlier setting to the later one. The median run replaces a run that was repeated.
     """
     stage = flip_stage(option)
     made = Evidence(tuple(run for run in evidence.runs if run.task.stage in (stage, rerun_stage(stage))))

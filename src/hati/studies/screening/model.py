@@ -1,4 +1,4 @@
-"""From the values of any design's runs to effects: the model, its fit, and the analysis."""
+"""Effects estimated from the runs of any design by a model: its fit and the analysis."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CONFIDENCE = 0.95
 class EffectContrast(Struct, frozen=True):
     """A difference of means that a fit estimates: ``estimate``, its standard error, the half-width of its interval.
 
-    The latter two are None where the noise is unknown, or the runs do not determine the difference.
+    The latter two are None if the noise is unknown, or the runs do not determine the difference.
     """
 
     estimate: float
@@ -50,10 +50,10 @@ class EffectContrast(Struct, frozen=True):
 
 
 class ModelFit(Struct, frozen=True, eq=False, dict=True):
-    """Values fitted by the columns of ``terms``, options having ``sizes`` settings.
+    """A least-squares fit of ``values`` by ``columns``; the options have ``sizes`` settings.
 
-    ``coefficients`` holds each term's, ``places`` their columns, ``inverse`` is (X'X)^-1, ``variance`` the residual one
-    with ``df`` degrees of freedom, None where there are none.
+    ``places`` holds the columns of each term. ``inverse`` is (X'X)^-1, and ``variance`` the residual variance with
+    ``df`` degrees of freedom, None without any.
     """
 
     sizes: Sequence[int]
@@ -77,7 +77,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """Of the normal equations; the smallest one where columns depend on each other."""
+        """The inverse of X'X; its pseudo-inverse if columns are linearly dependent."""
         return np.asarray(np.linalg.pinv(self.columns.T @ self.columns, rcond=_TINY, hermitian=True))
 
     @cached_property
@@ -87,12 +87,12 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def coefficients(self) -> FloatArray:
-        """Least squares."""
+        """The least-squares coefficients."""
         return np.asarray(self.inverse @ (self.columns.T @ self.values))
 
     @cached_property
     def residuals(self) -> FloatArray:
-        """What the model leaves of the values."""
+        """The residuals of the values."""
         return self.values - self.columns @ self.coefficients
 
     @cached_property
@@ -102,7 +102,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def variance(self) -> float | None:
-        """Of a run about the model."""
+        """The residual variance of a run; None without degrees of freedom."""
         return float(self.residuals @ self.residuals) / self.df if self.df > 0 else None
 
     @property
@@ -119,10 +119,10 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def effect(self, term: Term) -> EffectContrast:
         """A term's effect.
 
-        Of options with two settings: the second's mean less the first's, and for a pair half the difference of such
-        effects. Of others: the highest of the settings' (or combinations') means less the lowest, with an interval that
-        allows for their having been chosen (Scheffe 1953). Where the runs do not determine such a difference, twice the
-        root mean square of what the term explains given the others: its size, without a sign and an interval.
+        For options with two settings: the second's mean less the first's, and for a pair half the difference of such
+        effects. For others: the highest of the settings' (or combinations') means less the lowest, with an interval
+        that allows for the choice of these two (Scheffe 1953). If the runs do not determine such a difference, twice
+        the root mean square of what the term explains given the others: a size without a sign or an interval.
         """
         rows, fit, there = self._rows(term), self._fit_for(term), self.determined(term)
         if len(there) < 2:
@@ -136,8 +136,8 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def determined(self, term: Term) -> Index:
         """The largest set of settings whose differences the runs determine, by position; a single one means none.
 
-        Settings that were never run, and options that constraints tie together, leave out others. Of an interaction all
-        combinations or one: a difference of some says little of it.
+        The set is incomplete if settings were never run or constraints tie options together. For an interaction it is
+        all combinations or a single one: a difference between some of them says little about it.
         """
         rows, fit = self._rows(term), self._fit_for(term)
         place = fit.places[term]
@@ -148,7 +148,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return found if len(term) == 1 or len(found) == len(rows) else found[:1]
 
     def settings(self, option: int) -> dict[int, EffectContrast]:
-        """The mean at each setting of an option less that over all settings, of those that the runs distinguish."""
+        """The mean at each setting that the runs distinguish less the mean over these settings, by position."""
         term = (option,)
         fit, there = self._fit_for(term), self.determined(term)
         rows = self._rows(term)[there]
@@ -156,9 +156,9 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return {int(i): fit._combination(fit._of(term, row), 1) for i, row in zip(there, centred, strict=True)}
 
     def means(self, option: int) -> dict[int, EffectContrast]:
-        """The mean at each setting of an option, the other options' settings being equally frequent, likewise.
+        """The mean at each setting that the runs distinguish, the other options' settings being equally frequent.
 
-        Without an interval where the runs do not determine it: the mean of all runs and the setting's difference then.
+        If the runs do not determine it, the mean of all runs plus the setting's difference, without an interval.
         """
         term = (option,)
         fit = self._fit_for(term)
@@ -175,9 +175,9 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
 
     def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> EffectContrast:
-        """The sum of coefficients that count these ``weights`` of their terms.
+        """The linear combination of coefficients with these ``weights``, by term.
 
-        Its interval allows for the difference having been chosen among all of ``dimensions`` dimensions (Scheffe 1953).
+        Its interval allows for the choice among all combinations in ``dimensions`` dimensions (Scheffe 1953).
         """
         counted = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
         return self._combination(counted, dimensions)
@@ -190,9 +190,9 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return 2.0 * float(np.linalg.norm(added.T @ self.values)) / math.sqrt(len(self.values))
 
     def _fit_for(self, term: Term) -> ModelFit:
-        """The fit that estimates a term: without interactions that contain it, where their combinations are missing.
+        """The fit that estimates a term: without interactions that contain it, if combinations of theirs are missing.
 
-        Its effect is an average over these combinations, which nothing determines.
+        The term's effect is an average over these combinations, which the runs do not determine.
         """
         kept = [other for other in self.places if not set(term) < set(other)]
         if self.determines(term) or len(kept) == len(self.places):
@@ -208,14 +208,14 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         )
 
     def _of(self, term: Term, weights: FloatArray) -> FloatArray:
-        """What a term's coefficients count."""
+        """The weights of all coefficients in a combination of one term's coefficients."""
         combination = np.zeros(self.columns.shape[1])
         combination[self.places[term]] = weights
         return combination
 
     @property
     def _mean(self) -> FloatArray:
-        """What coefficients count in the mean of the runs, all terms' columns being zero."""
+        """The weights of all coefficients in the mean of the runs, all terms' columns being zero."""
         combination = np.zeros(self.columns.shape[1])
         always = self.always
         combination[: always.shape[1]] = always.mean(axis=0)
@@ -245,7 +245,7 @@ def _range(coded: FloatArray) -> range:
 
 
 class ModelEffect(Struct, frozen=True, eq=False):
-    """An effect of a model: on the deciding scale, and in the values' own unit."""
+    """An effect of a model: ``decided`` on the deciding scale, and ``own`` in the values' unit."""
 
     term: Term
     decided: EffectContrast
@@ -257,13 +257,13 @@ class ModelEffect(Struct, frozen=True, eq=False):
 
 
 class ModelAnalysis(Struct, frozen=True, eq=False):
-    """Everything that the values of any design say; effects are sorted by their size, the largest first.
+    """The analysis of any design; effects are sorted by their size, the largest first.
 
-    ``model`` holds all effects that were looked for, ``predicting`` are the terms of the model that predicts,
-    ``prediction`` its fit on the deciding scale, ``judged`` the fit that estimates the effects, ``own`` the same of the
-    values; they are fits of the ``units``' values. ``readable`` holds the runs'. ``confounded`` effects may be a trend
-    over the order of runs: they are not important. ``unsought`` interactions were not looked for, the model being large
-    already.
+    ``model`` holds all effects that were sought, ``predicting`` are the terms of the predictive model, ``prediction``
+    is its fit on the deciding scale, ``judged`` the fit that estimates the effects, and ``own`` the same fit in the
+    values' unit; all are fits of the ``units``' values. ``readable`` holds the runs' values. ``confounded`` effects may
+    be a trend over the order of runs: they are not important. ``unsought`` interactions were not sought because the
+    model is large already.
     """
 
     readable: Readable
@@ -289,7 +289,7 @@ def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray |
 
 
 def always_there(blocks: Index, order: FloatArray | None) -> FloatArray:
-    """The columns that are in every model: the means of blocks, then a linear trend over an order, which varies."""
+    """The columns that are in every model: the means of blocks, then a linear trend over an order, which must vary."""
     means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
     if order is None:
         return means
@@ -310,19 +310,19 @@ def analyse_model(
 ) -> ModelAnalysis:
     """Estimate and judge the effects on the mean, from the runs of any design.
 
-    Significance is decided by a step-down permutation test over all main effects and interactions as one family;
-    what predicts by forward selection, to which the significant terms are added.
+    A step-down permutation test over all main effects and interactions, as one family, decides significance. Forward
+    selection chooses the predictive model; the significant terms are added to it.
 
     Args:
         model: the effects to look for.
-        levels: each run's, shape (runs, options).
+        levels: the settings of each run by position, shape (runs, options).
         values: one per run.
         blocks: the repetition of each run, on each machine.
         rng: for the permutations.
         alpha: the study-wise error.
         relevant: the fraction that matters.
-        machines: each run's, counted from 0.
-        order: the place of each run in time, where that is known: a linear trend is in every model then.
+        machines: the machine of each run, counted from 0.
+        order: the place of each run in time, if known: a linear trend is then in every model.
     """
     units = model_units(model, levels, blocks, machines, order)
     scale, reason = choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
@@ -352,7 +352,7 @@ def analyse_model_variance(
     machines: Index | None = None,
     order: FloatArray | None = None,
 ) -> ModelAnalysis:
-    """The same for ln s^2, which is a logarithm already: main effects only; fractions are of the variance s^2."""
+    """Estimate and judge the main effects on ln s^2, a logarithm already: fractions are of the variance s^2."""
     alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
     units = model_units(alone, levels, blocks, machines, order)
     readable = Readable(log_variances, EffectScale.LOG, 0.0)
@@ -421,7 +421,7 @@ def _effects(
     alpha: float,
     limit: float,
 ) -> list[ModelEffect]:
-    values = judged.values - judged.values[0]  # equal values are zero then, without what rounding leaves
+    values = judged.values - judged.values[0]  # equal values become zero, without a rounding error
     tables = [anova(terms, estimated, values, kind).rows for kind in (SumOfSquares.TYPE_2, SumOfSquares.TYPE_3)]
     squares = {row.term: row.sum_of_squares for rows in tables for row in rows if row.df}
     shown = list(squares)
@@ -445,7 +445,7 @@ def _effects(
 def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | None, float | None]:
     """The size above which main effects are significant, and the size that is found with 80 % power.
 
-    For the typical option, by the number of settings for which they are largest.
+    Options of each number of settings are taken at their median standard error; the sizes are the largest of these.
     """
     if judged.df < 1 or not 0.0 < tested.critical < 1.0:
         return None, None

@@ -1,4 +1,4 @@
-"""What a screening by a model concludes: how its effects are judged, what it warns of, how all is put together.
+"""The conclusion of a screening by a model: the judgement of effects, the warnings, and how they are put together.
 
 The rows of the design and of its follow-up show effects; the model says what they mean for the whole space.
 """
@@ -78,7 +78,7 @@ def model_warnings(
     remedies: Remedies,
     lacking: LackOfFit | None,
 ) -> tuple[str, ...]:
-    """Every warning that holds, the gravest first."""
+    """All warnings that apply, the most serious first."""
     return (
         *_missing_runs(design, found, remedies),
         *_lost(names, analysis),
@@ -95,7 +95,7 @@ def model_warnings(
 def follow_up_warnings(
     conclusion: ScreeningConclusion, choice: ModelChoice, parameters: int, remedies: Remedies
 ) -> Iterator[str]:
-    """A warning where flips ended early, or where the findings lack an attempt to refute them."""
+    """A warning if flips ended early, or if nothing was run to refute the findings."""
     if conclusion.follow_up and conclusion.follow_up.given_up:
         names = listed(conclusion.follow_up.given_up)
         yield (
@@ -170,7 +170,7 @@ def _full(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
-    """Taken out are the configurations' means where they are the units, else what the model predicts."""
+    """A warning of drift, tested without the configurations' means if they are the units, else without predictions."""
     if not remedies.rest:
         return
     units = analysis.units
@@ -212,7 +212,7 @@ def _name(names: Sequence[str], term: Sequence[int]) -> str:
 
 
 class JudgedDesign(Struct, frozen=True, eq=False):
-    """What decides: the runs that yielded a value, their analysis, and what flips say of single options."""
+    """The basis of a conclusion: the runs that yielded a value, their analysis, and the evidence of flips."""
 
     found: MeasuredDesign
     analysis: ModelAnalysis
@@ -220,7 +220,7 @@ class JudgedDesign(Struct, frozen=True, eq=False):
 
 
 class ModelJudgement(Struct, frozen=True):
-    """The analysis of ``rows`` by a ``model``, and what flips say of its claims."""
+    """The analysis of ``rows`` by a ``model``, and the flips' evidence on its claims."""
 
     rows: FollowedDesign
     model: ScreeningModel
@@ -242,17 +242,17 @@ class ModelJudgement(Struct, frozen=True):
         return _not_refuted(self.model.important(judged.analysis), judged.flips)
 
     def claims(self, evidence: Evidence) -> tuple[Claim, ...]:
-        """Of the options that the design's rows show to be important."""
+        """The claims about options that the design's rows show to be important."""
         _, analysis = self._design(evidence)
         found = (claim_of(effect, analysis, self.model.space) for effect in analysis.effects if effect.important)
         return tuple(claim for claim in found if claim is not None)
 
     def suspect_runs(self, evidence: Evidence) -> tuple[Run, ...]:
-        """Of the design, the most suspect first."""
+        """The suspect runs of the design, the most suspect first."""
         return self._suspects(self.rows.measured(evidence))
 
     def suspect_flips(self, evidence: Evidence) -> tuple[Run, ...]:
-        """The most suspect first, by all rows."""
+        """The suspect runs of flips, judged by all rows, the most suspect first."""
         found = self._suspects(self.rows.measured_with_flips(evidence))
         return tuple(run for run in found if is_of_flip(run.task))
 
@@ -261,7 +261,7 @@ class ModelJudgement(Struct, frozen=True):
         return unsettled(judged.found, self.model.suspected(judged.found), repeated(evidence, self.rows.metric))
 
     def important_without(self, left: Unsettled, evidence: Evidence, judged: JudgedDesign) -> tuple[str, ...]:
-        """The important options where suspect runs have predicted values, and flips of them are left out."""
+        """The important options with predicted values for suspect runs, and without suspect flips."""
         others = (run for run in evidence.runs if not (is_flip(run.task) and run.task.id in left.predicted))
         flips = self._flip_evidence(Evidence(tuple(others)))
         return _not_refuted(self.model.important(self.model.analysis(left.without(judged.found))), flips)
@@ -274,7 +274,7 @@ class ModelJudgement(Struct, frozen=True):
         return tuple(found.runs[place] for place in self.model.suspected(found)[0])
 
     def _flip_evidence(self, evidence: Evidence) -> tuple[FlipEvidence, ...]:
-        """What flips say of the claims of the design's rows."""
+        """The flips' evidence on the claims of the design's rows."""
         _, analysis = self._design(evidence)
         space = self.model.space
         made = ((name, flips_made(evidence, self.rows.metric, space, name)) for name in space.names)
@@ -296,7 +296,7 @@ class ModelJudgement(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
-    """Kept, since each flip is planned from it."""
+    """The design's runs and their analysis, cached since each flip is planned from it."""
     found = judgement.rows.measured(runs)
     return found, judgement.model.analysis(found)
 
@@ -307,15 +307,15 @@ def _not_refuted(options: Sequence[str], flips: Sequence[FlipEvidence]) -> tuple
 
 
 def ranking(analysis: ModelAnalysis, population: Levels, options: Sequence[Option]) -> tuple[int, ...]:
-    """All options, ranked by what they explain of the predictions of an average over models.
+    """All options, ranked by how much they explain of the predictions of an average over models.
 
-    A single chosen model is certain of its terms and blind for the missing ones: where options have several settings,
-    an interaction that is chosen early takes the place of a main effect, which is then ranked last.
+    A single chosen model ignores the uncertainty of the choice: if options have several settings, an interaction that
+    is chosen early can take the place of a main effect, which is then ranked last.
 
     Args:
-        analysis: that of the runs.
+        analysis: of the runs.
         population: valid configurations, all or a uniform sample.
-        options: the space's.
+        options: of the space.
     """
     fit = analysis.prediction
     model = averaged_model(analysis.units.levels, [_alike(option) for option in options], fit.always, fit.values)
@@ -323,7 +323,7 @@ def ranking(analysis: ModelAnalysis, population: Levels, options: Sequence[Optio
 
 
 def _alike(option: Option) -> FloatArray:
-    """How alike the settings of an option are: numbers have an order."""
+    """The similarity of an option's settings: numeric settings are ordered."""
     if not option.kind.numeric:
         return unordered_settings(len(option.settings))
     numbers = np.array(option.settings, dtype=np.float64)
@@ -331,9 +331,9 @@ def _alike(option: Option) -> FloatArray:
 
 
 def often_selected(analysis: ModelAnalysis, rng: np.random.Generator) -> tuple[float, ...]:
-    """How often a Lasso selects each term of the model that predicts from half of the runs, from 0 to 1.
+    """The frequency, from 0 to 1, with which a Lasso selects each predictive term from half of the runs.
 
-    The number of columns is limited so that at a share of .75 at most one false selection is expected in all
+    The number of columns is limited so that, at a frequency of .75, at most one false selection is expected in all
     (Meinshausen and Buhlmann 2010, Theorem 1).
     """
     units = analysis.units
@@ -358,7 +358,7 @@ class ConclusionBuilder(Struct, frozen=True):
     def conclusion(
         self, found: MeasuredDesign, analysis: ModelAnalysis, seconds: float, given_up: int
     ) -> ScreeningConclusion:
-        """Of the runs alone; ``given_up`` of the design's runs gave their place to suspect ones."""
+        """The conclusion from the runs alone; repeats of suspect runs replaced ``given_up`` of the design's runs."""
         from hati.space import count
 
         space, design, lacking = self.model.space, self._design, lack_of_fit(found, analysis)
@@ -466,7 +466,7 @@ class ConclusionBuilder(Struct, frozen=True):
         )
 
     def _settings(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
-        """The means at each setting of an option with more than two, of those that the runs distinguish."""
+        """The mean at each setting that the runs distinguish, for an option with more than two settings."""
         option, settings = found.term[0], self.model.space.options[found.term[0]].settings
         if len(found.term) > 1 or len(settings) < 3:
             return ()

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 _PAIRS = 2
 _MOST_COLUMNS = 10_000
 _PAIR_WEIGHT = 0.01
-"""What a two-factor interaction counts for blocks, where a main effect counts 1."""
+"""The weight of a two-factor interaction in the choice of blocks; a main effect has weight 1."""
 
 
 class ModelScreening(Struct, frozen=True, dict=True):
     """Measures an optimal design's configurations and concludes which options matter, on any space.
 
     ``choice`` is the design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;
-    ``remedies`` is what warnings advise.
+    ``remedies`` holds the advice of warnings.
     """
 
     id: StudyId
@@ -91,7 +91,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return again or tasks_left(self._last(evidence), evidence) or self._flips_left(evidence)
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
-        """The block of each task: a block of the design's rows; each repetition of a row is in the next."""
+        """The block of each task: that of its row in the design; each repetition of a row is in the next block."""
         return blocks_of_tasks(tasks, blocks, self._row_blocks)
 
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
@@ -106,10 +106,10 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return dict(zip(self.configurations, found.tolist(), strict=True))
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
-        """What the runs say, complete or not.
+        """The conclusion from the runs so far, complete or not.
 
         Raises:
-            MeasurementError: where not one run yielded a value, with the reason of the failures.
+            MeasurementError: if no run yielded a value, with the reason of the failures.
         """
         judged = self.judged(evidence)
         given_up = len(self.tasks) - len(self.due(evidence))
@@ -153,7 +153,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return self._judgement.judged(evidence)
 
     def measured(self, evidence: Evidence) -> MeasuredDesign:
-        """The runs of the design and its follow-up that yielded a value; of those that were repeated the median runs.
+        """The runs of the design and its follow-up that yielded a value; median runs replace those repeated.
 
         Raises:
             MeasurementError: where there is none of the design.
@@ -161,11 +161,11 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return self._rows.measured_with_flips(evidence)
 
     def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
-        """The effects that runs show."""
+        """The analysis of the runs."""
         return self._model.analysis(found)
 
     def due(self, evidence: Evidence) -> tuple[Task, ...]:
-        """The design's runs, without those that gave their place to suspect ones."""
+        """The design's runs, without those replaced by repeats of suspect runs."""
         return (*self._first, *self._last(evidence))
 
     @cached_property
@@ -174,7 +174,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return self.tasks[: len(self.tasks) - self.choice.held_back]
 
     def _last(self, evidence: Evidence) -> tuple[Task, ...]:
-        """Those of the others whose place no suspect run takes."""
+        """The design's other runs, without those replaced by repeats of suspect runs."""
         taken = min(self.choice.held_back, design_reruns(evidence))
         return self.tasks[len(self._first) : len(self.tasks) - taken]
 
@@ -208,13 +208,13 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return Reruns(self.id, self.benchmark, self.revision)
 
     def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
-        """By the runs that are made in any case, so that it does not matter which others there are."""
+        """The suspect runs, judged only by the runs that are made in any case, whatever other runs exist."""
         first = {task.id for task in self._first}
         known = tuple(run for run in evidence.runs if run.task.id in first or run.task.stage == RERUN_STAGE)
         return self._judgement.suspect_runs(Evidence(known))
 
     def _suspect_flips(self, evidence: Evidence) -> tuple[Run, ...]:
-        """Among the first flips, by these and the design's rows."""
+        """The suspect runs among the first flips, judged by these and the design's rows."""
         first = self._follow_up(evidence).looked_at(evidence, self._judgement.claims)
         known = tuple(run for run in evidence.runs if run.task.id in first or not is_flip(run.task))
         return self._judgement.suspect_flips(Evidence(known))
@@ -225,7 +225,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return FollowUp(self.id, self.benchmark, self.metric, self.revision, self.space, runs, held_back)
 
     def _flips_left(self, evidence: Evidence) -> Plan:
-        """The first flips, then repeats of suspect ones, then those whose place these did not take."""
+        """The first flips, then repeats of suspect ones, then the other flips that these repeats did not replace."""
         made = self._follow_up(evidence)
         first = made.first(evidence, self._judgement.claims)
         if first or not any(is_flip(run.task) for run in evidence.runs):

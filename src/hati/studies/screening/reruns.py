@@ -1,7 +1,7 @@
-"""Suspect runs and those that are repeated, flips of single options, and the stages of a follow-up.
+"""Suspect runs and their repeats, flips of single options, and the stages of a follow-up.
 
-Each suspect run is repeated twice, and the median run of the three is used; where runs were not repeated, a robust fit
-stands next to the analysis of all runs. A flip changes one option alone in uniformly drawn valid configurations.
+Each suspect run is repeated twice, and the median run of the three is used; if runs were not repeated, a robust fit
+is reported in addition to the analysis of all runs. A flip changes one option in a uniformly drawn valid configuration.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 RERUN_STAGE = "again"
 """The stage of repetitions of a design's runs; for repetitions of another stage this word precedes its name."""
 FRESH = 2
-"""The fresh runs of a suspect one: the median of three is near the two that agree."""
+"""The number of fresh runs per suspect run: the median of three is near the two that agree."""
 
 RunKey = tuple[str, Configuration, int]
 """A run that may be repeated: its stage, its configuration and its repetition."""
 
 
 def runs_again(runs: int, spare: int) -> int:
-    """The number of spare runs for the suspect ones among ``runs``; a whole number of pairs."""
+    """The number of spare runs used to repeat suspect ones among ``runs``; a whole number of pairs."""
     return FRESH * min(most_suspect(runs), spare // FRESH)
 
 
 class Reruns(Struct, frozen=True):
-    """Fresh runs of suspect runs, one suspect run after the other, the most suspect first.
+    """Repeats of suspect runs, one suspect run after the other, the most suspect first.
 
     They share their id, and so their evidence and their budget, with the screening study.
     """
@@ -66,10 +66,10 @@ class Reruns(Struct, frozen=True):
     def plan(
         self, evidence: Evidence, metric: Metric, suspects: Callable[[Evidence], tuple[Run, ...]], left: int
     ) -> Plan:
-        """The fresh runs of the most suspect run that has none yet; none where fewer than one run is ``left``.
+        """The fresh runs of the most suspect run that has none yet; none if fewer than one run is ``left``.
 
-        One at a time, since its median may clear the others; so it does not matter where a campaign is interrupted.
-        None where a median is suspect still: the value was true, and the model lacks something.
+        Suspect runs are repeated one at a time, since a median may clear the others; where a campaign is interrupted
+        thus does not matter. None if a median is still suspect: the value was true, and the model lacks an effect.
         """
         if left < 1:
             return Plan()
@@ -102,15 +102,15 @@ def design_reruns(evidence: Evidence) -> int:
 
 
 def run_key(task: Task) -> RunKey:
-    """Of the run itself; of one that repeats another, of that one."""
+    """The key of a task's run; for a task that repeats another, the key of that other run."""
     return _repeated_run(task) if is_rerun(task) else (task.stage, task.configuration, task.repetition)
 
 
 def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> MeasuredDesign:
-    """The runs as ``measured``; the median run replaces each that was repeated.
+    """The runs as ``measured``, with each repeated run replaced by the median run.
 
-    It has its own place in time and its own machine, and belongs to the repetition of the run that it replaces. A run
-    of which only one fresh one has a value stays as it is.
+    The median run keeps its own place in time and its own machine, and belongs to the repetition of the run that it
+    replaces. A run stays as it is if only one of its fresh runs has a value.
     """
     found = measured(evidence, metric, rows)
     if not any(is_rerun(run.task) for run in evidence.runs):
@@ -158,10 +158,10 @@ def repeated(evidence: Evidence, metric: Metric) -> frozenset[RunKey]:
 def blocks_of_tasks(
     tasks: Sequence[Task], blocks: int, row_blocks: Callable[[int], Mapping[Configuration, int]]
 ) -> list[int | None]:
-    """The block of each run of a design, or of its repetition, from 0; None of any other run.
+    """The block, from 0, of each run of a design and of each run that repeats one; None for any other run.
 
-    A row is in the block that ``row_blocks`` says, by default the first, and each repetition of it in the next. There
-    are fewer blocks where ``row_blocks`` refuses this number.
+    A row is in the block that ``row_blocks`` gives, by default the first, and each repetition of it in the next. There
+    are fewer blocks if ``row_blocks`` raises InputError for this number.
     """
     keys = [run_key(task) for task in tasks]
     number, known = _most_blocks(blocks, row_blocks) if any(stage == DESIGN for stage, *_ in keys) else (1, {})
@@ -181,7 +181,7 @@ def _most_blocks(
 
 
 def without_reruns(evidence: Evidence) -> Evidence:
-    """The runs that repeat no other."""
+    """The runs that do not repeat another."""
     return Evidence(tuple(run for run in evidence.runs if not is_rerun(run.task)))
 
 
@@ -200,7 +200,7 @@ def _groups(found: MeasuredDesign) -> dict[RunKey, list[int]]:
 
 
 def _median(found: MeasuredDesign, place: int, groups: Mapping[RunKey, list[int]]) -> int:
-    """The place of the median run of a run and its fresh ones; its own where these are not complete."""
+    """The place of the median of a run and its fresh runs; its own place if these are not complete."""
     fresh = groups.get(run_key(found.runs[place].task), [])
     if len(fresh) < FRESH:
         return place
@@ -208,12 +208,12 @@ def _median(found: MeasuredDesign, place: int, groups: Mapping[RunKey, list[int]
 
 
 def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tuple[Index, FloatArray]:
-    """The places of suspect runs, the most suspect first, and the values with what the others predict in their place.
+    """The places of suspect runs, the most suspect first, and the values with predictions by the others in their place.
 
     Args:
-        terms: the candidate terms, in addition to runs of their own.
+        terms: the candidate terms; each run is a candidate, too.
         values: one per run, in the metric's unit.
-        scale: the one that decides.
+        scale: the deciding scale.
     """
     decided = np.log(values) if scale is EffectScale.LOG else values
     found = suspect_runs(terms, decided)
@@ -222,9 +222,9 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tupl
 
 
 class Unsettled(Struct, frozen=True, eq=False):
-    """The suspect ``runs`` that were not repeated, and what the others predict for each, by its task's id.
+    """The suspect ``runs`` that were not repeated, and the value that the others predict for each, by its task's id.
 
-    ``of_design`` of them are the design's.
+    ``of_design`` is the number of these that are the design's.
     """
 
     runs: tuple[SuspectRun, ...]
@@ -238,7 +238,7 @@ class Unsettled(Struct, frozen=True, eq=False):
 
 
 def unsettled(found: MeasuredDesign, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
-    """The suspects of a design without those that were repeated."""
+    """The suspect runs that were not repeated; ``known`` are the repeated ones."""
     places, predicted = suspects
     left = [int(place) for place in places if run_key(found.runs[place].task) not in known]
     return Unsettled(
@@ -259,10 +259,10 @@ def with_suspects(
     spare: int,
     remedies: Remedies,
 ) -> ScreeningConclusion:
-    """The conclusion with the runs that were repeated, and the robust fit where others should be.
+    """The conclusion with the repeated runs, and with the robust fit if other suspect runs were not repeated.
 
     Args:
-        conclusion: by all runs.
+        conclusion: from all runs.
         repeated_runs: each with its fresh values.
         left: the suspect runs that were not repeated.
         shown: the options that the same analysis shows with predicted values for these.
@@ -281,13 +281,13 @@ def with_suspects(
 
 
 def _robust_fit(shown: tuple[str, ...], robust: tuple[str, ...]) -> RobustFit:
-    """How what the analysis shows with predicted values for suspect runs differs from what that of all runs shows."""
+    """The options that the ``robust`` analysis shows, compared with those ``shown`` by the analysis of all runs."""
     added = tuple(name for name in robust if name not in shown)
     return RobustFit(robust, added, tuple(name for name in shown if name not in robust))
 
 
 def _not_repeated(left: int, spare: int, remedies: Remedies) -> Iterator[str]:
-    """That suspect runs were not repeated, where more runs than the spare ones would have served."""
+    """A warning that suspect runs were not repeated, if a larger budget would have served."""
     if left and spare < FRESH and remedies.rest:
         yield (
             f"the budget left no runs to repeat {left} suspect {'run' if left == 1 else 'runs'}; "
@@ -296,7 +296,7 @@ def _not_repeated(left: int, spare: int, remedies: Remedies) -> Iterator[str]:
 
 
 FLIP_STAGE = "follow-up"
-"""The first word of their names, before the option's."""
+"""The first word of the stages of flips; the option's name follows."""
 
 
 def flip_stage(option: str) -> str:
@@ -305,17 +305,17 @@ def flip_stage(option: str) -> str:
 
 
 def is_flip(task: Task) -> bool:
-    """Whether a task follows up."""
+    """Whether a task is a run of a flip."""
     return task.stage.startswith(f"{FLIP_STAGE} ")
 
 
 def is_of_flip(task: Task) -> bool:
-    """Whether a task follows up, or repeats one that does."""
+    """Whether a task is a run of a flip, or repeats one."""
     return run_key(task)[0].startswith(f"{FLIP_STAGE} ")
 
 
 _TRIES = 200
-"""The number of configurations drawn for a pair of which both are valid."""
+"""The most configurations drawn to find a valid pair."""
 
 Ends = tuple[Setting, Setting]
 """The settings that an option is flipped between."""
@@ -353,7 +353,7 @@ def flipped(space: Space, option: str, ends: Ends, rng: np.random.Generator) -> 
 
 
 def mean_interval(values: Sequence[float] | FloatArray, confidence: float) -> tuple[float, float] | None:
-    """Student's interval of a mean; None of fewer than two values."""
+    """Student's interval of a mean; None for fewer than two values."""
     count = len(values)
     if count < 2:
         return None

@@ -1,4 +1,4 @@
-"""The runs of a screening design as arrays, on the scale that decides, and what a model takes for independent."""
+"""The runs of a screening design as arrays, the deciding scale, and the units that a model takes as independent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hati.studies.screening.conclusion import EffectScale
 
 
 class MeasuredDesign(Struct, frozen=True, eq=False):
-    """What a design's runs yielded, in the order in which they were made; a run that replaces another has its position.
+    """The values of a design's runs in their order; a run that replaces another has the other's position.
 
     ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
-    ``rows`` are the design's rows, ``machines`` the recorded fingerprints from 0, ``blocks`` the repetitions from 0, on
-    several machines those on each of them; ``order`` are the places in time among all runs of the stage.
-    ``samples`` holds what ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons`` why,
-    each once with its count, the most frequent first.
+    ``rows`` are the design's rows, ``machines`` number the recorded fingerprints from 0, and ``blocks`` the repetitions
+    from 0, on several machines each repetition on each machine; ``order`` are the places in time among all runs of the
+    stage. ``samples`` holds the observations whose means are ``values``. ``failed`` are the runs without a value, and
+    ``reasons`` says why, each reason once with its count, the most frequent first.
     """
 
     values: FloatArray
@@ -43,7 +43,7 @@ class MeasuredDesign(Struct, frozen=True, eq=False):
     def in_time(self) -> FloatArray | None:
         """The places in time of the runs' starts.
 
-        None of a single run, and where runs took no time, since they were looked up in a table.
+        None for a single run, and if runs took no time because they were looked up in a table.
         """
         timed = len(self.runs) > 1 and any(run.seconds > 0.0 for run in self.runs)
         return self.order.astype(np.float64) if timed else None
@@ -82,7 +82,7 @@ def machines_of(runs: Sequence[Run]) -> Index:
 
 
 def repetition_blocks(repetitions: Index, machines: Index) -> Index:
-    """The block of each run: its repetition, on several machines that on each of them, counted from 0."""
+    """The block of each run, from 0: its repetition; on several machines, each repetition on each machine."""
     if not np.any(machines > 0):
         return repetitions
     cells = repetitions * (machines.max() + 1) + machines
@@ -98,9 +98,9 @@ _PER_PARAMETER = 3
 
 
 class Units(Struct, frozen=True, eq=False):
-    """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``.
+    """The units' ``levels`` and ``blocks``, and for each run its unit, ``places``, and its block, ``run_blocks``.
 
-    ``order`` are the units' places in time, cleared of the blocks of their runs as their values are; None where they
+    ``order`` are the units' places in time, adjusted for the blocks of their runs as their values are; None if they
     are unknown or all the same.
     """
 
@@ -121,24 +121,25 @@ class Units(Struct, frozen=True, eq=False):
 
 
 def configurations_are_units(configurations: int, parameters: int) -> bool:
-    """Whether the configurations estimate their own variation in addition to the parameters of main effects."""
+    """Whether there are enough configurations to estimate their variation in addition to the main effects."""
     return configurations >= _PER_PARAMETER * parameters
 
 
 def model_units(
     model: Model, levels: Levels, blocks: Index, machines: Index | None = None, order: FloatArray | None = None
 ) -> Units:
-    """The configurations where they are three times as many as the main effects' parameters, else the runs.
+    """The configurations if they are at least three times as many as the main effects' parameters, else the runs.
 
-    What a model leaves out belongs to configurations: repetitions would make it look like a certain effect of something
-    else. Fewer configurations that are repeated are all valid ones, among which next to nothing is aliased.
+    Effects that a model omits belong to configurations: with runs as units, repetitions would make them look like
+    certain effects of other terms. Fewer repeated configurations are all valid ones, among which next to nothing is
+    aliased.
 
     Args:
         model: the effects to look for.
-        levels: each run's, shape (runs, options).
+        levels: the settings of each run by position, shape (runs, options).
         blocks: the repetition of each run, on each machine.
-        machines: each run's, from 0: a configuration on each of several is a unit.
-        order: the place of each run in time, where that is known.
+        machines: the machine of each run, from 0: a configuration on each of several is a unit.
+        order: the place of each run in time, if known.
     """
     machines = np.zeros(len(levels), dtype=np.intp) if machines is None else machines
     units = configuration_units(levels, blocks, machines, order)
@@ -170,10 +171,10 @@ _SPARE = 3
 
 
 def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) -> tuple[EffectScale, str]:
-    """The logarithm where all values are positive and Box-Cox prefers it, else the values; and why, in words.
+    """The log scale if all values are positive and Box-Cox prefers it, else the raw scale; with the reason in words.
 
-    Prefers: its likelihood with the main effects and the blocks as the model is at least that of the values as they
-    are (Box and Cox 1964). Where the main effects use up the runs, the model is the blocks' means alone.
+    Box-Cox prefers the logarithm if its likelihood, with the main effects and the blocks as the model, is at least that
+    of the raw values (Box and Cox 1964). If the main effects use up the runs, the model is the blocks' means alone.
 
     Args:
         values: one per run, shape (runs,).
@@ -196,11 +197,11 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
 
 
 def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[EffectScale, str]:
-    """`choose_scale` with main effects and interactions: those by which one of the two scales needs fewest.
+    """`choose_scale` with main effects and interactions: those by the scale of the best extended Bayesian fit.
 
-    What few combinations of settings do is an interaction on either scale, and larger on that of the logarithm where
-    they are fast: without it, Box-Cox would call the values as they are the nearer scale of a product of effects.
-    Interactions are those of the units: repetitions would make all that configurations vary by significant.
+    The effect of a few combinations of settings is an interaction on either scale, and larger on the log scale if these
+    are fast: without it, Box-Cox would prefer the raw scale for a product of effects. Interactions are those of the
+    units: repetitions would make all variation between configurations significant.
 
     Args:
         values: one per run, shape (runs,).
@@ -222,7 +223,7 @@ def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -
 
 
 def _preferred(scale: str, power: float, found: BoxCox) -> str:
-    """How Box-Cox sees a scale, and whether it is more than the better of the two."""
+    """The reason for a scale in words: whether Box-Cox prefers it, or finds it only the nearer of the two."""
     low, high = found.interval
     ends = [f"{end:g}" for end in found.interval if abs(end) >= _LARGEST_POWER]
     limit = f"; powers beyond {' and '.join(ends)} were not tried" if ends else ""
@@ -246,9 +247,9 @@ class Readable(Struct, frozen=True, eq=False):
         return difference / self.typical if self.typical > 0.0 else 0.0
 
     def difference(self, relative: float) -> float:
-        """The difference that a fraction means."""
+        """The difference that corresponds to a fraction."""
         return float(np.log1p(relative)) if self.scale is EffectScale.LOG else relative * self.typical
 
     def in_unit(self, difference: float) -> float:
-        """A difference as one of means: the two settings' means m and m exp(d) have the mean ``typical``."""
+        """A difference in the unit; on the log scale, for means m and m exp(d) that average ``typical``."""
         return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is EffectScale.LOG else difference

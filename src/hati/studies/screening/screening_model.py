@@ -1,4 +1,4 @@
-"""The effects that a screening by a model looks for and shows, and the effects of options at settings of others."""
+"""The effects that a screening by a model seeks and shows, and the effects of options at settings of others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _POPULATION = 4_096
 class ScreeningModel(Struct, frozen=True, dict=True):
     """Effects of options, and of up to ``order`` together, judged at a study-wise ``alpha``.
 
-    ``relevant`` is the fraction that matters, ``seed`` that of permutations and samples.
+    ``relevant`` is the fraction that matters, ``seed`` is the seed of permutations and samples.
     """
 
     space: Space
@@ -48,7 +48,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
 
     @cached_property
     def effects(self) -> Model:
-        """The effects that are looked for."""
+        """The effects that are sought."""
         model = Model.of_order([len(option.settings) for option in self.space.options], self.order)
         lost = {(option,) for option in self.ties.wholly}
         return Model(model.sizes, tuple(term for term in model.terms if term not in lost))
@@ -66,7 +66,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         return among.levels if len(among.levels) else among.draw(_POPULATION, rng)
 
     def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
-        """The effects that runs show."""
+        """The analysis of the runs."""
         rng, flips = generator(self.seed, "permutations"), _machines_and_flips(found)
         return analyse_model(
             self.effects,
@@ -81,7 +81,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         )
 
     def variance_analysis(self, found: MeasuredDesign, scale: EffectScale) -> tuple[str, ModelAnalysis] | None:
-        """Of the variance within runs, and its source; None where runs have single observations."""
+        """The source of the variance within runs and its analysis; None if runs have single observations."""
         logs = scale is EffectScale.LOG and all(np.min(sample) > 0.0 for sample in found.samples)
         spread = log_variances([np.log(sample) for sample in found.samples] if logs else found.samples)
         if spread is None:
@@ -100,7 +100,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         )
 
     def suspected(self, found: MeasuredDesign) -> tuple[Index, FloatArray]:
-        """The places of suspect runs, the most suspect first, and the values with what the others predict."""
+        """The places of suspect runs, the most suspect first, and the values with predictions in their place."""
         rows = self._levels(found)
         units = model_units(self.effects, rows, found.blocks, _machines_and_flips(found))
         scale, _ = choose_scale_of_model(found.values, model_terms(self.effects, units.levels, units.blocks), units)
@@ -123,8 +123,8 @@ class ScreeningModel(Struct, frozen=True, dict=True):
 def _machines_and_flips(found: MeasuredDesign) -> Index:
     """The block of each run: its machine, or its flip on it, shape (runs,).
 
-    The runs of a flip differ in one option. What interactions that are in no model add to them is nearly the same, and
-    would count twice as evidence for the other options. Within a block only the effects of the flipped option are seen.
+    The runs of a flip differ in one option. Interactions that are missing from the model add nearly the same to both,
+    and would count twice as evidence for the other options. A block shows only the effects of the flipped option.
     """
     keys = map(run_key, (run.task for run in found.runs))
     flips = [f"{stage} {number}" if stage.startswith(FLIP_STAGE) else "" for stage, _, number in keys]
@@ -132,7 +132,7 @@ def _machines_and_flips(found: MeasuredDesign) -> Index:
 
 
 def _crossed(one: Index, other: Index) -> Index:
-    """The combinations that there are of two classifications, counted from 0."""
+    """The combinations of two classifications that occur, numbered from 0."""
     both = np.column_stack([one, other])
     return np.asarray(np.unique(both, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.intp)
 
@@ -140,7 +140,7 @@ def _crossed(one: Index, other: Index) -> Index:
 def _with_effects_in_flips(terms: ModelTerms, tasks: Sequence[Task], options: Sequence[str]) -> ModelTerms:
     """The terms, and one for each flipped option: its effect and the mean in the rows of flips alone.
 
-    Flips that contradict what the design's rows say of an option are so explained, and not suspect.
+    These explain flips that contradict the design's rows about an option, so that such flips are not suspect.
     """
     flips = np.array([[is_of_flip(task)] for task in tasks], dtype=np.float64)
     stages = {run_key(task)[0] for task in tasks}
@@ -154,10 +154,10 @@ def _with_effects_in_flips(terms: ModelTerms, tasks: Sequence[Task], options: Se
 
 
 class ShownEffects(Struct, frozen=True, eq=False, dict=True):
-    """The ``effects`` of a conclusion that are important, or important or aliased, and what they are estimated from.
+    """The shown ``effects`` of a conclusion (important, or important or aliased), with the data that estimate them.
 
-    ``readable`` holds the runs' values, of which the ``units`` take theirs. ``ranking`` orders the options, and
-    ``relevant`` is the fraction that matters.
+    ``readable`` holds the runs' values, from which those of the ``units`` are computed. ``ranking`` orders the options,
+    and ``relevant`` is the fraction that matters.
     """
 
     space: Space
@@ -207,7 +207,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     def explained(self, terms: Sequence[Term]) -> float:
         """The fraction of the units' variance, within blocks and after the trend, that these terms alone explain.
 
-        The adjusted coefficient of determination: many columns explain much by chance.
+        This is the adjusted coefficient of determination, because many columns explain much by chance.
         """
         fit = self.fit(terms)
         total = ModelFit(self._sizes, fit.always, {}, self._values).variance
@@ -224,7 +224,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def _values(self) -> FloatArray:
         values = self.units.values(self.readable.values)
-        return np.asarray(values - values[0])  # equal values are zero then, without what rounding leaves
+        return np.asarray(values - values[0])  # equal values become zero, without a rounding error
 
     def _columns(self, terms: Sequence[Term]) -> ModelTerms:
         units = self.units
@@ -232,7 +232,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
 
 _CHANGED = 0.5
-"""An interaction is excluded where no effect can differ by this part of itself between the settings."""
+"""An interaction is excluded if no effect can change by this fraction of itself between the settings."""
 _TWO_LEVEL = 2
 _MOST = 9
 """The most combinations of two other options' settings that are shown."""
@@ -241,9 +241,10 @@ _MOST = 9
 def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
     """The effects of shown options at the settings of others that they may depend on, the default's settings first.
 
-    From least squares of the runs on the shown options, the shown interactions and the one that is asked about. For
-    each option the found interaction with the largest effect counts, or one of three options that it is a part of; else
-    that with the most important option that is not excluded. What the runs cannot estimate is left out.
+    They are estimated by least squares on the shown options, the shown interactions and the interaction in question.
+    For each option, this is the found interaction with the largest effect, or one of three options that contains it;
+    else the interaction, if not excluded, with the most important option. Effects that the runs cannot estimate are
+    left out.
     """
     found: list[ConditionalEffect] = []
     for name in shown.options:
@@ -255,8 +256,8 @@ def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
 def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[ConditionalEffect, ...]:
     """The effects of an option at each combination of settings of given ones.
 
-    None where the runs cannot estimate the interactions, or exclude that of a single one: the 95 % interval of the
-    change of the effect between two settings reaches neither half of the effect itself nor the relevant size.
+    Empty if the runs cannot estimate the interactions, or exclude one that was not found: the 95 % interval of the
+    change of the effect between two settings stays below half of the effect itself, or below the relevant size.
     """
     subsets = (some for size in range(len(given) + 1) for some in combinations(given, size))
     main, *interactions = (shown.term(name, *some) for some in subsets)
@@ -288,7 +289,7 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
 
 
 class _Difference(Struct, frozen=True, eq=False):
-    """Between the means at two settings of an option: what the coefficients of terms count in it."""
+    """The difference between the means at two settings of an option: the ``weights`` of the terms' coefficients."""
 
     before: int
     after: int
@@ -296,7 +297,7 @@ class _Difference(Struct, frozen=True, eq=False):
 
 
 def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
-    """Those of found interactions first, the largest before; then the other shown options by their main effects."""
+    """The options to condition on: those of found interactions, the largest first; then the others by main effect."""
     sizes = {frozenset(effect.options): abs(effect.contrast) for effect in shown.interactions.values()}
     found = [each - {name} for each in sizes if name in each]
     able = [each for each in found if len(each) == 1 or prod(len(shown.option(o).settings) for o in each) <= _MOST]
@@ -312,7 +313,7 @@ def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
 
 
 def _chosen(shown: ShownEffects, main: Term, given: Sequence[str], interactions: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms of the model: a shown interaction may be one that is asked about, where the two are aliased."""
+    """The terms of the model, without shown interactions that are aliased with one in question."""
     mains = dict.fromkeys((main, *map(shown.term, (*given, *shown.options))))
     with_others = dict.fromkeys([*shown.interactions, *([shown.term(*given)] if len(given) > 1 else [])])
     others = [term for term in with_others if not any(shown.aliased(term, own) for own in interactions)]
@@ -320,21 +321,21 @@ def _chosen(shown: ShownEffects, main: Term, given: Sequence[str], interactions:
 
 
 def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[str, int]) -> dict[Term, FloatArray]:
-    """The terms' columns at each setting of an option, shape (settings, any), at one place of each other option."""
+    """The terms' columns at each setting of an option, shape (settings, any), at one setting of each other option."""
     coded = {other: setting_contrasts(len(shown.option(other).settings))[[place]] for other, place in at.items()}
     coded[name] = setting_contrasts(len(shown.option(name).settings))
     return {term: interaction_columns([coded[shown.space.names[place]] for place in term]) for term in terms}
 
 
 def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray]) -> _Difference:
-    """From the first setting to the second; of more from the lowest mean to the highest."""
+    """The difference from the first setting to the second; with more, from the lowest mean to the highest."""
     means = sum((rows @ fit.coefficients[fit.places[term]] for term, rows in cells.items()), np.zeros(1))
     before, after = (0, 1) if len(option.settings) == _TWO_LEVEL else (int(np.argmin(means)), int(np.argmax(means)))
     return _Difference(before, after, {term: rows[after] - rows[before] for term, rows in cells.items()})
 
 
 def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], limit: float) -> bool:
-    """Whether no effect changes by half of the mean effect, and by the relevant size, from the first setting."""
+    """Whether no effect can change from the first setting by both half of the mean effect and the relevant size."""
     size = abs(float(np.mean([fit.difference(weights).estimate for weights in differences])))
     allowed = max(_CHANGED * size, limit)
     first, *rest = differences
@@ -350,13 +351,13 @@ def _interval(readable: Readable, contrast: EffectContrast) -> tuple[float, floa
 
 
 def _default_first(option: Option) -> list[int]:
-    """The places of the settings."""
+    """The positions of the settings, the default's first."""
     first = option.settings.index(option.default)
     return [first, *(place for place in range(len(option.settings)) if place != first)]
 
 
 MOST = 0.9
-"""An option that explains this part of the variance, alone and with others, hides the rest."""
+"""An option that explains this fraction of the variance, interactions included, hides the rest."""
 _FEWEST = 2
 """Fewer options leave no others to screen."""
 
@@ -364,7 +365,7 @@ _FEWEST = 2
 def dominating_option(shown: ShownEffects) -> DominatingOption | None:
     """The option that explains most of the variance, its interactions included; None where none does.
 
-    What it explains alone counts: where columns are correlated, what the others leave of it is less.
+    The fraction is what the option explains alone: if columns are correlated, it explains less given the others.
     """
     shares = {name: _explained(shown, name) for name in shown.options if name in shown.main_effects}
     name = max(shares, key=lambda name: shares[name], default=None)

@@ -1,8 +1,8 @@
 """The analysis of variation, lack of fit compared with the noise of runs, and machines as blocks.
 
 Effects are estimated within blocks, so that a slower machine shifts no effect (Box, Hunter and Hunter, Statistics for
-Experimenters, 2005, section 4.3). That is the additive model of a block design: a machine on which an option has
-another effect refutes it. One machine may have changed meanwhile.
+Experimenters, 2005, section 4.3). This is the additive model of a block design: a machine on which an option has
+another effect refutes it. A single machine may also have changed in the meantime.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.runs import MeasuredDesign, Readable
 
 FEWEST = 3
-"""The runs of every configuration below which the variance between them says next to nothing."""
+"""The fewest runs of every configuration: with fewer, the variance between them says next to nothing."""
 
 _SAME = 1e-9
 
@@ -56,12 +56,13 @@ def analyse_spread(
 ) -> Spread | None:
     """The effects on ln s^2, or None without a variance.
 
-    Of the observations within each run where every run has two or more that differ; otherwise of the runs of each
-    configuration where each has three or more. A family of its own: its study-wise error is ``alpha`` again.
+    s^2 is the variance of the observations within each run if every run has two or more that differ; otherwise of the
+    runs of each configuration if each has three or more. The effects are a family of their own, with the study-wise
+    error ``alpha`` again.
 
-    Where the deciding scale is the logarithm, s^2 is of logarithms, if these exist: what multiplies all values by m
-    adds 2 ln m to the ln s^2 of values, though it leaves their relative variation as it was. Effects are estimated
-    together with a trend over the order of runs, where that is known, and within machines.
+    If the deciding scale is the logarithm, s^2 is of logarithms, if these exist: an effect that multiplies all values
+    by m adds 2 ln m to the ln s^2 of the values, though it does not change their relative variation. Effects are
+    estimated together with a trend over the order of runs, if known, and within machines.
     """
     found = _within_runs(contrasts, measured, scale, alpha=alpha, relevant=relevant)
     return found or _between_runs(contrasts, measured, scale, alpha=alpha, relevant=relevant)
@@ -82,7 +83,7 @@ def _within_runs(
 def _between_runs(
     contrasts: Contrasts, measured: MeasuredDesign, scale: EffectScale, *, alpha: float, relevant: float
 ) -> Spread | None:
-    """A configuration's place in time is the mean over its runs."""
+    """The effects on ln s^2 of the runs of each configuration; its place in time is the mean over its runs."""
     present, row = np.unique(measured.rows, return_inverse=True)
     runs = np.bincount(row)
     if np.min(runs) < FEWEST:
@@ -112,7 +113,7 @@ def _cleared(values: FloatArray, rows: Index, blocks: Index, order: FloatArray |
 
 
 def _machine_variances(values: FloatArray, rows: Index, machines: Index) -> FloatArray:
-    """Of each run the variance of its machine relative to that of all: runs of one configuration, pooled; or 1."""
+    """The variance of each run's machine relative to all machines, pooled within configurations; or all 1."""
     cells = rows * (int(machines.max()) + 1) + machines
     squares = without_means(values[:, None], cells)[:, 0] ** 2
     _, first = np.unique(cells, return_index=True)
@@ -127,7 +128,7 @@ _CONFIDENCE = 0.95
 
 
 def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | None:
-    """The lack of fit by repeated configurations; None without any, or where the model leaves no residual."""
+    """The lack of fit by repeated configurations; None without any, or if no degrees of freedom are left."""
     readable, left = analysis.readable, analysis.judged.variance
     noise, df = pure_error(readable.values, found.rows, found.blocks)
     if not df or left is None:
@@ -145,14 +146,14 @@ def drift(
 ) -> tuple[float, float]:
     """The rank correlation of values on the deciding scale with the order of runs, and its p-value.
 
-    Taken out are the configurations' means, or the large effects where runs are single, and the blocks.
+    The configurations' means, or the large effects if most runs are single, and the blocks are removed first.
 
     Args:
-        analysis: that of the runs.
+        analysis: of the runs.
         matrix: the design, shape (configurations, options).
         rows: the design's row of each run.
         order: the place of each run.
-        blocks: columns that are taken out, shape (runs, any).
+        blocks: columns that are removed, shape (runs, any).
     """
     present, row = np.unique(rows, return_inverse=True)
     model = np.empty((len(rows), 0)) if blocks is None else blocks
@@ -184,13 +185,13 @@ def compare_machines(
     """The comparison of machines; None for a single machine.
 
     The interaction of each option with machine is tested by F, in a model with the interactions of all options, and
-    corrected by Holm's method. What configurations have in common on all machines is taken out by a column for each
-    where machines share configurations, else by the model's columns.
+    corrected by Holm's method. The means of configurations are removed by one column each if machines share
+    configurations, else by the model's columns.
 
     Args:
         found: the runs.
         readable: their values on the deciding scale.
-        main_effects: of each option its columns, shape (runs, parameters).
+        main_effects: the columns of each option, shape (runs, parameters).
         model: the columns of all terms of the model, each of shape (runs, parameters).
         alpha: the error over the interactions of all options.
     """
@@ -217,9 +218,9 @@ def compare_machines(
 def _measured_machines(
     found: MeasuredDesign, readable: Readable, names: Sequence[str], others: Sequence[FloatArray]
 ) -> tuple[MeasuredMachine, ...]:
-    """In the order of their first runs, with the distance from the first as a fraction of its mean.
+    """The machines in the order of their first runs, each with its offset from the first as a fraction of its mean.
 
-    The distances are those of least squares, in addition to everything else.
+    The offsets are estimated by least squares, together with the other columns.
     """
     columns = np.hstack([found.machine_columns, *others])
     solved = np.linalg.lstsq(columns, readable.values, rcond=None)[0]
@@ -250,7 +251,7 @@ def _products(columns: FloatArray, machines: FloatArray) -> FloatArray:
 
 
 def _p_values(terms: ModelTerms, values: FloatArray) -> dict[Term, float]:
-    """Of each interaction that the runs can estimate, corrected; none where too few degrees of freedom are left."""
+    """The corrected p-value of each interaction that the runs can estimate; empty with too few degrees of freedom."""
     table = anova(terms, tuple(terms), values, SumOfSquares.TYPE_3)
     if table.df < _FEWEST:
         return {}

@@ -81,8 +81,8 @@ def study_id(
     """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
 
     The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is the effect to
-    found, where the design was planned for that; ``recalibrates`` the key of the screening that is repeated;
-    ``fraction`` the requested regular fraction; ``alpha`` the study-wise error.
+    be found if the design was planned for one; ``recalibrates`` is the key of the screening that is repeated;
+    ``fraction`` is the requested regular fraction; ``alpha`` is the study-wise error.
     """
     parameters = {
         "subject": subject,
@@ -90,7 +90,7 @@ def study_id(
         "benchmark": benchmark.name,
         "definition": benchmark.definition,
         "space": space.digest,
-        "options": [option.name for option in space.options],  # their order decides who is which factor
+        "options": [option.name for option in space.options],  # their order assigns them to factors
         "budget": budget,
         **({"template": list(map(str, space.template))} if space.template else {}),
         **({} if planned_for is None else {"planned_for": dict(planned_for)}),
@@ -109,10 +109,10 @@ class Screening(Struct, frozen=True, dict=True):
     """Measures a design's configurations and concludes which options matter.
 
     ``choice`` says which design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;
-    ``remedies`` is what warnings advise.
+    ``remedies`` holds the advice of warnings.
 
     Raises:
-        InputError: where the space is not suited to two-level designs, saying what will serve.
+        InputError: if the space is not suited to two-level designs, with what is.
     """
 
     id: StudyId
@@ -149,7 +149,7 @@ class Screening(Struct, frozen=True, dict=True):
         return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
-        """The block of each task: its repetition where blocks have equally many, else a block of the design's rows."""
+        """The block of each task: by repetition if each block gets equally many, else by row of the design."""
         return blocks_of_tasks(tasks, blocks, self._row_blocks)
 
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
@@ -159,7 +159,7 @@ class Screening(Struct, frozen=True, dict=True):
         return {configuration: block - 1 for configuration, block in zip(self.configurations, found, strict=True)}
 
     def due(self, _: Evidence) -> tuple[Task, ...]:
-        """The design's runs: none gives its place to a suspect one."""
+        """The design's runs; repeats of suspect runs replace none of them."""
         return self.tasks
 
     def plan(self, evidence: Evidence) -> Plan:
@@ -171,10 +171,10 @@ class Screening(Struct, frozen=True, dict=True):
         return again.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
-        """What the runs say, complete or not.
+        """The conclusion from the runs so far, complete or not.
 
         Raises:
-            MeasurementError: where not one run yielded a value, with the reason of the failures.
+            MeasurementError: if no run yielded a value, with the reason of the failures.
         """
         found = self.measured(evidence)
         analysis = self._analysis(found)
@@ -201,7 +201,7 @@ class Screening(Struct, frozen=True, dict=True):
     def _shown_effects(
         self, found: MeasuredDesign, analysis: Analysis, conclusion: ScreeningConclusion
     ) -> ShownEffects:
-        """Estimated from the configurations: what a model of few terms leaves out belongs to these."""
+        """The shown effects, with configurations as units: what a model of few terms omits belongs to these."""
         rows = levels([run.task.configuration for run in found.runs], self.space)
         return ShownEffects(
             self.space,
@@ -213,7 +213,7 @@ class Screening(Struct, frozen=True, dict=True):
         )
 
     def measured(self, evidence: Evidence) -> MeasuredDesign:
-        """The design's runs that yielded a value; in place of those that were repeated the median runs.
+        """The design's runs that yielded a value; median runs replace those that were repeated.
 
         Raises:
             MeasurementError: where there is none.
@@ -242,7 +242,7 @@ class Screening(Struct, frozen=True, dict=True):
         return tuple(found.runs[place] for place in self._suspected(found)[0])
 
     def _suspected(self, found: MeasuredDesign) -> tuple[Index, FloatArray]:
-        """Any contrast may be active: an alias set has one column, whichever of its effects it is."""
+        """The suspect runs. Any contrast may be active: an alias set has one column, whichever of its effects it is."""
         columns = self._contrasts.columns[found.rows].astype(np.float64)
         terms = ModelTerms(
             always_there(found.blocks, found.in_time), {(i,): column[:, None] for i, column in enumerate(columns.T)}

@@ -1,4 +1,4 @@
-"""Warnings of a screening study, each with its remedy, which depends on where its runs are from."""
+"""Warnings of a screening study, each with its remedy, which depends on the source of its runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FOUR_TIMES = 4
 class Remedies(Struct, frozen=True):
     """The advice in warnings, in words; empty where there is none.
 
-    ``repeated_from`` is the budget from which on every configuration is run twice, None where none is; ``available``
-    the number of available runs. ``failures`` says where failed runs are seen, ``fix_setting`` how to handle a setting
-    with which all fail, ``lost`` what estimates an effect that was lost, ``more`` what four times the runs do against
-    noise, ``unmodelled`` what they do against effects that a model lacks, and ``rest`` what keeps values from drifting:
-    where it is empty, runs have no order in time.
+    ``repeated_from`` is the smallest budget that runs every configuration twice, None if there is none; ``available``
+    is the number of available runs. ``failures`` says where to see failed runs, ``fix_setting`` how to handle a setting
+    with which all fail, ``lost`` how to estimate an effect that was lost, ``more`` what four times the runs do against
+    noise, ``unmodelled`` what they do against effects that a model lacks, and ``rest`` how to keep values from
+    drifting: if it is empty, runs have no order in time.
     """
 
     repeated_from: int | None = None
@@ -62,12 +62,12 @@ def of_table(available: float, *, repeated_from: int | None, failures: str) -> R
 
 
 def advised(what: str, advice: str) -> str:
-    """A weakness with the advice, where there is any."""
+    """A warning with the advice, if there is any."""
     return f"{what}; {advice}" if advice else what
 
 
 def ambiguities(effects: Sequence[Estimated], names: Sequence[str]) -> Iterator[str]:
-    """A sentence for each important effect that may well be another.
+    """A sentence for each important effect that may well be one of its aliases.
 
     By effect heredity an interaction is likely where its options matter individually.
 
@@ -125,7 +125,7 @@ NOTABLE = 0.05
 
 
 class Situation(Struct, frozen=True, eq=False):
-    """All that warnings are made from."""
+    """The basis of a study's warnings."""
 
     names: tuple[str, ...]
     matrix: Signs
@@ -138,7 +138,7 @@ class Situation(Struct, frozen=True, eq=False):
 
 
 def warnings(situation: Situation) -> tuple[str, ...]:
-    """Every warning that holds, the gravest first."""
+    """All warnings that apply, the most serious first."""
     kinds = (_missing_runs, _failed_settings, _lost_effects, _weak, _noise, _confounded, _drift, _coarse)
     return tuple(text for kind in (*kinds, _ambiguous, _mixed_signs) for text in kind(situation))
 
@@ -233,7 +233,7 @@ def _confounded(s: Situation) -> Iterator[str]:
 
 
 def confounded_warning(effects: Sequence[str]) -> Iterator[str]:
-    """That these effects cannot be distinguished from drift."""
+    """A warning that these effects cannot be distinguished from drift, if there are any."""
     if effects:
         yield (
             f"{listed(effects)} {'is' if len(effects) == 1 else 'are'} confounded with the order of runs, so that "
@@ -261,7 +261,7 @@ def _mixed_signs(s: Situation) -> Iterator[str]:
 
 
 def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
-    """A warning where machines interact with options."""
+    """A warning if machines interact with options."""
     if blocks is None or not blocks.differing:
         return
     one = len(blocks.differing) == 1
@@ -273,7 +273,7 @@ def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
 
 
 def partial_warnings(choice: ModelChoice) -> tuple[str, ...]:
-    """Where the budget that was left did not suffice for a design without what does not work."""
+    """A warning if the budget left did not suffice for a design without the settings that do not work."""
     if choice.kind != PARTIAL:
         return ()
     return (

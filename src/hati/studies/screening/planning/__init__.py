@@ -1,1 +1,1 @@
-"""Which runs a screening makes: pilots, design, and what these promise."""
+"""The planning of a screening's runs: pilots, the design, and the effects that it can detect."""

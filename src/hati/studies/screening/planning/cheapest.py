@@ -1,4 +1,4 @@
-"""The cheapest screening that finds an effect of a given size, or how far a budget is from it."""
+"""The cheapest screening that finds an effect of a given size, or by how much a budget falls short of it."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ def cheapest_optimal(
 ) -> ModelChoice | None:
     """The optimal design with about the fewest runs that is enough; None where ``runs`` do not suffice.
 
-    Predicted from the errors of ``first``, which fall with the square root of the runs, then made. Never less than two
-    runs for a parameter: with fewer, interactions are too easily taken for noise and main effects for each other.
+    The number of runs is predicted from the errors of ``first``, which fall with the square root of the runs; then the
+    design is computed. It has at least two runs per parameter: with fewer, interactions are too easily taken for noise
+    and main effects for each other.
     """
     if runs < fewest_of_optimal(first):
         return None
@@ -82,7 +83,7 @@ def cheapest_optimal(
 
 
 def first_optimal(space: Space, runs: int, rng: np.random.Generator, most: float = math.inf) -> ModelChoice:
-    """The design of the usual size, or of all runs where they are fewer."""
+    """The optimal design of the usual size, or of all runs if they are fewer."""
     parameters = 1 + sum(len(option.settings) - 1 for option in space.options)
     return choose_optimal(space, min(runs, PER_PARAMETER * parameters), rng, most)
 
@@ -106,7 +107,7 @@ def needed_of_optimal(first: ModelChoice, enough: Enough) -> int | None:
 def _repetitions(
     entry: CatalogueEntry, most: int, enough: Enough, precision: Callable[[Choice], Precision | None]
 ) -> Choice | None:
-    """The fewest repetitions that are enough; a single one separately, because there Lenth's method judges."""
+    """The fewest repetitions that are enough; a single one is checked separately, because Lenth's method judges it."""
     if most < 1:
         return None
     once = _repeated(entry, 1)
@@ -121,7 +122,7 @@ def _repetitions(
 
 
 def _fewest(least: int, most: int, enough: Callable[[int], bool]) -> int | None:
-    """The smallest number from ``least`` to ``most`` that is enough, as all larger ones are."""
+    """The smallest number from ``least`` to ``most`` that is enough, if all larger ones are enough, too; else None."""
     low, high = least - 1, least
     while high < most and not enough(high):
         low, high = high, 2 * high
@@ -153,7 +154,7 @@ _HALVINGS = 40
 _LARGEST = 100.0
 _LARGEST_FACTORIAL = 1_024
 _FEWEST_OF_MODEL = 3
-"""Fewer options have no design that is smaller than the full factorial and leaves anything to judge by."""
+"""With fewer options, no design smaller than the full factorial leaves degrees of freedom to judge by."""
 
 
 class RunNoise(Struct, frozen=True):
@@ -170,8 +171,8 @@ class RunNoise(Struct, frozen=True):
 class Shortfall(Struct, frozen=True):
     """Why a budget does not suffice.
 
-    ``found`` is the effect that it finds with the wanted power, as a fraction, None where it finds none of any size;
-    ``needed`` the number of design runs that would find the requested one, None where no number does.
+    ``found`` is the effect that it finds with the wanted power, as a fraction, None if it finds no effect of any size;
+    ``needed`` is the number of design runs that would find the requested effect, None if no number does.
     """
 
     found: float | None
@@ -179,9 +180,9 @@ class Shortfall(Struct, frozen=True):
 
 
 def run_noise(pilot: Pilot, evidence: Evidence, metric: Metric) -> RunNoise | None:
-    """The noise of pilot runs, pooled over their configurations; None where none has two runs with a value.
+    """The noise of pilot runs, pooled over their configurations; None if no configuration has two runs with a value.
 
-    Of positive values that of their logarithms; of others the deviation is divided by the mean size.
+    For positive values it is the deviation of their logarithms; otherwise the deviation is divided by the mean size.
     """
     places = {configuration: i for i, configuration in enumerate(dict.fromkeys(t.configuration for t in pilot.tasks))}
     found = measured(evidence.stage(STAGE), metric, places)
@@ -196,10 +197,10 @@ def run_noise(pilot: Pilot, evidence: Evidence, metric: Metric) -> RunNoise | No
 
 
 def power_expected(known: Precision | None, noise: RunNoise, detect: float, relevant: float = RELEVANT) -> float:
-    """The probability that a main effect of that size, a fraction, is found, averaged over what the noise may be.
+    """The probability that a main effect of that size, a fraction, is found, averaged over the uncertain noise.
 
-    The variance of a run is df s^2 / chi^2 with the pilot's degrees of freedom: over many pilots the plans that reach a
-    power so have it on average, whatever the noise is.
+    The variance of a run is df s^2 / chi^2 with the pilot's degrees of freedom. Over many pilots, plans that reach a
+    power by this measure therefore have it on average, whatever the noise is.
     """
     if known is None:
         return 0.0
@@ -223,22 +224,22 @@ def plan_design(
 ) -> AnyChoice | Shortfall:
     """The cheapest default design that finds a main effect of that size with that power, study-wise.
 
-    That is the full factorial of options with two settings, or fewer configurations that are judged by what a model
-    leaves: with the noise of runs the variation of configurations about the main effects.
+    This is the full factorial of options with two settings, or a design of fewer configurations that is judged by a
+    model's residuals, which hold the noise of runs and the variation of configurations about the main effects.
 
     Args:
         space: the space to screen.
-        runs: how many the budget has for the design.
+        runs: the number of runs that the budget has for the design.
         noise: of a run, from a pilot.
         detect: the effect, a fraction above ``relevant``.
         rng: for optimal designs.
-        most: how many runs of a configuration can be had.
+        most: the largest available number of runs of a configuration.
         relevant: the fraction below which no effect is important.
         power: the probability of finding it.
-        interactions: the variance between configurations which main effects leave, on the scale of the noise.
+        interactions: the variance between configurations that main effects leave, on the scale of the noise.
 
     Raises:
-        InputError: where effects of that size are not important at all, or the runs are too few for any design.
+        InputError: if effects of that size are not important at all, or the runs are too few for any design.
     """
     check_detect(detect, relevant)
 
@@ -255,7 +256,7 @@ def plan_design(
 
 
 def check_detect(detect: float, relevant: float) -> None:
-    """See that effects of that size can be important.
+    """Check that effects of that size can be important.
 
     Raises:
         InputError: where they are not larger than the relevant size.
@@ -298,7 +299,7 @@ class _Wanted(Struct, frozen=True):
 
 
 def _factorial(factors: int, runs: int, most: float, wanted: _Wanted) -> Choice | Shortfall:
-    """The full factorial where it is not larger than any that one would run."""
+    """The cheapest full factorial, or the shortfall; without figures if the factorial is too large to consider."""
     if 2**factors > max(runs, _LARGEST_FACTORIAL):
         return Shortfall(None, None)
     made = cheapest_factorial(factors, runs, wanted.enough, precision, most)
@@ -312,7 +313,7 @@ def _factorial(factors: int, runs: int, most: float, wanted: _Wanted) -> Choice 
 def _optimal(
     space: Space, runs: int, rng: np.random.Generator, most: float, wanted: _Wanted, configurations: float
 ) -> AnyChoice | Shortfall:
-    """A design of fewer configurations than there are in all."""
+    """The cheapest optimal design with fewer runs than ``configurations``, or the shortfall."""
     runs = int(min(runs, configurations - 1))
     first = first_optimal(space, runs, rng, most)
     made = cheapest_optimal(first, space, runs, rng, wanted.enough, precision, most)
@@ -326,7 +327,7 @@ def _optimal(
 
 
 def _nearest(found: Sequence[AnyChoice | Shortfall]) -> Shortfall:
-    """The smallest effect that is found, and the fewest runs that are needed."""
+    """The smallest effect that any design finds, and the fewest runs that any needs."""
     short = [each for each in found if isinstance(each, Shortfall)]
     return Shortfall(
         min((each.found for each in short if each.found is not None), default=None),

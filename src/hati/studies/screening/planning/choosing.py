@@ -1,4 +1,4 @@
-"""Which design a budget buys by default, the study that goes with it, and what it will find as its runs come in."""
+"""The default design for a budget, the study of a design, and the forecast of what it will find."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def choose_design(
 ) -> AnyChoice:
     """The design and the repetitions that a number of runs buys on a space.
 
-    The full factorial where all options have two settings, all combinations are valid and the runs suffice; otherwise
-    what ``choose_optimal`` finds. Regular fractions are for those who ask for them (``asked_fraction``): in them an
+    The full factorial if all options have two settings, all combinations are valid and the runs suffice; otherwise
+    the result of ``choose_optimal``. Regular fractions are used only on request (``asked_fraction``): in them an
     interaction beyond pairs biases a main effect by its full size, and no repetition shows it.
 
     Raises:
-        InputError: where the runs are too few.
+        InputError: if the runs are too few.
     """
     if all(len(option.settings) < _TWO for option in space.options):
         raise InputError("there is no option to screen", fix="add options with two or more settings each")
@@ -72,18 +72,18 @@ def choose_design(
 
 
 _SPARE = 3
-"""The runs, in addition to one for each parameter, without which no main effect is tested."""
+"""The runs needed in addition to one per parameter: with fewer, no main effect is tested."""
 
 
 def choose_followed(
     space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
 ) -> AnyChoice:
-    """The default design with the runs that are set aside to follow it up, together with a run of each ``known`` one.
+    """The default design with runs set aside for a follow-up, together with a run of each ``known`` configuration.
 
-    None are where the runs suffice for all valid configurations, of which nothing is aliased.
+    No runs are set aside if they suffice for all valid configurations: then nothing is aliased.
 
     Raises:
-        InputError: where the runs are too few.
+        InputError: if the runs are too few.
     """
     aside = runs_aside(runs, 1 + sum(len(option.settings) - 1 for option in space.options))
     whole = runs + len(known)
@@ -95,10 +95,11 @@ def choose_followed(
 
 
 def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
-    """The choice with the part of ``runs`` for suspect ones: what the design leaves, and half of a follow-up's.
+    """The choice with runs to repeat suspect ones: those of ``runs`` that the design leaves, or half with a follow-up.
 
-    Where nothing is left, the last runs of a design that is judged by a model are held back for one suspect run: on
-    clean data they are made after all, and nothing is lost. So are the last of a follow-up, for suspect flips.
+    If none are left, the last runs of a design that is judged by a model are held back to repeat one suspect run; on
+    clean data they are made after all, and nothing is lost. The last runs of a follow-up are held back for suspect
+    flips in the same way.
     """
     spare = runs - choice.runs
     if isinstance(choice, Choice):
@@ -112,12 +113,12 @@ def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
 
 
 def followed(choice: ModelChoice, aside: int) -> ModelChoice:
-    """The choice with that many runs to follow it up."""
+    """The choice with ``aside`` runs for a follow-up."""
     return replace(choice, follow_up=aside, reason=f"{choice.reason}; then up to {aside} runs to refute what is found")
 
 
 def _drawable(space: Space) -> int:
-    """How many valid configurations there are; 0 where constraints are too entangled to draw them uniformly."""
+    """The number of valid configurations; 0 if constraints are too entangled to draw them uniformly."""
     from hati.space import count
 
     try:
@@ -127,7 +128,7 @@ def _drawable(space: Space) -> int:
 
 
 def repeated_from(space: Space, most: float = math.inf) -> int | None:
-    """The budget from which on a full factorial is repeated; None where there is none, or its runs are one each."""
+    """The smallest budget that repeats a full factorial; None without one, or if a configuration has only one run."""
     return 2 * 2 ** len(space.options) if suits_two_levels(space) and most > 1 else None
 
 
@@ -153,7 +154,7 @@ def screening(
     relevant: float = RELEVANT,
     remedies: Remedies = OF_PROGRAMS,
 ) -> AnyScreening:
-    """The study of a choice."""
+    """The screening study of a choice."""
     if isinstance(choice, ModelChoice):
         return ModelScreening(
             study, subject, benchmark, metric, revision, space, choice, alpha, relevant=relevant, remedies=remedies
@@ -166,11 +167,11 @@ def screening(
 _ISOLATED = "isolated"
 _METRIC = "metric"
 _ASKED = "asked"
-"""Kept with a choice by callers."""
+"""A key that callers add to a stored choice."""
 
 
 def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str) -> str:
-    """The choice as canonical JSON, from which the functions below read their parts."""
+    """The choice as canonical JSON, with what was isolated and the metric; the functions below read it."""
     fields = {**json.loads(choice.to_json()), _METRIC: metric}
     if isolated.formulas:
         fields[_ISOLATED] = {
@@ -182,7 +183,7 @@ def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str) -> str:
 
 
 def read_choice(text: str) -> AnyChoice:
-    """The choice of a design in a stored choice, or in what ``to_json`` of one wrote.
+    """The choice of a design in a stored choice, or in the text that its ``to_json`` wrote.
 
     Raises:
         InputError: for anything else.
@@ -193,7 +194,7 @@ def read_choice(text: str) -> AnyChoice:
 
 
 def isolated_of(text: str | None) -> Isolated:
-    """What did not work when a choice was made; nothing where there is none yet.
+    """The settings that did not work when a choice was stored; none without a stored choice.
 
     Raises:
         InputError: for anything else than a stored choice.
@@ -226,15 +227,15 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 CHECKED = (0.25, 0.5, 0.75)
-"""After these fractions of a design's runs it is said what the screening will find."""
+"""The fractions of a design's runs after which the screening reports what it will find."""
 MISSED = 1.5
 """A promise is missed where the detectable effect is this multiple of it."""
 
 
 class Outlook(Struct, frozen=True):
-    """After ``runs`` runs of ``planned`` the smallest effect that will be found with 80 % power, a fraction.
+    """The smallest effect, a fraction, that will be found with 80 % power, as expected after ``runs`` of ``planned``.
 
-    ``deviation`` is that of a configuration about the effects found so far, a fraction.
+    ``deviation`` is the standard deviation of a configuration about the effects found so far, a fraction.
     """
 
     runs: int
@@ -252,22 +253,23 @@ class Outlook(Struct, frozen=True):
 
 
 def is_checked(runs: int, planned: int) -> bool:
-    """Whether it is time to say what a screening will find."""
+    """Whether a screening reports its outlook after ``runs`` runs."""
     return runs in {round(part * planned) for part in CHECKED}
 
 
 def first_check(choice: AnyChoice) -> int:
-    """The runs after which it is first announced: all, where main effects leave no degrees of freedom before."""
+    """The runs after which the outlook is first reported: all if fewer leave too few degrees of freedom."""
     mains = choice.parameters - 1 if isinstance(choice, ModelChoice) else choice.factors
     checks = (round(part * choice.runs) for part in CHECKED)
     return next((runs for runs in checks if runs > mains + FEWEST_LEFT), choice.runs)
 
 
 def outlook(study: AnyScreening, runs: Sequence[Run]) -> Outlook | None:
-    """What the runs of a design that are made let expect of all; None where they are too few.
+    """What all runs of a design will find, as expected from the runs so far; None if they are too few.
 
-    By what main effects leave of the variance between configurations, or, where that is less, by what the model does
-    that the runs so far support: later ones may distinguish more interactions from noise.
+    It is based on the variance between configurations that main effects leave, or, if less is detectable by it, on the
+    residual variance of the model that the runs so far support: later runs may distinguish more interactions from
+    noise.
     """
     made = tuple(run for run in runs if run.task.stage == STAGE)
     mains = _by_main_effects(study, made)
@@ -295,7 +297,7 @@ def _by_main_effects(study: AnyScreening, made: Sequence[Run]) -> Outlook | None
 
 
 def _by_model(study: AnyScreening, made: tuple[Run, ...]) -> Outlook | None:
-    """Standard errors fall with the square root of the runs that are to come."""
+    """The outlook by the model; standard errors fall with the square root of the number of runs."""
     if not isinstance(study, ModelScreening):
         return None
     try:
@@ -311,5 +313,5 @@ def _by_model(study: AnyScreening, made: tuple[Run, ...]) -> Outlook | None:
 
 
 def promised(choice: AnyChoice, known: Variation, relevant: float = RELEVANT) -> float | None:
-    """The smallest main effect that a design finds with 80 % power, where the metric varies as known."""
+    """The smallest main effect that a design finds with 80 % power, given the known variation of the metric."""
     return expected_detectable(choice, known.deviation(choice.repetitions), relevant=relevant)

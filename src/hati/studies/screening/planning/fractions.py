@@ -1,6 +1,4 @@
-"""Regular fractions and full factorials: requested ones, those that a budget buys, and the assignment of options to
-factors.
-"""
+"""Regular fractions and full factorials, on request or by budget, and the assignment of options to factors."""
 
 from __future__ import annotations
 
@@ -37,10 +35,10 @@ _ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII"}
 
 
 class Choice(Struct, frozen=True):
-    """A design and its repetitions, by all that makes it again: stored, so that a resumed campaign repeats it.
+    """A design and its repetitions, with all that determines it: stored, so that a resumed campaign uses it again.
 
-    ``generators`` speak of factors by position: ``x3`` is the third. ``resolution`` is None for a full factorial.
-    Up to ``again`` runs more make suspect ones again.
+    ``generators`` name factors by position: ``x3`` is the third. ``resolution`` is None for a full factorial.
+    Up to ``again`` further runs repeat suspect ones.
     """
 
     factors: int
@@ -66,7 +64,7 @@ class Choice(Struct, frozen=True):
         """The design for those options, in their order.
 
         Raises:
-            InputError: where they are not as many as the factors, or the generators do not fit.
+            InputError: if the number of options is not that of the factors, or the generators do not fit.
         """
         if len(options) != self.factors:
             raise InputError(
@@ -99,15 +97,15 @@ class Choice(Struct, frozen=True):
 def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
     """The design and the repetitions that the runs buy.
 
-    The smallest design of minimum aberration with resolution IV comes first, for it keeps main effects clear of
-    two-factor interactions, and the rest of the budget repeats it. A larger one is taken if two repetitions of it still
-    fit: main effects are estimated as well from as many runs, fewer interactions share an alias set, and there is pure
-    error still. Nothing larger than the smallest of resolution V is taken, where nothing reported is aliased with
-    anything else reported. So 14 options get 32 x 1 from 32 runs, 32 x 3 from 96, 64 x 2 from 128.
-    Where a configuration has at ``most`` one run, as in a table, the larger one has to fit once: 128 x 1.
+    The first choice is the smallest design of minimum aberration with resolution IV, because it keeps main effects
+    clear of two-factor interactions; the rest of the budget repeats it. A larger design is taken if two repetitions of
+    it fit: the same number of runs estimates main effects equally well, fewer interactions share an alias set, and
+    there is still pure error. The largest design taken is the smallest of resolution V, in which no reported effect is
+    aliased with another. So 14 options get 32 x 1 from 32 runs, 32 x 3 from 96, 64 x 2 from 128.
+    If a configuration has at ``most`` one run, as in a table, the larger design has to fit only once: 128 x 1.
 
     Raises:
-        InputError: where even the smallest design of resolution III needs more runs.
+        InputError: if even the smallest design of resolution III needs more runs.
     """
     if factors < 1:
         raise InputError("there is no option to screen", fix="add options with two settings each")
@@ -124,7 +122,7 @@ def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
 
 
 def full_factorial_of(factors: int, runs: int, most: float = math.inf) -> Choice:
-    """All combinations, as often as the runs allow; a configuration has at ``most`` one run in a table."""
+    """The full factorial, repeated as often as the runs allow, at ``most`` times; in a table, once."""
     entry = CatalogueEntry(factors, 2**factors, None)
     return _repeated(entry, runs, most, f"{_named(entry)}: nothing is aliased")
 
@@ -178,11 +176,11 @@ def asked_fraction(
 ) -> Choice:
     """The requested fraction, repeated as often as the runs allow.
 
-    Which option is which column is random, so that no option is aliased with the same others in every study; columns
-    that the user wrote down stay as they are written.
+    Options are assigned to columns at random, so that no option is aliased with the same others in every study;
+    generators or rows that the user wrote keep their order.
 
     Raises:
-        InputError: where the fraction does not exist, or the runs do not suffice.
+        InputError: if the fraction does not exist, or the runs do not suffice.
     """
     design = request.design(factors)
     if design.runs > runs:
@@ -205,7 +203,7 @@ def asked_fraction(
 
 
 def _bought(sizes: Sequence[CatalogueEntry], runs: int, most: float) -> CatalogueEntry:
-    """The entry that the runs buy, of sizes of which the smallest is not larger."""
+    """The entry that the runs buy; the smallest of the sizes must not need more runs."""
     affordable = [entry for entry in sizes if entry.runs <= runs]
     good = [entry for entry in affordable if _strength(entry) >= _GOOD]
     if not good:
@@ -233,7 +231,7 @@ def _positions(factors: int) -> tuple[str, ...]:
 
 
 def _strength(entry: CatalogueEntry) -> int:
-    """The resolution, a full factorial's being above all others'."""
+    """The resolution; that of a full factorial is above all others."""
     return entry.resolution if entry.resolution is not None else _FULL
 
 
@@ -292,10 +290,10 @@ _MOST = 5_000
 
 
 def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
-    """The same fraction, of which the ``likely`` options, the likeliest first, take the factors that suit them best.
+    """The same fraction, with the ``likely`` options, the likeliest first, assigned to the factors that suit them best.
 
-    These are those whose interactions are aliased least: first with main effects, then with each other's, then with
-    those of one likely option, then with any. The search covers the first likely options that it can.
+    These are the factors whose interactions are aliased least: first with main effects, then with each other, then with
+    interactions of one likely option, then with any. The search covers as many of the first likely options as it can.
     """
     factors = choice.factors
     chosen = [option for option in dict.fromkeys(likely) if 0 <= option < factors]

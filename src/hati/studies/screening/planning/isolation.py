@@ -1,4 +1,4 @@
-"""Which settings cannot work: each failure is traced by delta debugging to the fewest settings that fail."""
+"""The settings that cannot work: delta debugging traces each failure to the fewest settings that fail."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Element = tuple[str, Setting]
 
 
 def fewest_failing(elements: tuple[Element, ...], fails: Callable[[tuple[Element, ...]], bool]) -> tuple[Element, ...]:
-    """A part of elements that fail together, of which no smaller part was seen to fail.
+    """A subset of the elements that fails, none of whose smaller parts was seen to fail.
 
-    This is ddmin (Zeller and Hildebrandt 2002): halves, then smaller parts and what they leave.
+    This is ddmin (Zeller and Hildebrandt 2002): halves, then smaller parts and their complements.
     """
     number = 2
     while len(elements) > 1:
@@ -54,7 +54,7 @@ def fewest_failing(elements: tuple[Element, ...], fails: Callable[[tuple[Element
 
 
 def _parts(elements: tuple[Element, ...], number: int) -> list[tuple[Element, ...]]:
-    """That many parts of about one size."""
+    """``number`` parts of about equal size; empty parts are left out."""
     ends = [len(elements) * part // number for part in range(number + 1)]
     return [elements[start:end] for start, end in pairwise(ends) if end > start]
 
@@ -68,7 +68,7 @@ _MOST_REPEATED = 5
 
 
 class RunNeeded(Exception):  # noqa: N818 - it asks for a run
-    """Whether a configuration fails is not known before it has one more run."""
+    """Raised if a configuration needs one more run to know whether it fails."""
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(str(configuration))
@@ -76,17 +76,17 @@ class RunNeeded(Exception):  # noqa: N818 - it asks for a run
 
 
 class FailureRecord(Struct, frozen=True, dict=True):
-    """What became of configurations: one works where any run of it did, and fails where several runs of it failed."""
+    """The outcomes of configurations: one works if any run of it worked, and fails if several runs of it failed."""
 
     evidence: Evidence
 
     def fails(self, configuration: Configuration) -> bool:
-        """Whether it fails, as far as a step on the way to the fewest settings has to know.
+        """Whether it fails, to the certainty that a single step of the search needs.
 
-        One failed run for this is enough, or two others; one more where some failures are by chance.
+        One failed run of the isolation is enough, or two runs in all; one more if some failures are by chance.
 
         Raises:
-            RunNeeded: where that is not known yet.
+            RunNeeded: if that is not known yet.
         """
         enough = 2 if self._some_by_chance else 1
         runs = self._by_configuration.get(configuration, ())
@@ -94,24 +94,24 @@ class FailureRecord(Struct, frozen=True, dict=True):
         return self._fails_often(configuration, len(runs) if own >= enough else enough + 1)
 
     def fails_beyond_chance(self, configuration: Configuration, formulas: Sequence[Constraint]) -> bool:
-        """Whether it fails so often that this is hardly by chance.
+        """Whether it fails so often that chance is hardly the reason.
 
-        One failure is enough where no configuration failed that also worked. Else the fraction of configurations that
-        fail, among those in which all formulas hold, is taken for the probability of a failure by chance.
+        One failure is enough if no configuration both failed and worked. Else the fraction of configurations that
+        failed, among those in which all formulas hold, estimates the probability of a failure by chance.
 
         Raises:
-            RunNeeded: where that is not known yet.
+            RunNeeded: if that is not known yet.
         """
         return self._fails_often(configuration, self._beyond_chance(formulas))
 
     def fails_certainly(self, configuration: Configuration, formulas: Sequence[Constraint]) -> bool:
-        """Whether it fails so often that it can be excluded.
+        """Whether it fails often enough to be excluded.
 
-        That is beyond chance, and three times; five times where a configuration failed in which all formulas hold.
-        These exclude the settings known to fail, and the candidates for exclusion.
+        It must fail beyond chance, and three times; five times if a configuration failed in which all formulas hold.
+        The formulas exclude the settings known to fail, and the candidates for exclusion.
 
         Raises:
-            RunNeeded: where that is not known yet.
+            RunNeeded: if that is not known yet.
         """
         unexplained = any(failed and all_hold(formulas, each) for each, failed in self._failed.items())
         fewest = _FEWEST_BESIDE_OTHERS if unexplained else _FEWEST_REPEATED
@@ -136,7 +136,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
 
     @cached_property
     def failures(self) -> dict[Configuration, str]:
-        """The configurations of which a run failed in the campaign, in order, with their first messages."""
+        """The configurations with failed runs, isolation and flips apart, in order, with their first messages."""
         found: dict[Configuration, str] = {}
         for run in self.evidence.failed:
             if not (run.task.stage == STAGE or is_flip(run.task)):
@@ -144,7 +144,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
         return found
 
     def _beyond_chance(self, formulas: Sequence[Constraint]) -> int:
-        """The number of failures in a row that are hardly by chance."""
+        """The number of failures in a row that chance hardly explains."""
         if not self._some_by_chance:
             return 1
         failed = [failed for configuration, failed in self._failed.items() if all_hold(formulas, configuration)]
@@ -160,12 +160,12 @@ class FailureRecord(Struct, frozen=True, dict=True):
 
     @cached_property
     def _some_by_chance(self) -> bool:
-        """Whether a configuration failed that also worked."""
+        """Whether any configuration both failed and worked."""
         return any(failed and self.works(configuration) for configuration, failed in self._failed.items())
 
     @cached_property
     def _failed(self) -> dict[Configuration, bool]:
-        """Of each configuration whether a run of it failed."""
+        """For each configuration, whether a run of it failed."""
         return {
             configuration: any(run.outcome is not Outcome.DONE for run in runs)
             for configuration, runs in self._by_configuration.items()
@@ -185,7 +185,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
 
 
 def all_hold(formulas: Sequence[Constraint], configuration: Configuration) -> bool:
-    """Whether a configuration has nothing that the formulas exclude."""
+    """Whether all formulas hold in a configuration."""
     from hati.space.evaluation import holds
 
     return all(holds(formula, configuration) for formula in formulas)
@@ -196,14 +196,14 @@ def _message(run: Run) -> str:
 
 
 _MOST_BY_CHANCE = 8
-"""After this number of failures that did not come again, only those with a setting that never worked are traced."""
+"""After this number of failures that did not recur, only failures with a setting that never worked are traced."""
 
 
 class Isolated(Struct, frozen=True):
-    """What the failures of a campaign come from.
+    """The settings to which the failures of a campaign were traced.
 
-    ``formulas`` hold in all configurations that do not have what cannot work; ``described`` are the settings, and
-    ``messages`` the failures that they were traced from.
+    ``formulas`` hold in all configurations without settings that cannot work; ``described`` names these settings, and
+    ``messages`` holds the failures from which they were traced.
     """
 
     formulas: tuple[Constraint, ...] = ()
@@ -212,14 +212,14 @@ class Isolated(Struct, frozen=True):
 
 
 NOTHING_ISOLATED = Isolated()
-"""Where nothing is known to fail."""
+"""Nothing is known to fail."""
 
 
 class Isolation(Struct, frozen=True):
-    """Traces every failure of a campaign by moving parts of a configuration's settings to their defaults.
+    """Traces every failure of a campaign by changing parts of a configuration's settings to their defaults.
 
-    Settings with which some run worked are suspected last. Where a run worked with all settings that are found, they
-    fail with some defaults only, which are found by moving parts of that run's other settings to their defaults.
+    Settings with which some run worked are suspected last. If a run worked with all settings found, they fail only
+    with some defaults; these are found by changing parts of that run's other settings to their defaults.
     ``known`` is excluded already and stays so: a stored design was chosen without it. Isolation shares its id, and so
     its evidence and its budget, with the screening study.
     """
@@ -286,7 +286,7 @@ class Isolation(Struct, frozen=True):
     def _traced(
         self, configuration: Configuration, formulas: tuple[Constraint, ...], record: FailureRecord, by_chance: int
     ) -> tuple[Element, ...]:
-        """The settings that a configuration fails with; none where they are excluded, or it does not fail again.
+        """The settings that make a configuration fail; empty if they are excluded, or it does not fail again.
 
         Raises:
             RunNeeded: with the configuration that has to be run.
@@ -345,11 +345,11 @@ class _Search(Struct, frozen=True):
         )
 
     def never_worked(self, elements: Sequence[Element], fixed: Sequence[Element] = ()) -> tuple[Element, ...]:
-        """The elements with which, together with all ``beside``, no run worked."""
+        """The elements that, together with all ``fixed`` ones, are in no run that worked."""
         return tuple(each for each in elements if self.record.working_with((*fixed, each)) is None)
 
     def failing_with_defaults(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        """The fewest of the elements that fail together with defaults; none where they do not fail again."""
+        """The fewest of the elements that fail together with defaults; empty if they do not fail again."""
 
         def fails(some: tuple[Element, ...]) -> bool:
             return self._fails({}, some)
@@ -358,7 +358,7 @@ class _Search(Struct, frozen=True):
         return found if found and self._excludable(self.space.canonical(dict(found)), found) else ()
 
     def beside_working_runs(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        """The elements with the defaults that they fail with, so that no run worked with all of these."""
+        """The elements, extended by defaults with which they fail until no run worked with all of them."""
         while elements and (working := self.record.working_with(elements)) is not None:
             more = self._defaults(elements, working)
             changed = self.space.canonical({**working, **dict(more)})
@@ -366,7 +366,7 @@ class _Search(Struct, frozen=True):
         return elements
 
     def _defaults(self, elements: tuple[Element, ...], working: Configuration) -> tuple[Element, ...]:
-        """The fewest defaults with which a working configuration with the elements fails."""
+        """The fewest defaults that make a working configuration with the elements fail."""
         failing = self.space.canonical(dict(elements))
         defaults = tuple(
             (name, failing[name])
@@ -392,7 +392,7 @@ class _Search(Struct, frozen=True):
 def _fewest(
     suspected: Sequence[tuple[Element, ...]], fails: Callable[[tuple[Element, ...]], bool]
 ) -> tuple[Element, ...]:
-    """The fewest elements that fail, of the first that fail together; none where none do."""
+    """The fewest failing elements of the first suspected elements that fail together; empty if none do."""
     for some in dict.fromkeys(suspected):
         if some and fails(some):
             return fewest_failing(some, fails)
@@ -400,7 +400,7 @@ def _fewest(
 
 
 def excluding(space: Space, elements: Sequence[Element]) -> Constraint:
-    """That not all of these settings are there together."""
+    """The constraint that a configuration does not have all of these settings."""
     from hati.formula import Comparator, Not
     from hati.space.constraint import Literal, Name, TermComparison, conjunction
 

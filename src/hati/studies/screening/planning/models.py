@@ -1,4 +1,4 @@
-"""Which design a budget of runs buys on any space, and what a design can detect, said before it starts.
+"""The design that a budget of runs buys on any space, and the effects that a design can detect, before it starts.
 
 Configurations come before repetitions.
 """
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 KIND = "Bayesian D-optimal"
 BALANCED = "balanced random"
 PARTIAL = "partial"
-"""Of runs that were made before, where the budget that was left did not suffice for a design."""
+"""A design of earlier runs, used if the budget that is left does not suffice for another design."""
 PER_PARAMETER = 4
-"""The configurations for every parameter of the main effects, where the budget allows."""
+"""The configurations per main-effect parameter, if the budget allows."""
 _LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
@@ -75,15 +75,15 @@ _MOST_PARAMETERS = 2_000
 
 
 class ModelChoice(Struct, frozen=True, dict=True):
-    """A design and its repetitions, whole: stored, so that a resumed campaign repeats it.
+    """A design and its repetitions, in full: stored, so that a resumed campaign uses it again.
 
     ``rows`` holds the positions of every configuration's settings, -1 where an option is inactive; interactions up to
-    ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
-    of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
-    distinguish noise from lack of fit. Up to ``follow_up`` runs more are there to refute what the design finds.
-    Up to ``again``, of these where there are any, repeat suspect runs. The last ``held_back`` of the
-    design's own runs are made only as far as these do not take their place; so are the last ``flips_held_back`` of the
-    follow-up's, whose place repeats of suspect flips take.
+    ``order`` are sought. ``standard_error`` is the largest standard error of a main effect's coefficient, in standard
+    deviations of a run, if every configuration is run once. The first ``replicated`` configurations have one run more,
+    to distinguish noise from lack of fit. Up to ``follow_up`` further runs may refute what the design finds.
+    Up to ``again`` runs, taken from the follow-up's if there are any, repeat suspect runs. They may take the place of
+    the last ``held_back`` of the design's own runs. Repeats of suspect flips may take the place of the last
+    ``flips_held_back`` of the follow-up's.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -114,17 +114,17 @@ class ModelChoice(Struct, frozen=True, dict=True):
 
     @property
     def configurations(self) -> int:
-        """How many there are, each different."""
+        """The number of configurations, all different."""
         return len(self.rows)
 
     @property
     def settings(self) -> int:
-        """The most settings of an option that the rows have, and at least two."""
+        """The largest number of settings that an option has in the rows, at least two."""
         return max(2, int(self.levels.max()) + 1)
 
     @property
     def runs(self) -> int:
-        """Configurations times repetitions, and the replicated ones once more."""
+        """Configurations times repetitions, plus the replicated ones."""
         return self.configurations * self.repetitions + self.replicated
 
     @cached_property
@@ -162,15 +162,15 @@ def choose_optimal(
 ) -> ModelChoice:
     """The design and the repetitions that a number of runs buys on any space, with a run of each ``known`` one.
 
-    Configurations come before repetitions: those show what the model omits, these the noise of a run alone. A few
-    configurations are replicated to distinguish the two; all are repeated only where the space has no others. Where a
-    configuration has at ``most`` one run, as in a table, there are no repetitions.
+    Configurations come before repetitions: configurations show what the model omits, repetitions only the noise of a
+    run. A few configurations are replicated to distinguish the two; all are repeated only if the space has no others.
+    If a configuration has at ``most`` one run, as in a table, there are no repetitions.
 
     The design is Bayesian D-optimal (DuMouchel and Jones 1994): main effects are estimated, interactions of two options
     are potential terms. Very many options with two settings and without constraints get balanced random columns.
 
     Raises:
-        InputError: where the runs cannot estimate the main effects.
+        InputError: if the runs cannot estimate the main effects.
     """
     among = candidates(space, rng)
     parameters = parameters_of(space)
@@ -213,12 +213,12 @@ def choose_optimal(
 
 
 def partial_choice(space: Space, known: Sequence[Configuration], replicated: int = 0) -> ModelChoice:
-    """The configurations that were run before, of a design that was given up, as a design of their own.
+    """The configurations already run for an abandoned design, as a design of their own.
 
-    Its efficiency is 0 where they cannot estimate all main effects.
+    Its efficiency is 0 if they cannot estimate all main effects.
 
     Raises:
-        InputError: where there is none.
+        InputError: if there are none.
     """
     rows, parameters = levels(known, space), parameters_of(space)
     if not len(rows):
@@ -278,7 +278,7 @@ def _optimal(
 
 
 def _together(given: Levels, more: Levels) -> Levels:
-    """The given configurations, then those of the others that are not among them."""
+    """The given configurations, then the others, without duplicates."""
     return np.array(list(dict.fromkeys(map(tuple, [*given.tolist(), *more.tolist()]))), dtype=more.dtype)
 
 
@@ -287,7 +287,7 @@ def _two_level(among: Candidates) -> bool:
 
 
 def _replicated(runs: int, distinct: int, parameters: int) -> int:
-    """How many configurations are run once more: a few, where the model leaves enough to compare them with."""
+    """The number of configurations run once more: a few, if the model leaves enough residuals to compare them with."""
     wanted = min(runs // _RUNS_PER_REPLICATE, _MOST_REPLICATES)
     enough = configurations_are_units(min(distinct, runs - wanted), parameters)
     return wanted if wanted >= _FEWEST_REPLICATES and enough else 0
@@ -303,7 +303,7 @@ def _pairs(space: Space) -> int:
 
 
 def _order(space: Space) -> int:
-    """Up to which order interactions are looked for."""
+    """The highest order of the interactions that are sought."""
     return _ORDER if _pairs(space) <= _MOST_PARAMETERS else 1
 
 
@@ -321,11 +321,12 @@ RELEVANT = 0.01
 
 
 class Precision(Struct, frozen=True):
-    """How well a design knows main effects, and by what they are judged.
+    """The precision of a design's main effects, and the reference that judges them.
 
-    ``error`` is the standard error of a main effect in standard deviations of a run, ``critical`` the statistic that is
-    needed; judged with ``df`` degrees of freedom, or by the adaptive standard error of ``contrasts`` where ``df`` is 0.
-    An option has up to ``settings``; of more than two the effect is the largest difference between any of them.
+    ``error`` is the standard error of a main effect in standard deviations of a run, ``critical`` the critical value of
+    its statistic. Effects are judged with ``df`` degrees of freedom, or, if ``df`` is 0, by the adaptive standard error
+    of ``contrasts`` contrasts. An option has up to ``settings`` settings; with more than two, the effect is the largest
+    difference between any two of them.
     """
 
     error: float
@@ -374,14 +375,14 @@ def expected_detectable(
     relevant: float = RELEVANT,
     power: float = POWER,
 ) -> float | None:
-    """The smallest main effect, as a fraction, that the design will find with 80 % power, or another.
+    """The smallest main effect, as a fraction, that the design will find with the given ``power``.
 
-    None where the design is too small to distinguish effects from noise. Supposes that all runs work, that effects
-    multiply, and without repetitions that most effects do nothing.
+    None if the design is too small to distinguish effects from noise. Assumes that all runs work, that effects
+    multiply, and, without repetitions, that most effects are zero.
 
     Args:
         choice: the design and its repetitions.
-        noise: the standard deviation of a run as a fraction of the mean, as a pilot finds it.
+        noise: the standard deviation of a run as a fraction of the mean, as a pilot estimates it.
         alpha: the study-wise error.
         relevant: the fraction below which no effect is important.
         power: the probability of finding it.
@@ -393,17 +394,17 @@ def expected_detectable(
 def expected_detectable_deviations(
     choice: Choice | ModelChoice, *, alpha: float = ALPHA, power: float = POWER
 ) -> float | None:
-    """The same in standard deviations of a run, for when nothing is known of the noise yet."""
+    """The smallest main effect that the design will find, in standard deviations of a run, for unknown noise."""
     found = precision(choice, alpha=alpha)
     return None if found is None else found.detectable(1.0, 0.0, power)
 
 
 def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
-    """How well the design will know main effects; None where it is too small to distinguish them from noise."""
+    """The precision of the design's main effects; None if it is too small to distinguish them from noise."""
     if isinstance(choice, ModelChoice):
         if not choice.d_efficiency:
             return None
-        known_better = 1.0 - choice.replicated / (2.0 * choice.configurations)  # the mean variance of their means
+        known_better = 1.0 - choice.replicated / (2.0 * choice.configurations)  # mean variance of their means
         error = choice.standard_error * math.sqrt(known_better)
         return model_precision(
             choice.configurations, choice.repetitions, choice.parameters, error, choice.settings, alpha
@@ -422,10 +423,10 @@ def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precisio
 def model_precision(
     configurations: int, repetitions: int, parameters: int, standard_error: float, settings: int, alpha: float = ALPHA
 ) -> Precision | None:
-    """That of an optimal design: of the main effect with the largest error, supposing no interactions.
+    """The precision of an optimal design's main effect with the largest error, assuming no interactions.
 
-    ``standard_error`` is the largest of their coefficients', were every configuration run once; ``settings`` the most
-    that an option has.
+    ``standard_error`` is the largest of the main effects' coefficients, if every configuration is run once;
+    ``settings`` is the largest number of settings of an option. None without degrees of freedom.
     """
     if configurations_are_units(configurations, parameters):
         df = configurations - parameters

@@ -42,16 +42,16 @@ LEFT = 0.5
 _FEWEST_SPREAD = 3
 FEWEST = 3
 RESERVE = 0.05
-"""This part of a time budget is left over: runs do not all take the same time."""
+"""The fraction of a time budget kept in reserve: runs do not all take the same time."""
 
 
 class PilotResult(Struct, frozen=True):
     """Estimates from pilot runs: seconds of wall time per run, and the metric's noise at the default configuration.
 
-    ``noise`` is the standard deviation of a run as a fraction of the mean, None where fewer than two runs of
-    the default configuration worked; ``runs`` and ``seconds`` are what the pilot cost, ``failed`` of them failed.
-    ``spread`` is the standard deviation between configurations as a fraction, None where fewer than three worked.
-    ``seconds_per_build`` is what a build costs in addition, and ``builds_left`` the most that are left after the pilot.
+    ``noise`` is the standard deviation of a run as a fraction of the mean, None if fewer than two runs of
+    the default configuration worked; ``runs`` and ``seconds`` are the cost of the pilot, and ``failed`` runs failed.
+    ``spread`` is the standard deviation between configurations as a fraction, None if fewer than three worked.
+    ``seconds_per_build`` is the additional time of a build, and ``builds_left`` the most builds after the pilot.
     """
 
     seconds_per_run: float
@@ -65,8 +65,10 @@ class PilotResult(Struct, frozen=True):
 
     @property
     def variation(self) -> Variation | None:
-        """The variation of the metric, as far as the pilot shows; main effects leave half of the deviation between
-        configurations (from 12 to 54 % in six systems of which every configuration was measured).
+        """The variation of the metric, as far as the pilot shows it.
+
+        Main effects are assumed to leave half of the deviation between configurations (they left from 12 to 54 % in six
+        systems all of whose configurations were measured).
         """
         if self.noise is None or self.spread is None:
             return None
@@ -76,9 +78,9 @@ class PilotResult(Struct, frozen=True):
 class Pilot(Struct, frozen=True, dict=True):
     """Runs of the default configuration, for the noise, interleaved with others, for the cost.
 
-    The others have every setting: of options with two, all non-default ones at once, so that the number of
-    configurations is that of the largest option's settings. Where constraints forbid these, more are needed. The rest
-    of the ``runs`` has every other option at its last setting. The pilot shares its id, and so its evidence and its
+    The others cover every setting: for options with two settings, all non-default ones at once, so that the number of
+    configurations is that of the largest option's settings. If constraints forbid these, more are needed. The rest
+    of the ``runs`` has every second option at its last setting. The pilot shares its id, and so its evidence and its
     budget, with the screening study that follows.
     """
 
@@ -117,13 +119,13 @@ class Pilot(Struct, frozen=True, dict=True):
         return Plan.of(left).at_most(max(0, FEWEST - len(made.runs)))
 
     def conclude(self, evidence: Evidence) -> PilotResult:
-        """Cost and noise.
+        """The cost and the noise of a run.
 
-        The cost is the mean over runs that worked, without what the first of each build took longer than later ones:
-        it pays for the build and for cold caches.
+        The cost is the mean over runs that worked, without the time by which the first run of each build exceeds later
+        ones: it pays for the build and for cold caches.
 
         Raises:
-            MeasurementError: where no run worked.
+            MeasurementError: if no run worked.
         """
         made = evidence.stage(STAGE)
         found = measured(made, self.metric, {task.configuration: 0 for task in self.tasks})
@@ -163,7 +165,7 @@ class Pilot(Struct, frozen=True, dict=True):
 
     @cached_property
     def _covering(self) -> tuple[Configuration, ...]:
-        """With the default one, configurations that have every setting of every option."""
+        """The configurations that, together with the default one, have every setting of every option."""
         others = {o.name: [s for s in reversed(o.settings) if s != o.default] for o in self.space.options}
         most = max(map(len, others.values()), default=0)
         found: list[Configuration] = []
@@ -174,7 +176,7 @@ class Pilot(Struct, frozen=True, dict=True):
         return (*found, *self._nearest(uncovered)) if uncovered else tuple(found)
 
     def _nearest(self, uncovered: Sequence[tuple[str, Setting]]) -> Iterator[Configuration]:
-        """Valid configurations for settings that the spread ones do not have: each for as many as possible."""
+        """Valid configurations for the settings not covered yet, each with as many of them as possible."""
         from hati.space import sample
 
         ahead = set(uncovered)
@@ -182,18 +184,18 @@ class Pilot(Struct, frozen=True, dict=True):
         while ahead and drawn:
             best = max(drawn, key=lambda each: len(ahead & set(each.items())))
             if not ahead & set(best.items()):
-                return  # so rare a setting that the design will hardly have it
+                return  # the design will hardly have settings that are so rare
             ahead -= set(best.items())
             yield best
 
     def _valid(self, assignment: Mapping[str, Setting]) -> tuple[Configuration, ...]:
-        """What an assignment means, where that is valid and not the default."""
+        """The configuration that an assignment determines, if it is valid and not the default; else nothing."""
         found = self.space.canonical(assignment)
         return (found,) if self.space.valid(found) and found != self.space.default else ()
 
     @cached_property
     def _drawn(self) -> tuple[Configuration, ...]:
-        """Valid configurations where constraints forbid the spread ones."""
+        """Random valid configurations, for constraints that forbid the spread ones."""
         from hati.space import sample
 
         found = sample(self.space, _DRAWN, generator(self.id.seed, "pilot"))
@@ -201,17 +203,17 @@ class Pilot(Struct, frozen=True, dict=True):
 
 
 def _first_runs_longer(builds: Sequence[Sequence[float]]) -> list[float]:
-    """What the first run of each build took longer than its later ones, or than those of others where it has none."""
+    """The excess time of each build's first run over its later runs, or over those of other builds if it has none."""
     all_later = [seconds for _, *later in builds for seconds in later]
     known = [(first, later or all_later) for first, *later in builds]
     return [max(0.0, first - float(np.mean(later))) if later else 0.0 for first, later in known]
 
 
 def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
-    """How many runs a budget buys after the pilot was paid for; one twentieth of the time is kept in reserve.
+    """The number of runs that a budget buys after the pilot; one twentieth of the time is kept in reserve.
 
     Raises:
-        InputError: where it buys none.
+        InputError: if it buys none.
     """
     time = (1.0 - RESERVE) * budget.seconds - pilot.seconds
     run, build = pilot.seconds_per_run, pilot.seconds_per_build
@@ -230,7 +232,7 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
 
 
 def _spread(configurations: Sequence[Configuration], values: FloatArray) -> float | None:
-    """The deviation between the means of configurations, as a fraction as of `_noise`."""
+    """The standard deviation between the means of configurations, as a fraction as in `_noise`."""
     own: dict[Configuration, list[float]] = {}
     for configuration, value in zip(configurations, values.tolist(), strict=True):
         own.setdefault(configuration, []).append(value)
@@ -239,7 +241,7 @@ def _spread(configurations: Sequence[Configuration], values: FloatArray) -> floa
 
 
 def _noise(values: FloatArray) -> float | None:
-    """The standard deviation over the mean size; of positive values that of their logarithms."""
+    """The standard deviation divided by the mean size; for positive values, the deviation of their logarithms."""
     if len(values) < 2:
         return None
     if np.min(values) > 0.0:

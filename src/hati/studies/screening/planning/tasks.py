@@ -42,7 +42,7 @@ def design_tasks(
 
 
 def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
-    """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
+    """The tasks that are left; at most five until a first run has worked, so that a study that cannot work ends."""
     made = evidence.stage(STAGE)
     left = tuple(task for task in tasks if task.id not in made.known)
     return limit_until_first_success(Plan.of(left), made)
@@ -66,9 +66,10 @@ class Blocked(Protocol):
 
 
 def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int) -> Plan:
-    """The tasks that are left for one of the machines, from 0; tasks of no block are for whichever comes first.
+    """The tasks that are left for machine ``member``, from 0; any machine may run a task without a block.
 
-    Before a first run has worked, each machine has tasks of its own too: the first of the design may all be another's.
+    Before a first run has worked, each machine gets the first of its own tasks: the design's first tasks may all belong
+    to another machine.
     """
     if machines == 1:
         return study.plan(evidence)
