@@ -1,4 +1,4 @@
-"""Two samples of each of many benchmarks: slower, faster, the same, or what would decide.
+"""Compare two samples of each of many benchmarks: slower, faster, the same, or what would decide.
 
 The run is the unit: observations of one run are not independent, and never pooled.
 """

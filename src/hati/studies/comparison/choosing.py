@@ -1,4 +1,4 @@
-"""Which statistic of a run is compared: the one that varies least between runs, by other runs than the compared ones.
+"""Choose the statistic of a run to compare: the one that varies least between runs, judged by other runs.
 
 The smallest variance among the compared runs themselves would be partly chance, and double the false alarms.
 """
@@ -19,22 +19,23 @@ from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import MEAN, MEDIAN, TRIMMED, Question, Statistic
 
 VERSION = 1
-"""The version of the rule: it is kept with each choice, so that a later rule does not change earlier choices."""
+"""The version of the rule: it is stored with each choice, so that a later rule does not change earlier choices."""
 CANDIDATES = (MEAN, TRIMMED, MEDIAN)
 DEFAULT = TRIMMED
-"""Where nothing is known: outliers do not move it, and it does not jump between two modes as the median does."""
+"""The statistic if nothing is known: outliers do not move it, and it does not jump between two modes as the median
+does."""
 _FEWEST_DF = 8
-"""With fewer the variances of two statistics can hardly be compared."""
+"""With fewer, the variances of two statistics can hardly be compared."""
 _FEWEST_BENCHMARKS = 3
 _GAIN = 0.95
-"""Another statistic than the mean must have a standard deviation smaller by this: the part of alpha that the mean keeps
-then makes critical values some 4 % larger."""
+"""The largest standard deviation, relative to the mean's, of another statistic that is chosen: the part of alpha that
+the mean keeps then makes critical values some 4 % larger."""
 _LARGEST = math.log(100.0)
-"""One benchmark shall not decide alone, however different its variances are."""
+"""A limit on the logarithm of a ratio, so that one benchmark does not decide alone, however its variances differ."""
 
 
 class ChoiceBasis(StrEnum):
-    """What a choice rests on."""
+    """The basis of a choice."""
 
     ASKED = "asked for"
     HISTORY = "history"
@@ -46,10 +47,10 @@ class ChoiceBasis(StrEnum):
 
 
 class StatisticChoice(Struct, frozen=True):
-    """The statistic of a run that is compared, why, and by which version of the rule.
+    """The statistic of a run that is compared, the basis of the choice, and the version of the rule.
 
-    ``sources`` is the number of earlier samples, or of other benchmarks, that it rests on; ``spread`` is the standard
-    deviation of the statistic between their runs relative to that of the mean, None by default.
+    ``sources`` is the number of earlier samples, or of other benchmarks, on which the choice is based; ``spread`` is
+    the standard deviation of the statistic between their runs relative to that of the mean, None by default.
     """
 
     statistic: Statistic
@@ -60,12 +61,12 @@ class StatisticChoice(Struct, frozen=True):
 
     @property
     def keeps_mean(self) -> bool:
-        """Whether the mean keeps a part of alpha: it does where another statistic was chosen without a request."""
+        """Whether the mean keeps a part of alpha: it does if another statistic was chosen without a request."""
         return self.basis is not ChoiceBasis.ASKED and self.statistic != MEAN
 
     @property
     def reason(self) -> str:
-        """Why, as a phrase; empty where it was requested."""
+        """The reason as a phrase; empty if the statistic was requested."""
         if self.basis is ChoiceBasis.ASKED:
             return ""
         samples = f"{self.sources} earlier sample{'' if self.sources == 1 else 's'}"
@@ -74,7 +75,7 @@ class StatisticChoice(Struct, frozen=True):
         )
 
     def reason_in(self, runs: str) -> str:
-        """Why, as a phrase, the runs that it rests on being called so."""
+        """The reason as a phrase; ``runs`` names the runs on which the choice is based."""
         if self.basis is ChoiceBasis.NOT_POSITIVE:
             return "values that are not above zero have no ratios"
         if self.basis is ChoiceBasis.SINGLE:
@@ -99,7 +100,7 @@ class StatisticChoices(Struct, frozen=True):
         return known.get((benchmark, metric), StatisticChoice(MEAN, ChoiceBasis.ASKED))
 
     def to_json(self) -> str:
-        """As a campaign keeps them."""
+        """The choices as JSON, as a campaign stores them."""
         rows = [
             {"benchmark": name, "metric": metric, **asdict(choice), "statistic": str(choice.statistic)}
             for name, metric, choice in self.rows
@@ -128,10 +129,10 @@ class StatisticChoices(Struct, frozen=True):
 
 
 class VarianceRatios(Struct, frozen=True, eq=False):
-    """What the runs of one benchmark and metric say of the candidates.
+    """The variances of the candidates between the runs of one benchmark and metric, relative to the mean's.
 
-    ``logs`` are the logarithms of their variances between runs relative to the mean's, shape (candidates,), with ``df``
-    degrees of freedom, from a number of ``samples``.
+    ``logs`` are the logarithms of these ratios, shape (candidates,), with ``df`` degrees of freedom, from a number of
+    ``samples``.
     """
 
     logs: FloatArray
@@ -145,7 +146,7 @@ def candidate_values(sample: Sample) -> FloatArray:
 
 
 def variance_ratios(samples: Sequence[FloatArray]) -> VarianceRatios | None:
-    """Those of samples of one thing, each about its own level; None where a variance is zero, as of ticks and counts.
+    """The ratios of samples of one thing, each about its own level; None if a variance is zero, as of ticks and counts.
 
     Args:
         samples: the values of runs by each candidate, shape (candidates, runs) each.
@@ -163,7 +164,7 @@ def variance_ratios(samples: Sequence[FloatArray]) -> VarianceRatios | None:
 
 
 def combined_ratios(found: Sequence[VarianceRatios]) -> VarianceRatios | None:
-    """Those of several benchmarks, each counting the same; None of none."""
+    """The variance ratios of several benchmarks, equally weighted; None without any."""
     if not found:
         return None
     logs = np.mean([each.logs for each in found], axis=0)
@@ -173,9 +174,9 @@ def combined_ratios(found: Sequence[VarianceRatios]) -> VarianceRatios | None:
 def choose_statistic(earlier: VarianceRatios | None, others: Sequence[VarianceRatios]) -> StatisticChoice:
     """Choose the candidate whose variance between runs is the smallest.
 
-    Earlier samples of the same benchmark and metric decide where they have eight degrees of freedom. Else other
-    benchmarks of the same metric do, by the mean of their logarithms, where there are three with as many together. Else
-    it is the default. The runs that are compared must be in neither.
+    Earlier samples of the same benchmark and metric decide if they have eight degrees of freedom. Otherwise other
+    benchmarks of the same metric decide, by the mean of their logarithms, if there are three with eight degrees of
+    freedom together. Otherwise the default is chosen. Neither source may contain the runs that are compared.
     """
     if earlier is not None and earlier.df >= _FEWEST_DF:
         return _least(earlier.logs, ChoiceBasis.HISTORY, earlier.samples)
@@ -188,7 +189,7 @@ def choose_statistic(earlier: VarianceRatios | None, others: Sequence[VarianceRa
 def choose_statistics(
     found: Sequence[SamplePair], history: Sequence[Sequence[Sample]] = ()
 ) -> tuple[StatisticChoice, ...]:
-    """For each pair the statistic of its runs: from its earlier samples or the other pairs, never from itself."""
+    """The statistic of each pair's runs: from its earlier samples or the other pairs, never from itself."""
     metrics = [pair.before.metric.name for pair in found]
     values = [(candidate_values(pair.before), candidate_values(pair.after)) for pair in found]
     earlier = [variance_ratios([candidate_values(each) for each in own]) for own in history] or [None] * len(found)
@@ -198,7 +199,7 @@ def choose_statistics(
 def statistics_of(
     found: Sequence[SamplePair], question: Question, history: Sequence[Sequence[Sample]] = ()
 ) -> tuple[StatisticChoice, ...]:
-    """For each pair the requested statistic, or else the chosen one."""
+    """The statistic for each pair: the requested one, or else the chosen one."""
     if isinstance(question.statistic, Statistic):
         return (StatisticChoice(question.statistic, ChoiceBasis.ASKED),) * len(found)
     return choose_statistics(found, history)
@@ -209,10 +210,10 @@ def choose_for_each(
     values: Sequence[Sequence[FloatArray]],
     earlier: Sequence[VarianceRatios | None],
 ) -> tuple[StatisticChoice, ...]:
-    """The same from values of runs by each candidate, two samples of shape (candidates, runs) for each pair.
+    """The choice for each pair, from its two samples' run values by each candidate, shape (candidates, runs) each.
 
-    A tail is compared as a ratio: where a value is not above zero it is the mean, as it is of runs of a single value,
-    which say nothing of others.
+    A tail is compared as a ratio: if a value is not above zero, the mean is chosen. So it is for runs of a single
+    value, which do not show other statistics.
     """
     ratios = [None if _single(each) else variance_ratios(each) for each in values]
     chosen = []
@@ -233,7 +234,7 @@ def choose_for_each(
 
 
 def _single(values: Sequence[FloatArray]) -> bool:
-    """Whether all candidates are the same of every run, as where it has one observation."""
+    """Whether all candidates are equal in every run, as for runs of one observation."""
     return all(bool((each == each[0]).all()) for each in values)
 
 

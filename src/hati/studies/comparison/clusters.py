@@ -17,7 +17,7 @@ from hati.studies.comparison.statistic import Question
 
 
 class _Matched(NamedTuple):
-    """A cluster of both samples; its centres' difference is None where a sample has none of it."""
+    """A cluster of both samples; the difference of its centres is None if a sample has no run in it."""
 
     before: Cluster
     after: Cluster
@@ -26,12 +26,12 @@ class _Matched(NamedTuple):
 
 
 def cluster_changes(found: Sequence[SamplePair], question: Question) -> list[tuple[ClusterChange, ...]]:
-    """For each pair how its clusters changed, ascending; nothing where there is one cluster, or a value not above zero.
+    """The changes of each pair's clusters, ascending; empty with one cluster, or if a value is not above zero.
 
-    The run is the unit here too: it counts as the median of its observations in the cluster, and as the share of them.
-    Centres of ten runs and more are compared by ranks: runs with a slow fast path throughout hide no change of others.
+    The run is the unit here, too: it counts by the median of its observations in the cluster, and by their share.
+    Centres of ten runs or more are compared by ranks: runs with a slow fast path throughout hide no change of others.
     The p-values of all pairs' centres are corrected together, and so are those of the shares (false discovery rate).
-    Where shares of a pair changed, these are reported alone.
+    If shares of a pair changed, only these are reported.
     """
     matched = [_matched(pair) for pair in found]
     every = [cluster for own in matched for cluster in own]
@@ -44,7 +44,7 @@ def cluster_changes(found: Sequence[SamplePair], question: Question) -> list[tup
 
 
 def _of_one_kind(parts: Sequence[ClusterChange]) -> tuple[ClusterChange, ...]:
-    """Where fractions moved, no change of a centre: observations that changed from one cluster to another move both."""
+    """The changes, without those of centres if shares moved: observations that switch clusters move both."""
     if not any(part.share_moved for part in parts):
         return tuple(parts)
     return tuple(

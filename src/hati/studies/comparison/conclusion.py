@@ -1,4 +1,4 @@
-"""What a comparison says."""
+"""The conclusion of a comparison, as plain values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parse_failing(text: str) -> frozenset[ChangeVerdict]:
 
 
 class IntervalMethod(StrEnum):
-    """How the interval of a ratio is found."""
+    """The method for the interval of a ratio."""
 
     T = "t"
     BOOTSTRAP = "bootstrap"
@@ -42,8 +42,8 @@ class IntervalMethod(StrEnum):
 class WarmUp(Struct, frozen=True):
     """The detected warm-up of a sample's runs, beyond the marked one.
 
-    Of ``found`` runs the first observations, ``left_out`` together, do not count; ``unsteady`` are the reasons why
-    other runs are not steady, all of whose observations count.
+    The first observations of ``found`` runs, ``left_out`` in all, do not count; ``unsteady`` holds the reasons why
+    other runs are not steady; all their observations count.
     """
 
     found: int = field(default=0, name="runs")
@@ -55,10 +55,10 @@ NO_WARM_UP = WarmUp()
 
 
 class Side(Struct, frozen=True):
-    """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
+    """One sample: the mean of its runs, in the metric's unit, and the half-width of its interval as a fraction of it.
 
-    ``spread`` is None where nothing is known of the noise; ``disturbed`` is how many of the runs were; all
-    of them count. ``seconds`` are what the runs took together, None where that is not known.
+    This ``spread`` is None if the noise is unknown; ``disturbed`` is the number of disturbed runs; all of them count.
+    ``seconds`` is the total time of the runs, None if unknown.
     """
 
     mean: float
@@ -72,14 +72,14 @@ class Side(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """How the second of two samples differs from the first.
+    """The difference of the second of two samples from the first.
 
-    ``ratio`` is the second's value over the first's, with its ``interval``; ``p_value`` that of no difference, and
-    ``q_value`` the same corrected for all that were compared; ``detectable`` the smallest change, a fraction, that
-    would have been found with 80 % power, and ``runs_needed`` how many runs of each sample would decide. They are None
-    where nothing is known of the noise, or no number of runs up to 10,000 would do; the ratio where the first value is
-    zero, or there is none. Where it is ``of_tail``, ratio and interval are those of the mean relative to the statistic,
-    which itself did not change significantly.
+    ``ratio`` is the second's value over the first's, with its ``interval``; ``p_value`` is that of no difference, and
+    ``q_value`` the same corrected for all that were compared; ``detectable`` is the smallest change, a fraction, that
+    would have been found with 80 % power, and ``runs_needed`` the number of runs of each sample that would decide. They
+    are None if the noise is unknown, or no number of runs up to 10,000 would do; the ratio is None if the first value
+    is zero, or there is none. If the change is ``of_tail``, ratio and interval are those of the mean relative to the
+    statistic, which itself did not change significantly, or changed in the opposite direction.
     """
 
     verdict: ChangeVerdict
@@ -98,8 +98,9 @@ class Change(Struct, frozen=True):
 
 
 class ClusterSide(Struct, frozen=True):
-    """A cluster in one sample: its ``centre``, the median of runs' medians, in the metric's unit, None where no run is
-    in it; its mean ``share`` of a run's observations; how many ``runs`` have any.
+    """A cluster in one sample: its ``centre``, its mean ``share`` of a run's observations, and its number of ``runs``.
+
+    The centre is the median of runs' medians, in the metric's unit, None if no run has observations in the cluster.
     """
 
     centre: float | None
@@ -108,10 +109,10 @@ class ClusterSide(Struct, frozen=True):
 
 
 class ClusterChange(Struct, frozen=True):
-    """One cluster of observations in both samples: how its centre changed, and its share.
+    """One cluster of observations in both samples: the changes of its centre and of its share.
 
-    ``share_p_value`` is that of no change of the share, ``share_q_value`` the same corrected, None where nothing
-    is known of the noise; ``share_moved`` says that it is reported, and not shown to be within the margin.
+    ``share_p_value`` is that of no change of the share, ``share_q_value`` the same corrected, None if the noise is
+    unknown; ``share_moved`` is true if the change is significant and not shown to be within the margin.
     """
 
     change: Change
@@ -123,15 +124,15 @@ class ClusterChange(Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether it changed."""
+        """Whether the centre or the share changed."""
         return self.change.changed or self.share_moved
 
 
 class WithinProcess(Struct, frozen=True):
-    """What the observations of one process a side say of these two processes, and not of others.
+    """The comparison of two single processes by their observations; it does not hold for other processes.
 
     Consecutive ``observations`` of each side are gathered in ``batches``, and each batch counts as a run does
-    elsewhere. ``decides`` says that its verdict is the comparison's.
+    elsewhere. ``decides`` is true if its verdict is the comparison's.
     """
 
     change: Change
@@ -141,12 +142,11 @@ class WithinProcess(Struct, frozen=True):
 
 
 class Joining(Struct, frozen=True):
-    """How two samples of different ``machines`` and revisions are joined: by ``revisions`` that both measured.
+    """The bridging of two samples of different ``machines`` and revisions, by ``revisions`` that both measured.
 
-    ``ratio`` is what the second machine measures over what the first does, removed from the change, with its
-    ``interval``; both are None without bridges, as is the interval of a single bridge with too few runs.
-    ``bridges_needed`` would find a change of the estimated size with 80 % power; None where none is needed, or that is
-    not known.
+    ``ratio`` is the second machine's values over the first's, removed from the change, with its ``interval``; both are
+    None without bridges, as is the interval of a single bridge with too few runs. ``bridges_needed`` is the number of
+    bridges that would find a change of the estimated size with 80 % power, None if none is needed or it is unknown.
     """
 
     machines: tuple[str, str]
@@ -157,12 +157,12 @@ class Joining(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
+    """The comparison of one benchmark's two samples, by a statistic of runs and, if there are several, by ``clusters``.
 
-    ``configuration`` holds the settings that both samples have; ``tests`` are classical ones of the runs' medians,
-    where requested; ``choice`` is why a run counts as it does, where that was chosen. ``within_process`` is
-    the estimate from observations where each side is one process and the variance between runs is unknown. ``joining``
-    is there where machine and revision differ together.
+    ``configuration`` holds the settings that both samples have; ``tests`` are classical tests of the runs' medians,
+    if requested; ``choice`` is the statistic of a run with the reason for it. ``within_process`` is the estimate from
+    observations if each side is one process and the variance between runs is unknown. ``joining`` is given if machine
+    and revision differ together.
     """
 
     benchmark: str
@@ -185,12 +185,12 @@ class Comparison(Struct, frozen=True):
 
     @property
     def has_verdict(self) -> bool:
-        """Whether it has a verdict, be it that nothing is decided: an estimate within one process alone has none."""
+        """Whether it has a verdict, possibly inconclusive: an estimate within one process alone has none."""
         return self.within_process is None or self.within_process.decides
 
     @property
     def one_run_each(self) -> bool:
-        """Whether nothing is known of the variance between runs, of which each side has one."""
+        """Whether each side has one run, so that the variance between runs is unknown."""
         undecided = self.change.q_value is None or self.within_process is not None
         return undecided and self.before.runs == self.after.runs == 1
 
@@ -207,12 +207,12 @@ class Comparison(Struct, frozen=True):
 
 
 class Comparisons(Struct, frozen=True):
-    """All of them, at the study-wise level ``alpha`` and with the ``margin`` within which two are the same.
+    """All comparisons, at the study-wise level ``alpha`` and with the ``margin`` within which two are the same.
 
-    ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the
-    geometric mean of the ratios of each metric with several benchmarks, by its name. Of ``remembered`` comparisons
-    earlier samples estimate the noise. ``intervals`` is the method of those
-    of the ratios, and ``seed`` that of their draws.
+    ``borrowed`` is the degrees of freedom that each variance borrows from the other benchmarks; ``mean_ratios`` is the
+    geometric mean of the ratios of each metric with several benchmarks, by its name. In ``remembered`` comparisons,
+    earlier samples help to estimate the noise. ``intervals`` is the method for the intervals of ratios, and ``seed``
+    the seed of their draws.
     """
 
     alpha: float
@@ -227,16 +227,16 @@ class Comparisons(Struct, frozen=True):
     seed: int | None = None
 
     def count(self, verdict: ChangeVerdict) -> int:
-        """How many comparisons end so."""
+        """The number of comparisons with this verdict."""
         return sum(row.change.verdict is verdict for row in self.rows)
 
     def status(self, failing: frozenset[ChangeVerdict]) -> ExitStatus:
-        """How a command ends that fails by these verdicts, those of clusters included."""
+        """The exit status of a command that fails on these verdicts, including those of clusters."""
         if any(failing & row.verdicts - {ChangeVerdict.INCONCLUSIVE} for row in self.rows):
             return ExitStatus.WORSE
         undecided = ChangeVerdict.INCONCLUSIVE in failing and self.count(ChangeVerdict.INCONCLUSIVE)
         return ExitStatus.UNDECIDED if undecided else ExitStatus.OK
 
     def hidden(self, verdict: ChangeVerdict) -> int:
-        """How many comparisons end otherwise, but have a cluster that ends so."""
+        """The number of comparisons with another verdict that have a cluster with this one."""
         return sum(verdict in row.verdicts and row.change.verdict is not verdict for row in self.rows)

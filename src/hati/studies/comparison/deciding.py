@@ -1,6 +1,4 @@
-"""Whether two samples differ, for many benchmarks at once; beside the verdicts intervals by the bootstrap and
-classical tests of medians.
-"""
+"""Compare two samples of many benchmarks at once, also with bootstrap intervals and classical tests of medians."""
 
 from __future__ import annotations
 
@@ -32,18 +30,18 @@ from hati.studies.comparison.statistic import MEAN, Question, RunValues, Statist
 def compare(
     found: Sequence[SamplePair], question: Question, warnings: Sequence[str] = (), history: Sequence[Sample] = ()
 ) -> Comparisons:
-    """Decide for each pair, with what all of them say of the noise.
+    """Compare each pair, with the noise estimated from all pairs.
 
-    Run values are compared on the logarithmic scale, where a change is a ratio, or, where one is not above zero, as
-    fractions of the first mean. Their variance borrows from the other pairs, the more the more alike they are, along
-    how unsteady runs are within themselves (`variance_prior`), and from earlier samples of the same, the ``history``
-    (`earlier_variances`). A change is told if it is significant at alpha over all pairs (false discovery rate) and not
-    shown to be within the margin; two are the same if two one-sided tests at alpha each say so. Where observations form
-    clusters, these are compared too (`cluster_changes`). A statistic that is to be chosen is so for each pair, from
-    its history or the other pairs (`choose_statistics`).
+    Run values are compared on the logarithmic scale, where a change is a ratio, or, if one is not above zero, as
+    fractions of the first mean. Their variance borrows from the other pairs, the more the more alike these are, with
+    the unsteadiness within runs as a covariate (`variance_prior`), and from earlier samples of the same benchmark, the
+    ``history`` (`earlier_variances`). A change is reported if it is significant at alpha over all pairs (false
+    discovery rate) and not shown to be within the margin; two are the same if two one-sided tests at alpha each show
+    it. If observations form clusters, these are compared, too (`cluster_changes`). An automatic statistic is chosen for
+    each pair, from its history or the other pairs (`choose_statistics`).
 
     Raises:
-        InputError: where the units of a pair cannot be converted.
+        InputError: if the units of a pair cannot be converted.
     """
     earlier = earlier_samples(found, history)
     decided, prior = decided_rows(found, question, statistics_of(found, question, earlier), earlier)
@@ -67,7 +65,7 @@ def decided_rows(
     choices: Sequence[StatisticChoice],
     earlier: Sequence[Sequence[Sample]] = (),
 ) -> tuple[list[Comparison], VariancePrior]:
-    """The comparison of each pair by the statistic that was chosen for it, and what all pairs say of their noise.
+    """The comparison of each pair by the statistic that was chosen for it, and the variance prior of all pairs.
 
     Raises:
         InputError: where the units of a pair cannot be converted.
@@ -79,14 +77,14 @@ def decided_rows(
 
 
 class Compared(NamedTuple):
-    """What stands for the runs of a pair, and what the mean is beside it where it keeps a part of alpha."""
+    """The run values of a pair, and those by the mean if the mean keeps a part of alpha."""
 
     own: Sides
     rest: MeanSides | None
 
     @classmethod
     def of(cls, pair: SamplePair, choice: StatisticChoice, earlier: Sequence[Sample] = ()) -> Compared:
-        """Those of a pair.
+        """The run values of a pair.
 
         Raises:
             InputError: where the units cannot be converted.
@@ -96,7 +94,7 @@ class Compared(NamedTuple):
 
 
 def sides_of(pair: SamplePair, statistic: Statistic, earlier: Sequence[Sample] = ()) -> Sides:
-    """What stands for the runs of both samples, and of earlier ones, in the first one's unit.
+    """The run values of both samples, and of earlier ones, in the first one's unit.
 
     Raises:
         InputError: where the units cannot be converted.
@@ -166,7 +164,7 @@ def _side(sample: Sample, values: FloatArray, decided: Difference, scale: float 
 
 
 def _remarked(found: Sequence[SamplePair]) -> Iterator[str]:
-    """What was remarked on runs when they were recorded, each once for a sample, with the runs that have it."""
+    """Yield the remarks that were recorded with runs, each once per sample, with the number of runs that have it."""
     for pair in found:
         for sample in (pair.before, pair.after):
             for remark, number in Counter(run.remark for run in sample.runs if run.remark).items():
@@ -190,9 +188,9 @@ _FEW_RUNS = 10
 def with_bootstrap_intervals(
     told: Comparisons, found: Sequence[SamplePair], question: Question, seed: int
 ) -> Comparisons:
-    """The same comparisons of those pairs, the intervals of their ratios by the bootstrap.
+    """The same comparisons with bootstrap intervals of the ratios.
 
-    Verdicts, p-values and what is derived from them stay: with few runs the bootstrap's intervals are too narrow.
+    Verdicts, p-values and everything derived from them stay: with few runs, bootstrap intervals are too narrow.
     """
     own = [row for row in told.rows if _has_interval(row)]
     if not own:
@@ -210,7 +208,7 @@ def with_bootstrap_intervals(
 
 
 def _has_interval(row: Comparison) -> bool:
-    """Whether the ratio has an interval that is of runs alone."""
+    """Whether the ratio has an interval that is computed from runs alone."""
     return row.change.interval is not None and row.within_process is None and row.joining is None
 
 
@@ -231,7 +229,7 @@ _MEDIAN = Statistic(0.5)
 
 
 def with_median_tests(told: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
-    """The same comparisons of those pairs, with the tests; they decide nothing and are not corrected for each other."""
+    """The same comparisons with tests of medians; these decide nothing and are not corrected for each other."""
     rows = []
     for row, pair in zip(told.rows, found, strict=True):
         sides = sides_of(pair, _MEDIAN)

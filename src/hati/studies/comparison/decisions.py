@@ -1,4 +1,4 @@
-"""What two samples of run values say, for many benchmarks at once: arrays in, decisions out."""
+"""Decisions on two samples of run values, for many benchmarks at once: arrays in, decisions out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from hati.studies.comparison.statistic import Question, RunValues
 
 POWER = 0.8
 TAIL_PART = 0.25
-"""The part of alpha that the tail keeps where a run does not count as its mean."""
+"""The part of alpha for the tail if the statistic of a run is not the mean."""
 DIRECTION = 0.05
-"""The level at which the mean has to have moved as the tail did, one-sided: the tail alone is not slower or faster."""
+"""The one-sided level at which the mean must have moved as the tail did: the tail alone is not slower or faster."""
 _LARGEST = 700.0
 """The logarithm of the largest ratio."""
 
@@ -36,9 +36,9 @@ _LARGEST = 700.0
 class Sides(NamedTuple):
     """The run values of two samples, and of earlier ones of the same, all in one unit.
 
-    Values are multiples of ``tick``, 0 where that is not known: what rounding to it adds is the least of their noise.
-    ``bridges`` are those of revisions that both machines measured, where machine and revision differ together, and None
-    elsewhere.
+    Values are multiples of ``tick``, 0 if unknown: the variance that rounding adds is the least of their noise.
+    ``bridges`` are the run values of revisions that both machines measured, if machine and revision differ together;
+    otherwise None.
     """
 
     before: RunValues
@@ -56,7 +56,7 @@ class Sides(NamedTuple):
 class MeanSides(NamedTuple):
     """The same runs by their ``mean``, and by their ``tail``, which is the mean relative to the statistic.
 
-    What changes a part of the observations alone changes the tail: what the mean and the statistic have in common, such
+    A change of only a part of the observations changes the tail. What the mean and the statistic have in common, such
     as the level of each run, cancels in it.
     """
 
@@ -65,7 +65,7 @@ class MeanSides(NamedTuple):
 
     @classmethod
     def of(cls, mean: Sides, own: Sides) -> MeanSides:
-        """Those of runs by their mean and by the statistic; all of both samples are above zero."""
+        """Combine run values by the mean and by the statistic; all values of both samples are above zero."""
         earlier = zip(mean.earlier, own.earlier, strict=True)
         tails = (one.relative_to(other) for one, other in earlier if min(one.values.min(), other.values.min()) > 0.0)
         bridges = None
@@ -78,19 +78,19 @@ class MeanSides(NamedTuple):
 
 
 class MeanDifference(NamedTuple):
-    """Those differences, with what all pairs say of their noise."""
+    """The differences of mean and tail, with the noise estimated from all pairs."""
 
     mean: Difference
     tail: Difference
 
     @property
     def testable(self) -> bool:
-        """Whether the tail says anything: it does not where runs have so few observations that it is their mean."""
+        """Whether the tail can be tested: not if runs have so few observations that the statistic is their mean."""
         return self.tail.testable and (self.tail.standard_error > 0.0 or self.tail.estimate != 0.0)
 
     @property
     def p_value(self) -> float:
-        """Of no change of the tail, 1 where the mean is not shown to have moved in its direction.
+        """The p-value of no change of the tail, 1 if the mean is not shown to have moved in its direction.
 
         Runs whose fast path gets faster have a longer tail and a smaller mean.
         """
@@ -99,11 +99,11 @@ class MeanDifference(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The difference of a pair with what all pairs say of its noise.
+    """The difference of a pair, with its noise estimated from all pairs.
 
-    It is of logarithms, or where ``scale`` is given of values divided by that, the size of the first mean, unless
-    that is zero. ``q_value`` is the p-value corrected for all pairs, None where nothing is known of the noise;
-    ``level`` is the largest p-value that is significant, given the others. Where the statistic is not the mean and
+    It is of logarithms, or, if ``scale`` is given, of values divided by the scale: the size of the first mean, unless
+    that is zero. ``q_value`` is the p-value corrected for all pairs, None if the noise is unknown;
+    ``level`` is the largest p-value that is significant, given the others. If the statistic is not the mean and
     ``rest`` is given, the tail has a part of the level.
     """
 
@@ -115,7 +115,7 @@ class Decision(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Of no difference of the statistic and of the tail, each with its part (Bonferroni, weighted)."""
+        """The p-value of no difference of statistic and tail, each with its part of alpha (weighted Bonferroni)."""
         return p_value_of(self.decided, self.rest)
 
     @property
@@ -125,7 +125,7 @@ class Decision(NamedTuple):
 
     @property
     def of_tail(self) -> bool:
-        """Whether it is the tail that differs: alone, or against the statistic and by more than that."""
+        """Whether the tail differs: alone, or in the opposite direction to the statistic."""
         if self.rest is None or self.q_value is None or self.rest.p_value > self.level * TAIL_PART:
             return False
         opposite = self.decided.estimate * self.rest.tail.estimate < 0.0
@@ -133,12 +133,12 @@ class Decision(NamedTuple):
 
     @property
     def leading(self) -> Difference:
-        """What estimate and interval are of."""
+        """The difference whose estimate and interval are reported."""
         return self.rest.tail if self.rest is not None and self.of_tail else self.decided
 
     @property
     def levels(self) -> tuple[Difference, ...]:
-        """All that must lie within the margin for two to be the same: the statistic, and the mean too."""
+        """The differences that must lie within the margin for two to be the same: of the statistic and of the mean."""
         return (self.decided,) if self.rest is None else (self.decided, self.rest.mean)
 
     def within(self, question: Question) -> float:
@@ -146,7 +146,7 @@ class Decision(NamedTuple):
         return max(part.within(-question.limit, question.limit) for part in self.levels)
 
     def shifted(self, shift: float) -> Decision:
-        """The same, all values of the second sample being larger by that on the scale."""
+        """The same decision with all values of the second sample larger by ``shift`` on the scale."""
         decided = replace(self.decided, estimate=self.decided.estimate + shift)
         if self.rest is None:
             return self._replace(decided=decided)
@@ -178,7 +178,7 @@ class Decision(NamedTuple):
         )
 
     def _runs_needed(self, question: Question, verdict: ChangeVerdict) -> int | None:
-        """Those that find a change of the statistic, or show both means to be within the margin."""
+        """The runs that find a change of the statistic, or show it and the mean to be within the margin."""
         own, alpha, limit = self.decided, question.alpha, question.limit
         needed = own.runs_needed(alpha, -limit, limit, self.own_level)
         if self.rest is None or abs(own.estimate) > limit:
@@ -190,9 +190,9 @@ class Decision(NamedTuple):
         return found if found is None or verdict is not ChangeVerdict.INCONCLUSIVE else max(found, min(own.runs) + 1)
 
     def verdict(self, question: Question, better: Better) -> ChangeVerdict:
-        """The same where two one-sided tests say so, else a change where it is significant over all pairs.
+        """SAME if two one-sided tests show it, else a change if it is significant over all pairs.
 
-        A change that is shown to be within the margin is none, also where the means may differ by more.
+        A change that is shown to be within the margin is not reported, even if the means may differ by more.
         """
         if self.q_value is None:
             return ChangeVerdict.INCONCLUSIVE
@@ -204,13 +204,13 @@ class Decision(NamedTuple):
         return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER
 
     def _same(self, question: Question) -> bool:
-        """No margin is a share of a mean of zero: only what never differs is the same as that."""
+        """Whether both are the same; no margin is a fraction of a mean of zero, so only equal values are the same."""
         if self.scale == 0.0:
             return self.decided.estimate == self.decided.standard_error == 0.0
         return self.within(question) <= question.alpha
 
     def _slight(self, question: Question) -> bool:
-        """Whether what differs is shown to be within the margin; of a mean of zero nothing is."""
+        """Whether the reported difference is shown to be within the margin; never for a first mean of zero."""
         limit = question.limit
         return self.scale != 0.0 and self.leading.within(-limit, limit) <= question.alpha
 
@@ -227,9 +227,9 @@ class Decision(NamedTuple):
 def decide(
     sides: Sequence[Sides], question: Question, rest: Sequence[MeanSides | None] = ()
 ) -> tuple[list[Decision], VariancePrior]:
-    """The decisions of pairs that are compared together, and what they say of each other's noise.
+    """The decisions on pairs that are compared together, and the prior of their variances.
 
-    Where ``rest`` is given, for each pair or None, a change of the mean is looked for too.
+    If ``rest`` is given, for each pair or None, a change of the mean is tested, too.
     """
     decided, scales, prior = _informed(sides)
     kept = _mean_differences(rest or [None] * len(sides))
@@ -250,12 +250,12 @@ def p_value_of(decided: Difference, rest: MeanDifference | None) -> float:
 
 
 def p_values_of(decided: Sequence[Difference | None]) -> list[float | None]:
-    """Those of differences, None where there is none, or nothing is known of the noise."""
+    """The p-values of differences, None without a difference or if the noise is unknown."""
     return [one.p_value if one is not None and one.testable else None for one in decided]
 
 
 def corrected(p_values: Sequence[float | None], alpha: float) -> list[tuple[float | None, float]]:
-    """P-values corrected for their number, and the largest that each could have to be significant at alpha."""
+    """P-values corrected for their number, and the largest value at which each would be significant at alpha."""
     tested = [place for place, one in enumerate(p_values) if one is not None]
     known = np.array([one for one in p_values if one is not None])
     adjusted = adaptive_benjamini_hochberg(known).tolist()
@@ -265,7 +265,7 @@ def corrected(p_values: Sequence[float | None], alpha: float) -> list[tuple[floa
 
 
 def _informed(sides: Sequence[Sides]) -> tuple[list[Difference], list[float | None], VariancePrior]:
-    """The differences with what earlier samples and the other pairs say of their noise, and their scales."""
+    """The differences with noise estimated from earlier samples and the other pairs, too, and their scales."""
     differences = _remembering(sides, [_difference(each) for each in sides])
     prior = _prior(sides, [own for own, _ in differences])
     borrowed = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
@@ -275,7 +275,7 @@ def _informed(sides: Sequence[Sides]) -> tuple[list[Difference], list[float | No
 
 
 def _joined(sides: Sides, apart: Difference, scale: float | None) -> Difference:
-    """The difference without what machines differ by; that needs logarithms."""
+    """The difference without that of the machines; this needs logarithms."""
     if sides.bridges is None:
         return apart
     known = [Bridge.of(*(one.values for one in both)) for both in sides.bridges if _positive(both)]
@@ -298,7 +298,7 @@ def _mean_differences(rest: Sequence[MeanSides | None]) -> list[MeanDifference |
 
 
 def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
-    """The values of both as they are compared: logarithms, or divided by the scale, which is None for logarithms."""
+    """Both samples' values as they are compared: logarithms, or divided by the scale, which is None for logarithms."""
     before, after = sides.before.values, sides.after.values
     if min(before.min(), after.min()) > 0.0:
         return np.log(before), np.log(after), None
@@ -307,14 +307,14 @@ def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
 
 
 def ratio_of(size: float, scale: float | None) -> float:
-    """The ratio of the second to the first that a difference on that scale is; infinite beyond what numbers hold."""
+    """A difference on that scale as the ratio of the second to the first; infinite beyond the range of numbers."""
     if scale is not None:
         return 1.0 + size
     return math.exp(size) if size < _LARGEST else math.inf
 
 
 def spread_of(width: float, mean: float, scale: float | None) -> float | None:
-    """The half-width of a mean's interval on that scale as a fraction of it; None where there is none."""
+    """The half-width of a mean's interval on that scale as a fraction of the mean; None if there is none."""
     if not math.isfinite(width) or (scale is not None and mean == 0.0):
         return None
     return width if scale is None else width * (scale or 1.0) / abs(mean)
@@ -331,7 +331,7 @@ def _difference(sides: Sides) -> tuple[Difference, float | None]:
 
 
 def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> VariancePrior:
-    """Along the mean unsteadiness within a pair's runs, where all runs are long enough to estimate it."""
+    """The prior of variances, related to the mean unsteadiness within runs if all runs are long enough for it."""
     unsteady = np.array([np.mean([*each.before.unsteady, *each.after.unsteady]) for each in sides])
     related = [] if np.isnan(unsteady).any() else [np.log(unsteady)]
     variances = np.array([each.variance for each in differences])
@@ -341,7 +341,7 @@ def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> Varianc
 def _remembering(
     sides: Sequence[Sides], differences: Sequence[tuple[Difference, float | None]]
 ) -> list[tuple[Difference, float | None]]:
-    """The differences with what earlier samples say of their noise, each about its own mean."""
+    """The differences with noise estimated from earlier samples, too, each about its own mean."""
     if not any(each.earlier for each in sides):
         return list(differences)
     known = [_earlier(each, scale) for each, (_, scale) in zip(sides, differences, strict=True)]

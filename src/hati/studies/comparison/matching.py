@@ -1,4 +1,4 @@
-"""Which sample belongs to which."""
+"""The matching of samples: pairs, earlier samples of the same, and bridges between machines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _Key = tuple[str, ...]
 
 
 class SamplePair(Struct, frozen=True):
-    """Two samples of the same benchmark, metric and workload; of the same configuration, or two that are compared.
+    """Two samples of the same benchmark, metric and workload; of the same configuration, or of two that are compared.
 
-    Where they are ``across`` machines, ``bridges`` are samples of single revisions that were measured on both: on the
+    If they are ``across`` machines, ``bridges`` are samples of single revisions that were measured on both: on the
     machine before, and on the one after.
     """
 
@@ -30,7 +30,7 @@ class SamplePair(Struct, frozen=True):
 
     @property
     def across(self) -> bool:
-        """Whether machine and revision differ together; of one revision, the machines are what is compared."""
+        """Whether machine and revision differ together; with one revision, the machines are compared."""
         return self.on_other_machines and not (self.before.revision and self.before.revision == self.after.revision)
 
 
@@ -44,12 +44,12 @@ class Unmatched(Struct, frozen=True):
 def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[SamplePair, ...], Unmatched]:
     """The samples that belong together, in the order of the first, and the rest.
 
-    By benchmark, metric, configuration and workload; where one side has several of these, by machine and then by
-    revision too. Where each side has one configuration only, these are compared, and need not be the same.
+    Samples are matched by benchmark, metric, configuration and workload; if a side has several of these, also by
+    machine. If each side has only one configuration, these are compared, and need not be the same.
 
     Raises:
-        InputError: where one side has several that cannot be distinguished, or nothing belongs together, or a pair has
-        units that cannot be converted, or other directions that are better.
+        InputError: if a side has several samples that cannot be distinguished, if nothing matches, or if a pair has
+        units that cannot be converted or different better directions.
     """
     single = _single(before) & _single(after)
     first, second = _grouped(before, single), _grouped(after, single)
@@ -78,7 +78,7 @@ def _check_units(pair: SamplePair) -> None:
 
 
 def _alone(own: dict[_Key, list[Sample]], other: dict[_Key, list[Sample]]) -> Iterator[str]:
-    """The names of samples missing on the other side, or of the same machine where it has several."""
+    """The names of samples missing on the other side, or missing for their machine if there are several."""
     for key, samples in own.items():
         if key not in other:
             yield _name(samples[0])
@@ -97,10 +97,10 @@ def across(found: Sequence[SamplePair]) -> tuple[str, ...]:
 
 
 def earlier_samples(found: Sequence[SamplePair], history: Sequence[Sample]) -> list[list[Sample]]:
-    """For each pair the samples of a history that are of the same, with two runs or more, in its order.
+    """For each pair, the matching samples of a history that have two runs or more, in its order.
 
-    The same are benchmark, metric, configuration, workload and, where both are known, machine. A sample of the pair
-    itself is not earlier than it.
+    They have the same benchmark, metric, configuration, workload and, if both are known, machine. Samples of the pair
+    itself are left out.
     """
     known = _grouped(history, set())
     return [
@@ -114,9 +114,9 @@ def earlier_samples(found: Sequence[SamplePair], history: Sequence[Sample]) -> l
 
 
 def with_bridges(found: Sequence[SamplePair], history: Sequence[Sample]) -> list[SamplePair]:
-    """The pairs, those across machines with their bridges, of samples of the same as in `earlier_samples`.
+    """The pairs; those across machines have their bridges, from samples that match as in `earlier_samples`.
 
-    A bridge is a revision with two runs or more on both machines; its samples are of the history and of the pair.
+    A bridge is a revision with two runs or more on both machines; its samples are from the history and the pair.
     """
     known = _grouped(history, set())
     return [
@@ -128,7 +128,7 @@ def with_bridges(found: Sequence[SamplePair], history: Sequence[Sample]) -> list
 
 
 def _bridges(pair: SamplePair, history: Sequence[Sample]) -> tuple[tuple[Sample, Sample], ...]:
-    """In the order in which their revisions come."""
+    """The bridges in the order of their revisions."""
     if pair.before.configuration != pair.after.configuration:
         return ()
     revisions: dict[str, dict[str, list[Sample]]] = {}
@@ -144,7 +144,7 @@ def _bridges(pair: SamplePair, history: Sequence[Sample]) -> tuple[tuple[Sample,
 
 
 def _merged(samples: Sequence[Sample]) -> Sample:
-    """All runs of samples of the same, each once, in the unit of the first."""
+    """All runs of matching samples, each once, in the unit of the first."""
     first = samples[0]
     runs = dict.fromkeys(
         place for place in range(len(samples)) if samples[place].runs not in [one.runs for one in samples[:place]]
@@ -165,10 +165,10 @@ def _converted(sample: Sample, first: Sample) -> tuple[SampledRun, ...]:
 
 
 def gathered(history: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The samples of a history, those of a single run each being the runs of one sample where they are of the same.
+    """The samples of a history, with matching samples of a single run gathered into one sample.
 
-    The same are benchmark, metric with its unit, configuration, workload, revision and machine. Levels that differ
-    between such runs count as noise.
+    They have the same benchmark, metric with its unit, configuration, workload, revision and machine. Different levels
+    of such runs count as noise.
     """
     several = [sample for sample in history if len(sample.runs) > 1]
     alone = defaultdict[_Key, list[Sample]](list)
@@ -200,7 +200,7 @@ def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[SamplePai
 
 
 def _single(samples: Sequence[Sample]) -> set[_Key]:
-    """The benchmarks, metrics and workloads of which there is one configuration only."""
+    """The benchmarks, metrics and workloads that have only one configuration."""
     found = defaultdict[_Key, set[str]](set)
     for sample in samples:
         found[_about(sample)].add(sample.configuration.key)

@@ -1,4 +1,4 @@
-"""Samples before they are compared: without their warm-up, and with remarks on interference and different sessions."""
+"""Prepare samples for a comparison: remove warm-up, and warn of interference, different sessions and machines."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class SteadyPair(NamedTuple):
 def without_warm_up(sample: Sample) -> tuple[Sample, WarmUp]:
     """The sample, each run from its first steady observation on, and the detected warm-up.
 
-    Each run is judged alone (`hati.harness.steadiness`), by what its file does not mark as warm-up. Runs that are never
-    steady keep all of that, as do pooled ones, those of fewer than 30 observations, and those that were remarked on
-    when they were recorded.
+    Each run is judged alone (`hati.harness.steadiness`), by the observations that its file does not mark as warm-up.
+    Runs that are never steady keep all of these, as do pooled runs, runs of fewer than 30 observations, and runs whose
+    warm-up was remarked on when they were recorded.
     """
     runs, found, left_out, unsteady = [], 0, 0, []
     for run in sample.runs:
@@ -48,7 +48,7 @@ def steady_pair(pair: SamplePair) -> SteadyPair:
 
 
 def with_warm_up(compared: Comparisons, found: Sequence[SteadyPair]) -> Comparisons:
-    """The comparisons of those pairs, with their detected warm-up; a warning where runs are not steady."""
+    """The comparisons of those pairs, with their detected warm-up, and a warning if runs are not steady."""
     rows = tuple(
         replace(
             row,
@@ -67,7 +67,7 @@ def with_warm_up(compared: Comparisons, found: Sequence[SteadyPair]) -> Comparis
 
 
 def _start(run: SampledRun) -> tuple[int, str]:
-    """The first steady observation after the marked warm-up; 0 and the reason where the run is not steady."""
+    """The first steady observation after the marked warm-up; 0 and the reason if the run is not steady."""
     if run.pooled or run.remark.startswith(WARM_UP):
         return 0, ""
     found = steadiness(run.steady)
@@ -119,7 +119,7 @@ _UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", t
 
 
 def session_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
-    """A sentence where all runs of one side started before all of the other: how many pairs, and how far apart."""
+    """A warning if all runs of one side started before all of the other: the number of pairs and the gap."""
     gaps = [(gap, pair.before.benchmark) for pair in found if (gap := _gap(pair)) is not None]
     if not gaps:
         return ()
@@ -133,7 +133,7 @@ def session_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
 
 
 def machine_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
-    """A sentence for each way in which sides of different machines cannot be compared, and the runs that would help."""
+    """A warning for each reason why sides of different machines cannot be compared, with the runs that would help."""
     apart = [pair for pair in found if pair.on_other_machines]
     texts = [
         (_same_revision_text, [pair for pair in apart if not pair.across]),
@@ -177,13 +177,13 @@ def _machines(pair: SamplePair) -> str:
 
 
 def without_clusters_across_machines(comparisons: Comparisons) -> Comparisons:
-    """The comparisons, without clusters where machine and revision differ together: no ratio of machines is theirs."""
+    """The comparisons without clusters where machine and revision differ together: clusters have no machine ratio."""
     rows = tuple(row if row.joining is None else replace(row, clusters=()) for row in comparisons.rows)
     return replace(comparisons, rows=rows)
 
 
 def _gap(pair: SamplePair) -> timedelta | None:
-    """Between the last start of one side and the first of the other; None where they overlap or are not known."""
+    """The time from the last start of one side to the first of the other; None if they overlap or are unknown."""
     sides = [_starts(sample) for sample in (pair.before, pair.after)]
     if min(map(len, sides)) < _FEWEST:
         return None
@@ -192,7 +192,7 @@ def _gap(pair: SamplePair) -> timedelta | None:
 
 
 def _starts(sample: Sample) -> list[datetime]:
-    """Of all runs; none where one is not known."""
+    """The start times of all runs; empty if one is unknown."""
     known = [run.started for run in sample.runs if run.started is not None]
     return known if len(known) == len(sample.runs) else []
 

@@ -1,4 +1,4 @@
-"""The statistic of a run, one number of its observations after warm-up, and the question about two samples."""
+"""The statistic of a run (one number from its observations after warm-up) and the question about two samples."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Statistic(Struct, frozen=True):
         return float(np.mean(self._kept(values) if self.trimmed else values))
 
     def tail_of(self, values: FloatArray) -> float:
-        """The mean relative to this: what the tail of a run with those values, shape (n,), adds; nan where it is 0."""
+        """The mean relative to this statistic: what the tail of ``values``, shape (n,), adds; nan if it is 0."""
         own = self.of(values)
         return float(np.mean(values)) / own if own else math.nan
 
@@ -79,7 +79,7 @@ class Statistic(Struct, frozen=True):
 
 
 class Automatic(Struct, frozen=True):
-    """A statistic that is chosen for each benchmark and metric, from other runs than those that are compared."""
+    """A statistic that is chosen for each benchmark and metric, by other runs than those compared."""
 
     def __str__(self) -> str:
         return "auto"
@@ -102,17 +102,17 @@ def parse_statistic(text: str) -> Statistic | Automatic:
 
 
 class RunValues(Struct, frozen=True, eq=False):
-    """What stands for the runs of a sample, in their order.
+    """The values of a sample's runs, in their order.
 
-    ``values`` are the statistic's, and ``unsteady`` is how unsteady each run is within, nan where it is too short;
-    both of shape (runs,).
+    ``values`` holds the statistic of each run, ``unsteady`` the unsteadiness within it, nan if it is too short; both
+    have shape (runs,).
     """
 
     values: FloatArray
     unsteady: FloatArray
 
     def times(self, factor: float) -> RunValues:
-        """The same in another unit."""
+        """The same values in another unit."""
         return RunValues(factor * self.values, self.unsteady)
 
     def relative_to(self, others: RunValues) -> RunValues:
@@ -120,7 +120,7 @@ class RunValues(Struct, frozen=True, eq=False):
         return RunValues(self.values / others.values, self.unsteady)
 
     def of(self, places: Index) -> RunValues:
-        """Of the runs at those places."""
+        """The values of the runs at those places."""
         return RunValues(self.values[places], self.unsteady[places])
 
 
@@ -134,10 +134,10 @@ def run_values(sample: Sample, statistic: Statistic) -> RunValues:
 
 
 def batch_deviation(values: FloatArray) -> float | None:
-    """How unsteady a run is: the standard deviation of the logarithms of its batch means; None for few observations.
+    """The unsteadiness of a run: the standard deviation of the logarithms of batch means; None for few observations.
 
-    Ten batches of equally many observations, without the remainder. Runs that are unsteady within also differ
-    more from each other, which estimates their variance beforehand.
+    There are ten batches of equal size, without the remainder. Runs that are unsteady within also differ more from each
+    other, so that this predicts their variance.
     """
     size = len(values) // _BATCHES
     if size < 2 or np.min(values) <= 0.0:
@@ -171,10 +171,10 @@ class Question(Struct, frozen=True):
 
     @property
     def fixed(self) -> Statistic:
-        """The statistic of a study that chooses none: the mean by default."""
+        """The statistic of a study that does not choose one: the mean by default."""
         return self.statistic if isinstance(self.statistic, Statistic) else MEAN
 
     @property
     def limit(self) -> float:
-        """The margin on the logarithmic scale: slower by it and faster by it are as far from the same."""
+        """The margin on the logarithmic scale, where slower and faster by the margin are equally far from zero."""
         return math.log1p(self.margin)

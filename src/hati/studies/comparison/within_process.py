@@ -1,8 +1,8 @@
-"""One process a side: what its observations say of these two processes.
+"""The comparison of two single processes by their observations.
 
-Processes differ from each other (memory layout, compiled code, what else the machine does), and one a side does not
-show by how much. The estimate and its interval hold for the two that were measured, and a verdict on them is not one
-on the program.
+Processes differ from each other (memory layout, compiled code, what else the machine does), and one per side does not
+show by how much. The estimate and its interval hold for the two that were measured, and a verdict on them is not a
+verdict on the program.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import MEAN, Question
 
 _BATCHES = 10
-"""The least number of batches of equal length, where there are as many observations: Schmeiser (1982, Operations
+"""The least number of batches of equal length, if there are that many observations: Schmeiser (1982, Operations
 Research 30, 556-568) recommends 10 to 30. The longer a batch, the less consecutive ones depend on each other."""
 _FEWEST = 2
 _BY_MEAN = StatisticChoice(MEAN, ChoiceBasis.ONE_PROCESS)
-"""A batch has too few observations for another statistic of its process: of ten values each is one."""
+"""The mean, because a batch has too few observations for another statistic: of ten values, each is a batch."""
 
 
 def with_estimates_within_process(
     compared: Comparisons, found: Sequence[SamplePair], question: Question
 ) -> Comparisons:
-    """The comparisons of those pairs, with estimates where a side is one process and nothing is known of the noise.
+    """The comparisons of those pairs, with estimates if each side is one process and the noise is unknown.
 
-    They have no verdict, and are of means: with another requested statistic there are none, nor where machine and
-    revision differ together. The p-values of these
-    comparisons are corrected among themselves.
+    The estimates have no verdict, and are of means: there are none for another requested statistic, or if machine and
+    revision differ together. The p-values of these comparisons are corrected among themselves.
 
     Raises:
-        InputError: where the units of a pair cannot be converted.
+        InputError: if the units of a pair cannot be converted.
     """
     places = [place for place, each in enumerate(zip(compared.rows, found, strict=True)) if _alone(*each)]
     if not places:
@@ -48,12 +47,12 @@ def with_estimates_within_process(
 
 
 def with_verdicts_within_process(compared: Comparisons) -> Comparisons:
-    """The same comparisons, verdicts within one process being theirs."""
+    """The same comparisons, with the verdicts within one process as their verdicts."""
     return replace(compared, rows=tuple(map(_decided, compared.rows)))
 
 
 def _alone(row: Comparison, pair: SamplePair) -> bool:
-    """Whether nothing is known of the noise, and each side is one process with several observations."""
+    """Whether the noise is unknown, and each side is one process with several observations."""
     sides = (pair.before.runs, pair.after.runs)
     several = all(len(runs) == 1 and not runs[0].pooled and len(runs[0].steady) >= _FEWEST for runs in sides)
     choice = row.choice
@@ -62,7 +61,7 @@ def _alone(row: Comparison, pair: SamplePair) -> bool:
 
 
 def _batched(sample: Sample) -> Sample:
-    """The sample of one run, its consecutive observations as runs; the remainder is dropped from the beginning."""
+    """The sample of one run, with batches of its observations as runs; the remainder is dropped from the beginning."""
     (run,) = sample.runs
     values = run.steady
     size = max(1, len(values) // _BATCHES)
@@ -74,7 +73,7 @@ def _batched(sample: Sample) -> Sample:
 
 
 def _estimated(row: Comparison, within: Comparison, pair: SamplePair) -> Comparison:
-    """A row without a verdict, with the estimate from its observations; batches are not runs that one could make."""
+    """A row without a verdict, with the estimate from its observations; batches are no runs, so none are needed."""
     change = replace(within.change, runs_needed=None)
     observations = len(pair.before.runs[0].steady), len(pair.after.runs[0].steady)
     return replace(

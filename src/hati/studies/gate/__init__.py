@@ -1,7 +1,8 @@
-"""Two revisions, measured now over configurations that represent a space: slower, where, because of which option?
+"""The regression check: two revisions, measured now over configurations that represent a space; which is slower, where,
+and because of which option.
 
-Rounds of interleaved pairs; a round is the unit of replication. A suspected change is confirmed on fresh runs before
-it is reported: both stages test at the square root of the level, so that together they err at the level.
+Rounds consist of interleaved pairs; a round is the unit of replication. A suspected change is confirmed on fresh runs
+before it is reported: both stages test at the square root of the level, so that together they err at the level.
 """
 
 import lazy_loader

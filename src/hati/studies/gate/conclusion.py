@@ -1,4 +1,4 @@
-"""What a regression check says, and which options' settings carry a change."""
+"""The conclusion of a regression check, and the options on whose settings a change depends."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FEWEST_ROUNDS = 3
 
 
 class AffectedOption(Struct, frozen=True):
-    """How a metric changed where an option has a setting: a ratio with its interval.
+    """The change of a metric at a setting of an option: a ratio with its interval.
 
-    ``p_value`` is that of the same change at all settings of the option, corrected for all options. ``where`` has the
-    settings of options found before, if the metric changed there alone: then this one is about the change there.
+    ``p_value`` is that of the same change at all settings of the option, corrected for all options. ``where`` holds the
+    settings of options found before if the metric changed only there: the change is then the one at these settings.
     """
 
     benchmark: str
@@ -37,7 +37,7 @@ class AffectedOption(Struct, frozen=True):
 
 
 class _Factor(Struct, frozen=True, eq=False):
-    """An option that varies between cells: in which place of ``settings`` each cell has its own, shape (cells,)."""
+    """An option that varies between cells; ``level``, shape (cells,), is the place of each cell's setting."""
 
     option: str
     settings: tuple[Setting, ...]
@@ -59,14 +59,14 @@ def affected_options(
     crossed: Collection[str] = (),
     where: tuple[tuple[str, Setting], ...] = (),
 ) -> tuple[AffectedOption, ...]:
-    """The options on whose settings the change depends, one after the other, and what it is at each setting.
+    """The options on whose settings the change depends, in the order found, with the change at each setting.
 
-    ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
-    where the F test of its main effect on the cells' means, given those taken before, is significant at alpha,
-    corrected for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change
-    is shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
-    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where a larger change
-    is shown at one setting alone, further options are looked for among the cells with it.
+    ``values``, shape (rounds, cells), holds the logarithm of each cell's ratio in each round. An option is taken if the
+    F test of its main effect on the cells' means, given those taken before, is significant at alpha, corrected for all
+    options (Holm); the error is the variation of cells between rounds. Options are left out if the changes at their
+    settings are shown to differ by at most ``limit``, a difference of logarithms. So are options that these cells
+    cannot distinguish from others; an option that is ``crossed`` by design only has to be distinguished from other
+    crossed options. If a larger change is shown at one setting alone, further options are sought among its cells.
     """
     rounds = len(values)
     factors = _distinguished(_factors(configurations, crossed), crossed)
@@ -106,7 +106,7 @@ def affected_options(
 def _only_setting(
     own: Sequence[AffectedOption], means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float
 ) -> int | None:
-    """The place of the one setting at which alone more than the limit is shown, of the mean or of any cell."""
+    """The place of the only setting at which a change beyond the limit is shown, of the mean or of any cell."""
     changed = [
         place
         for place, (low, high) in enumerate(one.interval for one in own)
@@ -118,7 +118,7 @@ def _only_setting(
 
 
 def _distinguished(factors: Sequence[_Factor], crossed: Collection[str]) -> list[_Factor]:
-    """The factors that the cells can distinguish from others, of those that are crossed from others of these."""
+    """The factors that the cells can distinguish from all others; crossed factors only from other crossed ones."""
 
     def alike(one: _Factor, other: _Factor) -> bool:
         both = np.linalg.matrix_rank(np.column_stack([one.columns, other.columns]))
@@ -130,7 +130,7 @@ def _distinguished(factors: Sequence[_Factor], crossed: Collection[str]) -> list
 
 
 def _factors(configurations: Sequence[Configuration], crossed: Collection[str]) -> list[_Factor]:
-    """The options of which every cell has a setting, and not all the same; those that are crossed first."""
+    """The options that are set in every cell, and not to the same setting everywhere; crossed options first."""
     names = set(configurations[0]).intersection(*configurations[1:]) if configurations else set()
     found = []
     for name in sorted(names, key=lambda each: (each not in crossed, each)):
@@ -153,7 +153,7 @@ class _Error(NamedTuple):
 def _slight(
     means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error, alpha: float, limit: float
 ) -> bool:
-    """Whether any two settings are shown to differ by at most the limit, given the factors that are taken."""
+    """Whether all pairs of settings are shown to differ by at most the limit, given the factors that are taken."""
     columns = np.column_stack([np.ones(len(means)), *(one.columns for one in taken), factor.columns])
     free = len(factor.settings) - 1
     coded = np.vstack([np.eye(free), -np.ones(free)])
@@ -164,7 +164,7 @@ def _slight(
 
 
 def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error) -> float:
-    """The F test of a factor given those that are taken; 1 where it explains nothing of its own."""
+    """The p-value of the F test of a factor given those that are taken; 1 if it explains nothing of its own."""
     base = np.column_stack([np.ones(len(means)), *(one.columns for one in taken)])
     more = np.column_stack([base, factor.columns])
     own = int(np.linalg.matrix_rank(more) - np.linalg.matrix_rank(base))
@@ -177,7 +177,7 @@ def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error
 
 
 def _left(means: FloatArray, columns: FloatArray) -> float:
-    """The sum of squares that a model leaves."""
+    """The residual sum of squares of a model."""
     solved = np.linalg.lstsq(columns, means, rcond=None)[0]
     return float(((means - columns @ solved) ** 2).sum())
 
@@ -185,7 +185,7 @@ def _left(means: FloatArray, columns: FloatArray) -> float:
 def _affected_settings(
     benchmark: str, metric: str, factor: _Factor, values: FloatArray, alpha: float, p_value: float
 ) -> list[AffectedOption]:
-    """The mean over the cells of each setting, with the interval that rounds give."""
+    """The mean change over the cells of each setting, with its interval by rounds."""
     found = []
     for place, setting in enumerate(factor.settings):
         series = values[:, factor.level == place].mean(axis=1)
@@ -197,7 +197,7 @@ def _affected_settings(
 
 
 class Broken(Struct, frozen=True):
-    """A configuration that could not be measured at a revision, and why; ``alone`` where the other one could."""
+    """A configuration that could not be measured at a revision, and why; ``alone`` if the other revision could be."""
 
     benchmark: str
     configuration: Configuration
@@ -214,7 +214,7 @@ class StratumChange(Struct, frozen=True):
 
 
 class WarmUpCut(Struct, frozen=True):
-    """The first ``observations`` of each run are left out for a benchmark and metric, for a ``reason`` in words."""
+    """The number of first ``observations`` of each run left out for a benchmark and metric, and the reason in words."""
 
     benchmark: str
     metric: str
@@ -223,12 +223,12 @@ class WarmUpCut(Struct, frozen=True):
 
 
 class GateConclusion(Struct, frozen=True):
-    """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
+    """The comparison of each benchmark and metric over all configurations, and over each stratum if there are several.
 
-    ``affected_options`` are those on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
-    ``unconfirmed`` names suspected changes that fresh runs did not confirm, ``suspected`` those not
+    ``affected_options`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
+    ``unconfirmed`` names suspected changes that fresh runs did not confirm, ``suspected`` those that are not
     decided yet. ``coverage`` describes the measured part of each benchmark's space,
-    ``warm_ups`` the part left out of runs whose benchmark states no warm-up.
+    ``warm_ups`` the observations left out of runs whose benchmark states no warm-up.
     """
 
     study: str
@@ -252,9 +252,9 @@ class GateConclusion(Struct, frozen=True):
 
     @property
     def verdict(self) -> ChangeVerdict:
-        """The worst: slower anywhere, else inconclusive where a whole benchmark is, else faster anywhere, else same.
+        """The worst verdict: slower anywhere, else inconclusive for a whole benchmark, else faster anywhere, else same.
 
-        Where nothing could be compared it is inconclusive.
+        It is inconclusive if nothing could be compared.
         """
         everywhere = {row.change.verdict for row in self.rows}
         anywhere = everywhere | {each.comparison.change.verdict for each in self.strata}

@@ -1,6 +1,6 @@
-"""What a regression check measures, the differences of each round, and two stages of questions about groups.
+"""The rounds of a regression check: cells, the differences of each round, and two stages of tests on groups of cells.
 
-The first stage asks what looks changed, the second whether it is so on fresh runs.
+The first stage tests which groups look changed, the second whether fresh runs confirm it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from hati.studies.paired.judging import AnyJudged, PairValues, among, judge
 
 
 class Cell(Struct, frozen=True, dict=True):
-    """A benchmark at a configuration: ``stratum`` has the important options' settings, ``weight`` is its share.
+    """A benchmark at a configuration: ``stratum`` holds the important options' settings, ``weight`` its share.
 
     Raises:
         InputError: for a weight that is not above zero.
@@ -64,7 +64,7 @@ class Cell(Struct, frozen=True, dict=True):
 
     @cached_property
     def key(self) -> tuple[str, str]:
-        """What its tasks have in common."""
+        """The names that its tasks have in common."""
         return self.benchmark.name, self.configuration.key
 
     def has(self, task: Task) -> bool:
@@ -73,9 +73,9 @@ class Cell(Struct, frozen=True, dict=True):
 
 
 class Group(Struct, frozen=True):
-    """What a question is about: a metric over some of the cells, by their positions.
+    """The subject of a test: a metric over some of the cells, given by position.
 
-    ``stratum`` is None where it is about all of a benchmark's.
+    ``stratum`` is None if the group has all cells of a benchmark.
     """
 
     benchmark: Benchmark
@@ -90,7 +90,7 @@ class Group(Struct, frozen=True):
 
 
 def groups(cells: Sequence[Cell]) -> tuple[Group, ...]:
-    """Of every benchmark and metric the whole, and each stratum where there are several."""
+    """The groups: every benchmark and metric as a whole, and each stratum if there are several."""
     return tuple(_groups(cells))
 
 
@@ -110,18 +110,18 @@ HOPELESS = 3
 
 
 class Stage(StrEnum):
-    """What a round is for; each stage counts its rounds from 0."""
+    """The purpose of a round; each stage counts its rounds from 0."""
 
     EXPLORING = "explore"
     CONFIRMING = "confirm"
 
     def side(self, side: int) -> str:
-        """The stage of a task of the reference, 0, or of the revision, 1."""
+        """The stage name of a task of the reference, 0, or of the revision, 1."""
         return f"{self.value} {('before', 'after')[side]}"
 
 
 class RunPair(NamedTuple):
-    """Both runs of a cell in a round; None where one is not there or failed."""
+    """Both runs of a cell in a round; None for one that is missing or failed."""
 
     before: Run | None
     after: Run | None
@@ -134,7 +134,7 @@ Pairs = dict[tuple[int, int], RunPair]
 def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
     """The pairs of a stage that have a run on any side.
 
-    A pair is a block: one whose runs are of two machines, or of two states of one, is left out.
+    A pair is a block: one whose runs are of two machines, or of two states of a machine, is left out.
     """
     positions = {cell.key: position for position, cell in enumerate(cells)}
     sides = {stage.side(0): 0, stage.side(1): 1}
@@ -148,7 +148,7 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
 
 
 def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
-    """The positions of cells of which a side does not work, or cannot be built."""
+    """The positions of cells that cannot be measured: a side does not work, or cannot be built."""
     made: dict[tuple[tuple[str, str], str], list[Outcome]] = defaultdict(list)
     for run in evidence.runs:
         side = run.task.stage.rpartition(" ")[2]
@@ -162,9 +162,9 @@ def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
 
 
 class Differences(Struct, frozen=True, eq=False):
-    """Of a metric, what each round says: ``values`` has shape (rounds, cells), NaN where a cell has no pair.
+    """The differences of a metric in each round: ``values`` has shape (rounds, cells), NaN where a cell has no pair.
 
-    They are differences of logarithms, or where a value is not above zero fractions of the cell's first mean.
+    They are differences of logarithms, or, if a value is not above zero, fractions of the cell's first mean.
     ``before`` and ``after`` are the values themselves, in the metric's unit, in the same shape.
     """
 
@@ -174,7 +174,7 @@ class Differences(Struct, frozen=True, eq=False):
     raw: bool
 
     def series(self, group: Group, cells: Sequence[Cell]) -> FloatArray:
-        """The weighted mean over a group's cells of each round that has them all, shape (rounds,).
+        """The weighted mean over a group's cells for each round that has all of them, shape (rounds,).
 
         Cells without any pair are left out.
         """
@@ -205,8 +205,7 @@ def differences(
 ) -> Differences:
     """The differences of each pair in which both runs have the metric.
 
-    Of each run the first ``warm_up`` observations are left out, or more where more are marked, but for those no more
-    than half of them.
+    The first ``warm_up`` observations of each run are left out, but at most half of all; more if more are marked.
     """
     rounds = 1 + max((number for number, _ in pairs), default=-1)
     sides = np.full((2, rounds, len(cells)), np.nan)
@@ -239,7 +238,7 @@ RULE = RULES[Stopping.ANYTIME]
 
 
 class GroupAnswer(NamedTuple):
-    """A group's answer in one stage; ``q_value`` is corrected for all its groups, None without rounds enough.
+    """A group's result in one stage; ``q_value`` is corrected for all groups of the stage, None with too few rounds.
 
     ``questions`` is Holm's factor.
     """
@@ -257,21 +256,21 @@ class GroupAnswer(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """What each round says of a group, shape (rounds,); by the mean too where that keeps a part of alpha."""
+    """The difference of a group in each round, shape (rounds,); also by the mean if that keeps a part of alpha."""
 
     values: FloatArray
     means: FloatArray | None = None
 
     def judged(self, alpha: float, limit: float) -> AnyJudged | None:
-        """What they say; None without a round."""
+        """The test of the rounds; None without a round."""
         return judge(self.values, self.means, RULE, alpha, limit) if len(self.values) else None
 
 
 def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> list[GroupAnswer]:
-    """Test each series of rounds; the level is that of all of them together (Holm)."""
+    """Test each series of rounds; the level holds for all of them together (Holm)."""
     judged = [rounds.judged(level, limit) for _, rounds in found]
     p_values = [None if one is None else one.p_value for one in judged]
-    # Those that cannot be asked yet count too: else the level would depend on the order in which rounds come.
+    # Groups that cannot be tested yet count, too: else the level would depend on the order in which rounds arrive.
     padded = np.array([1.0 if p is None else p for p in p_values])
     corrected = zip(found, judged, p_values, holm(padded).tolist(), holm_factors(padded).tolist(), strict=True)
     return [
@@ -281,9 +280,9 @@ def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> li
 
 
 class GateJudgement(Struct, frozen=True, eq=False, dict=True):
-    """All that the evidence says of the groups.
+    """The judgement of all groups by the evidence.
 
-    A change is *suspected* where exploring is significant at the square root of alpha, and *confirmed* where fresh
+    A change is *suspected* if exploring is significant at the square root of alpha, and *confirmed* if fresh
     rounds are significant again, in the same direction, at the square root of alpha: false confirmations have
     probability alpha. A change within the margin is neither, however clear it is.
     """
@@ -297,7 +296,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def level(self) -> float:
-        """Of each stage."""
+        """The level of each stage: the square root of alpha."""
         return math.sqrt(self.question.alpha)
 
     @cached_property
@@ -307,13 +306,13 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def suspected(self) -> tuple[Group, ...]:
-        """What looks changed at first, and not within the margin."""
+        """The groups that look changed in the first stage, and are not shown to be within the margin."""
         looking = (asked.group for asked in self.explored if asked.significant(self.level))
         return tuple(group for group in looking if not self._slight(group))
 
     @cached_property
     def confirming(self) -> list[GroupAnswer]:
-        """Those in the second stage."""
+        """The suspected groups in the second stage."""
         return ask([(group, self.rounds(group, Stage.CONFIRMING)) for group in self.suspected], self.level, 0.0)
 
     def same(self, group: Group) -> bool:
@@ -322,10 +321,11 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return judged is not None and judged.same
 
     def watched(self, group: Group) -> bool:
-        """Whether exploring continues for a group: it does not look changed, and might still have.
+        """Whether exploring continues for a group: it does not look changed, but may have changed.
 
-        All of a benchmark is watched until it is the same. A part of its weight is watched only until a change by the
-        margin over the root of that part is excluded: as many rounds show that of one part as the margin of the whole.
+        A whole benchmark is watched until it is the same. A stratum with a part of its weight is watched only until a
+        change by the margin divided by the root of that part is excluded: this takes as many rounds for one part as the
+        margin does for the whole.
         """
         if group in self.suspected:
             return False
@@ -334,7 +334,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return judged is None or not judged.same
 
     def settled(self, group: Group) -> bool:
-        """Whether a suspicion is confirmed, or fresh rounds show that there is nothing of that size."""
+        """Whether a suspicion is confirmed, or fresh rounds show that there is no change of that size."""
         return self.verdict(group) is not ChangeVerdict.INCONCLUSIVE
 
     def verdict(self, group: Group) -> ChangeVerdict:
@@ -356,7 +356,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
 
     def whole(self, group: Group) -> AnyJudged | None:
-        """All rounds of both stages, at alpha, as one of the questions of its last stage: for its size."""
+        """The test of all rounds of both stages, at alpha, among the groups of its last stage: it gives the size."""
         stages = [self.rounds(group, stage) for stage in Stage]
         means = [each.means for each in stages if each.means is not None]
         values = np.concatenate([each.values for each in stages])
@@ -375,7 +375,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return self.choices.of(group.benchmark.name, group.metric.name)
 
     def rounds(self, group: Group, stage: Stage) -> Rounds:
-        """What each round of a stage says of a group; by the mean too where all values are above zero."""
+        """A group's differences in each round of a stage; also by the mean if all values are above zero."""
         found, means = self._differences[group.benchmark.name, group.metric.name, stage]
         values = found.series(group, self.cells)
         if means is None or found.raw or means.raw:
@@ -383,9 +383,9 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return Rounds(values, means.series(group, self.cells))
 
     def rounds_needed(self, group: Group) -> int | None:
-        """The rounds of both stages that decide with 80 % power, if the estimate and the noise hold.
+        """The number of rounds of both stages that decides with 80 % power, if the estimate and the noise hold.
 
-        More than there are where these do not decide; None where 10,000 of a stage do not.
+        It exceeds the present number if that does not decide; None if 10,000 of a stage do not.
         """
         whole = self.whole(group)
         if whole is None:
@@ -396,7 +396,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return max(min(found), whole.pairs + 1)
 
     def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
-        """Those that show a change in both stages; each has the root of the power where neither has yet."""
+        """The rounds that show a change in both stages; each has the root of the power if neither has shown it yet."""
         if whole.slight:
             return None
         change = replace(whole, alpha=self.level, limit=0.0)
@@ -408,11 +408,11 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return None if None in stages else sum(each for each in stages if each is not None)
 
     def series(self, group: Group, stage: Stage) -> FloatArray:
-        """What each round of a stage says of a group."""
+        """A group's difference in each round of a stage."""
         return self.differences(group, stage).series(group, self.cells)
 
     def differences(self, group: Group, stage: Stage) -> Differences:
-        """Those of a group's metric, of all cells of its benchmark."""
+        """The differences of a group's metric, in all cells of its benchmark."""
         return self._differences[group.benchmark.name, group.metric.name, stage][0]
 
     def limit(self, group: Group) -> float:
@@ -425,7 +425,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return judged is not None and judged.slight
 
     def _share(self, group: Group) -> float:
-        """The part of its benchmark's weight."""
+        """The group's part of its benchmark's weight."""
         own = sum(self.cells[position].weight for position in group.cells)
         return own / sum(cell.weight for cell in self.cells if cell.benchmark.name == group.benchmark.name)
 

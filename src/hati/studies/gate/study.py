@@ -1,4 +1,4 @@
-"""The study: rounds of pairs until every question is settled or the budget is spent, and the conclusion from them."""
+"""The study: rounds of pairs until every group is decided or the budget is spent, and the conclusion from them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
     """The report on two revisions.
 
     Raises:
-        MeasurementError: where no configuration could be measured at both, and none at the reference alone.
+        MeasurementError: if no configuration could be measured at both, and none at the reference alone.
     """
     evidence = found.evidence
     broken = tuple(_broken(found, reference, revision))
@@ -86,7 +86,7 @@ def _nothing_to_compare(broken: Sequence[Broken], reference: Revision) -> Measur
 
 
 def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revision) -> Comparison | None:
-    """None where no round has both runs."""
+    """The comparison of a group; None if no round has both runs."""
     judged = found.whole(group)
     if judged is None:
         return None
@@ -120,9 +120,9 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
 
 
 def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float | None]:
-    """The p-values of no change, alone and corrected for all groups: of exploring, or of both stages where suspected.
+    """The p-values of no change, alone and corrected for all groups: of exploring, or of both stages if suspected.
 
-    None of a suspicion without fresh rounds: exploring alone decides nothing.
+    None for a suspicion without fresh rounds: exploring alone does not decide it.
     """
     [first] = [asked for asked in found.explored if asked.group == group]
     p_value = first.judged.p_value if first.judged else None
@@ -132,7 +132,7 @@ def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float |
     fresh = again.judged.p_value if again.judged else None
     if fresh is None or first.q_value is None or again.q_value is None:
         return None, None
-    # Both are tested at the square root of alpha: the larger of the two, squared, is the level at which they would be.
+    # Both are tested at the square root of alpha: the larger of the two, squared, is the alpha at which both reject.
     return max(p_value, fresh) ** 2, max(first.q_value, again.q_value) ** 2
 
 
@@ -160,7 +160,7 @@ def _runs(found: GateJudgement, group: Group, side: int) -> Iterator[Run]:
 
 
 def _affected_options(found: GateJudgement, changes: list[Group]) -> Iterator[AffectedOption]:
-    """For each benchmark and metric that changed anywhere, from the rounds in which all of its cells were measured."""
+    """The affected options of each benchmark and metric that changed, by rounds that measured all of its cells."""
     for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in changes):
         group = next(
             g for g in found.groups if (g.benchmark.name, g.metric.name, g.stratum) == (benchmark, metric, None)
@@ -196,7 +196,7 @@ def _made(found: GateJudgement, cell: Cell, revision: Revision) -> list[Run]:
 
 
 def _whole_rounds(found: GateJudgement, stage: Stage) -> int:
-    """Those of which all configurations of a benchmark were measured."""
+    """The number of rounds in which all configurations of a benchmark were measured."""
     return max((len(found.series(group, stage)) for group in found.groups if group.stratum is None), default=0)
 
 
@@ -206,16 +206,16 @@ def _name(group: Group) -> str:
 
 
 BATCH = 16
-"""Rounds that are counted on where a budget in time says how many there are."""
+"""The number of rounds that is assumed if the budget is a time."""
 _SIDES = 2
 
 
 def gate_id(
     cells: Sequence[Cell], reference: Revision, revision: Revision, question: Question, seed: int, machine: str
 ) -> StudyId:
-    """The identity of a gate with all that decides its tasks; a larger budget continues it.
+    """The identity of a regression check, with all that determines its tasks; a larger budget continues it.
 
-    Where the statistic is to be chosen it is that of the mean: campaigns from before choices existed continue.
+    With an automatic statistic it is that of the mean, so that campaigns from before automatic choices continue.
     """
     parameters: dict[str, object] = {
         "cells": [
@@ -229,7 +229,7 @@ def gate_id(
 
 
 def runs_to_decide(question: Question, questions: int) -> int:
-    """The runs of a configuration after which a change is found among the questions, and confirmed, at the earliest.
+    """The fewest runs of a configuration that find a change among ``questions`` groups, and confirm it.
 
     A suspected change is tested again alone.
     """
@@ -239,12 +239,12 @@ def runs_to_decide(question: Question, questions: int) -> int:
 
 @dataclass(frozen=True)
 class Gate:
-    """Both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
+    """Measures both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
 
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
-    ends when every group looks changed or is decided, or when the rest of the budget is needed to
-    confirm. ``coverage`` says for each benchmark what the cells stand for, ``choices`` what stands for their runs where
-    the question leaves it open, ``warm_ups`` which observations of a run do not count.
+    ends when every group looks changed or is decided, or when the rest of the budget is needed to confirm. ``coverage``
+    describes what the cells of each benchmark represent, ``choices`` holds the statistics of runs if the question
+    leaves them open, ``warm_ups`` the observations of a run that do not count.
 
     Raises:
         InputError: for cells that are alike, one revision twice, or a budget in runs with fewer rounds than can decide.
@@ -278,11 +278,11 @@ class Gate:
         return groups(self.cells)
 
     def judgement(self, evidence: Evidence) -> GateJudgement:
-        """What the evidence says."""
+        """The judgement of the evidence."""
         return GateJudgement(self.cells, self.groups, self.question, evidence, self.choices, self.warm_ups)
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks of the next round, or those left of one that was begun; none where all is settled."""
+        """The tasks of the next round, or those left of one that was begun; none if all groups are decided."""
         found = self.judgement(evidence)
         given_up = hopeless(evidence, self.cells)
         alive = [position for position in range(len(self.cells)) if position not in given_up]
@@ -294,20 +294,20 @@ class Gate:
         """Conclude from the evidence, at any time.
 
         Raises:
-            MeasurementError: where no cell has a pair.
+            MeasurementError: if no cell has a pair.
         """
         found = conclude(self.judgement(evidence), self.id.key, self.reference, self.revision)
         return replace(found, coverage=self.coverage, warm_ups=self.warm_ups)
 
     def dry_run_tasks(self) -> tuple[Task, ...]:
-        """The tasks of all rounds of exploring that there may be; the first ones of a budget in time."""
+        """The tasks of all possible rounds of exploring; with a budget in time, of the first rounds."""
         rounds = self.budget.runs // (_SIDES * len(self.cells)) if math.isfinite(self.budget.runs) else BATCH
         everything = range(len(self.cells))
         return tuple(task for number in range(int(rounds)) for task in self._round(Stage.EXPLORING, number, everything))
 
     @property
     def _fewest(self) -> int:
-        """Rounds before a stage can decide."""
+        """The fewest rounds after which a stage can decide."""
         return RULE.fewest(math.sqrt(self.question.alpha))
 
     def _reserve(self, cells: int) -> int:
@@ -325,9 +325,9 @@ class Gate:
         return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
 
     def _affords_exploring(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> bool:
-        """Whether after another round enough runs are left to confirm: confirming takes as many as suspecting did.
+        """Whether enough runs are left to confirm after another round: confirming takes as many as suspecting did.
 
-        Where nothing looks changed yet nothing is kept.
+        If nothing looks changed yet, no runs are kept.
         """
         suspected = self._suspected_cells(found, alive)
         rounds = _rounds(evidence, Stage.EXPLORING) + 1
@@ -346,7 +346,7 @@ class Gate:
 
     @staticmethod
     def _suspected_cells(found: GateJudgement, alive: Sequence[int]) -> list[int]:
-        """Those of all that looks changed: what does is decided by exploring alone."""
+        """The cells of all groups that look changed, which exploring alone determines."""
         return sorted({place for group in found.suspected for place in group.cells}.intersection(alive))
 
     def _round(self, stage: Stage, number: int, positions: Sequence[int]) -> Iterator[Task]:
@@ -364,6 +364,6 @@ class Gate:
 
 
 def _rounds(evidence: Evidence, stage: Stage) -> int:
-    """How many rounds of a stage were begun."""
+    """The number of rounds of a stage that were begun."""
     sides = {stage.side(0), stage.side(1)}
     return 1 + max((run.task.repetition for run in evidence.runs if run.task.stage in sides), default=-1)

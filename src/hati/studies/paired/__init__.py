@@ -1,4 +1,4 @@
-"""Two variants measured now, in pairs of interleaved runs: until it is decided, or a limit is reached.
+"""Compare two variants, measured now in pairs of interleaved runs, until it is decided or a limit is reached.
 
 The differences of pairs are tested: slow changes of a machine cancel in them.
 """

@@ -1,4 +1,4 @@
-"""What the pairs of one metric say."""
+"""The tests of one metric's pairs."""
 
 from __future__ import annotations
 
@@ -28,44 +28,44 @@ class JudgedPairs(Struct, frozen=True, eq=False):
 
     @property
     def pairs(self) -> int:
-        """How many."""
+        """The number of pairs."""
         return len(self.differences)
 
     @property
     def looks(self) -> int:
-        """How often they have been looked at, when after every pair."""
+        """The number of looks at the pairs, if there is one after every pair."""
         return max(0, self.pairs - self.rule.fewest(self.alpha) + 1)
 
     @property
     def estimate(self) -> float:
-        """The mean."""
+        """The mean difference."""
         return float(np.mean(self.differences))
 
     @property
     def deviation(self) -> float:
-        """Of one difference; infinite where there is but one."""
+        """The standard deviation of a difference; infinite for a single one."""
         return float(np.std(self.differences, ddof=1)) if self.pairs > 1 else math.inf
 
     @property
     def p_value(self) -> float | None:
-        """Of a mean of zero; None before the first look, and where both sides are the same in every pair."""
+        """The p-value of a mean of zero; None before the first look, and if both sides are equal in every pair."""
         if not self.looks or not np.any(self.differences):
             return None
         return self.rule.p_value(self.differences, self.alpha)
 
     @property
     def strongest(self) -> float:
-        """The mean at the look that the p-value is of."""
+        """The mean at the look that gives the p-value."""
         return float(np.mean(self.differences[: self.rule.strongest(self.differences, self.alpha)]))
 
     @property
     def half_width(self) -> float:
-        """Of the interval; infinite where it has no end."""
+        """The half-width of the interval; infinite if the interval is unbounded."""
         return self._width(self.rule.critical(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
 
     @property
     def one_sided_width(self) -> float:
-        """How far the mean has to be above a value, or below it, to be shown to be so."""
+        """The distance from a value at which the mean is shown to be above it, or below it."""
         return self._width(self.rule.one_sided(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
 
     @property
@@ -80,11 +80,11 @@ class JudgedPairs(Struct, frozen=True, eq=False):
 
     @property
     def slight(self) -> bool:
-        """Whether what differs is shown to be within the margin, however clear it is."""
+        """Whether the difference is shown to be within the margin, however significant it is."""
         return self.same
 
     def detectable(self, power: float) -> float | None:
-        """The size of a mean that this number of pairs finds with that power at their last look alone."""
+        """The size of a mean that this number of pairs finds with that power by the last look alone."""
         if not self.looks:
             return None
         critical = self.rule.critical(self.pairs, self.alpha)
@@ -95,8 +95,8 @@ class JudgedPairs(Struct, frozen=True, eq=False):
     def pairs_needed(self, alpha: float | None, power: float = POWER) -> int | None:
         """The number of pairs that decide with that power, if the estimate and the noise hold; None beyond 10,000.
 
-        ``alpha`` is the level at which a change would be reported: less than the own where there are other questions,
-        and None where only that the mean is within the margin counts.
+        ``alpha`` is the level at which a change would be reported: less than ``self.alpha`` if other tests are made,
+        and None if only a mean within the margin counts.
         """
         if self.pairs < 2:
             return None
@@ -116,11 +116,11 @@ class JudgedPairs(Struct, frozen=True, eq=False):
 
 
 class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
-    """The same of a statistic, the mean relative to it keeping a part of alpha (`hati.studies.comparison`).
+    """The test of a statistic, with a part of alpha for the mean relative to it, the tail (`hati.studies.comparison`).
 
-    ``differences`` are the statistic's and ``means`` those of the mean, shape (pairs,) each. Estimate and interval are
-    of the statistic, or of the tail where that alone differs; two are the same only if the means are. What differs is
-    decided at alpha / ``questions``, Holm's factor where there are several.
+    ``differences`` are those of the statistic and ``means`` those of the mean, shape (pairs,) each. Estimate and
+    interval are of the statistic, or of the tail if that alone differs; two are the same only if the means are. A
+    difference is tested at alpha / ``questions``, which is Holm's factor if there are several metrics.
     """
 
     differences: FloatArray
@@ -137,7 +137,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def tail(self) -> JudgedPairs:
-        """The mean relative to it, with the other part."""
+        """The mean relative to the statistic, with the other part of alpha."""
         return JudgedPairs(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
 
     @cached_property
@@ -148,7 +148,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def of_tail(self) -> bool:
-        """Whether the tail differs by more than the margin, alone or the other way than the statistic."""
+        """Whether the tail differs by more than the margin, alone or in the opposite direction to the statistic."""
         own, tail = (
             judged.p_value is not None
             and self.questions * judged.p_value <= judged.alpha
@@ -164,12 +164,12 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def pairs(self) -> int:
-        """How many."""
+        """The number of pairs."""
         return self.own.pairs
 
     @property
     def looks(self) -> int:
-        """How often they have been looked at, when after every pair."""
+        """The number of looks at the pairs, if there is one after every pair."""
         return self.own.looks
 
     @property
@@ -179,17 +179,17 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def strongest(self) -> float:
-        """The mean difference at the look that the p-value is of."""
+        """The mean difference at the look that gives the p-value."""
         return self.leading.strongest
 
     @property
     def half_width(self) -> float:
-        """Of the interval; infinite where it has no end."""
+        """The half-width of the interval; infinite if the interval is unbounded."""
         return self.leading.half_width
 
     @property
     def p_value(self) -> float | None:
-        """Of no difference of either, each with its part (Bonferroni, weighted); None before the first look."""
+        """The p-value of no difference of either (weighted Bonferroni); None before the first look."""
         parts = [(self.own, 1.0 - TAIL_PART)] + ([(self.tail, TAIL_PART)] if self.directed else [])
         found = [p / part for judged, part in parts if (p := judged.p_value) is not None]
         return min(1.0, *found) if found else None
@@ -201,7 +201,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def slight(self) -> bool:
-        """Whether what differs is shown to be within the margin; the means may not be known to be the same."""
+        """Whether the difference is shown to be within the margin; the means need not be known to be the same."""
         return self._within(self.leading.differences)
 
     def detectable(self, power: float) -> float | None:
@@ -234,14 +234,14 @@ AnyJudged = JudgedPairs | JudgedWithMean
 def judge(
     differences: FloatArray, means: FloatArray | None, rule: StoppingRule, alpha: float, limit: float
 ) -> AnyJudged:
-    """Judge differences of pairs; with those of the means where these are known and are not the same."""
+    """Judge differences of pairs; with those of the means if these are known and are not the same."""
     if means is None or np.allclose(means, differences, rtol=1e-12, atol=1e-15):
         return JudgedPairs(differences, rule, alpha, limit)
     return JudgedWithMean(differences, means, rule, alpha, limit)
 
 
 def among(judged: AnyJudged, questions: float) -> AnyJudged:
-    """The same among several questions, ``questions`` being Holm's factor."""
+    """The judgement among several tests; ``questions`` is Holm's factor."""
     return replace(judged, questions=questions) if isinstance(judged, JudgedWithMean) else judged
 
 
@@ -253,7 +253,7 @@ class PairValues(Struct, frozen=True, eq=False):
 
     @property
     def scale(self) -> float | None:
-        """None where ratios are compared; else, where a value is not above zero, the first mean's size."""
+        """None if ratios are compared; the size of the first mean if a value is not above zero."""
         if min(self.before.min(), self.after.min()) > 0.0:
             return None
         return abs(float(self.before.mean()))
@@ -268,6 +268,6 @@ class PairValues(Struct, frozen=True, eq=False):
 
     @property
     def differences(self) -> FloatArray:
-        """The second's less the first's on that scale."""
+        """The second side less the first on that scale."""
         before, after = self.sides
         return np.asarray(after - before, dtype=np.float64)

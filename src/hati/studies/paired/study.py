@@ -1,4 +1,4 @@
-"""The study: the next pairs until it is decided or the budget is spent, and what a comparison of its pairs says."""
+"""The study: the next pairs until it is decided or the budget is spent, and the comparison of its pairs."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Variant(Struct, frozen=True):
 
 
 def shared_metrics(before: Variant, after: Variant, name: str | None = None) -> tuple[Metric, ...]:
-    """The metrics that both have, as the first has them; or the one of that name.
+    """The metrics that both have, as the first defines them; or the one of that name.
 
     Raises:
-        InputError: where there is none, units cannot be converted, or one should be low in one and high in the other.
+        InputError: if there is none, units cannot be converted, or a metric should be low in one and high in the other.
     """
     known = {metric.name: metric for metric in after.benchmark.metrics}
     shared = tuple(metric for metric in before.benchmark.metrics if metric.name in known)
@@ -81,9 +81,9 @@ def shared_metrics(before: Variant, after: Variant, name: str | None = None) -> 
 
 
 class Weighed(Struct, frozen=True):
-    """What the verdict of a metric rests on: complete ``pairs``, how often they were looked at, and the evidence.
+    """The basis of a metric's verdict: the number of complete ``pairs``, of looks at them, and the evidence.
 
-    ``e_value`` is that of a difference after the last pair; None where the rule has none, or no pair exists.
+    ``e_value`` is that of a difference after the last pair; None if the rule has none, or no pair exists.
     """
 
     pairs: int
@@ -92,9 +92,9 @@ class Weighed(Struct, frozen=True):
 
 
 class PairedConclusion(Struct, frozen=True):
-    """The comparison of each metric, what it rests on, in the same order, and what became of the runs.
+    """The comparison of each metric, its basis, in the same order, and the outcome of the runs.
 
-    ``seed`` is that of the order of each pair.
+    ``seed`` is the seed of the order within pairs.
     """
 
     study: str
@@ -121,7 +121,7 @@ STAGES = ("before", "after")
 
 
 class PairedDesign(NamedTuple):
-    """The compared variants and the method: two variants of a revision on a machine, the question, and the end."""
+    """The compared variants of a revision on a machine, and the method: the question and the stopping rule."""
 
     before: Variant
     after: Variant
@@ -140,9 +140,9 @@ class PairedDesign(NamedTuple):
 
 
 def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
-    """The pairs of which both runs have the metric, in the order in which they were planned.
+    """The pairs whose two runs have the metric, in the order in which they were planned.
 
-    A pair is a block: one whose runs are of two machines, or of two states of one, does not count.
+    A pair is a block: one whose runs are of two machines, or of two states of a machine, does not count.
     """
     found: dict[int, dict[str, Run]] = {}
     for run in evidence.done:
@@ -225,7 +225,7 @@ def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statist
 
 
 def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
-    """``alpha`` is at first the level of a metric alone."""
+    """The comparison of a metric; ``alpha`` is the level of this metric alone."""
     values, judged = found.values, found.judged
     scale = values.scale
     low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
@@ -255,7 +255,7 @@ def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
 
 
 def _needed(found: _Found, alpha: float) -> int | None:
-    """More pairs than there are where these do not decide."""
+    """The number of pairs that would decide; more than the present number if that does not."""
     needed = found.judged.pairs_needed(alpha)
     if needed is None or found.verdict is not ChangeVerdict.INCONCLUSIVE:
         return needed
@@ -282,7 +282,7 @@ def _side(contest: PairedDesign, found: _Found, side: int) -> Side:
 
 
 BATCH = 16
-"""Pairs that are planned at a time where a budget in time says how many there are."""
+"""The number of pairs planned ahead if the budget is a time."""
 _RUNS = 2
 
 
@@ -296,9 +296,10 @@ def paired_id(
     machine: str,
     pairing: Pairing = Pairing.INTERLEAVED,
 ) -> StudyId:
-    """The identity of a comparison with all that decides its tasks.
+    """The identity of a comparison, with all that determines its tasks.
 
-    Of an anytime-valid one neither the budget nor the level: it may be continued with more of either.
+    For an anytime-valid comparison, this excludes the budget: it may be continued with a larger one. The level is
+    never part of it.
     """
     parameters: dict[str, object] = {
         "variants": [[v.benchmark.name, v.benchmark.definition, dict(v.configuration)] for v in (before, after)],
@@ -332,9 +333,9 @@ class PairedComparison(Struct, frozen=True):
             )
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks of the pairs up to the next look; none where it is decided.
+        """The tasks of the pairs up to the next look; none if it is decided.
 
-        Before a run of either side has worked, those of five pairs, and no more where none of them did.
+        Until runs of both sides have worked, at most those of the first five pairs.
         """
         both_work = all(evidence.stage(side).done for side in STAGES)
         pairs = self._wanted(evidence) if both_work else min(self._wanted(evidence), GIVE_UP_AFTER)
@@ -346,10 +347,10 @@ class PairedComparison(Struct, frozen=True):
         return Plan(batches, most, ahead).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> PairedConclusion:
-        """The comparison of each metric of which there is a complete pair.
+        """The comparison of each metric that has a complete pair.
 
         Raises:
-            MeasurementError: where there is none.
+            MeasurementError: if no metric has one.
         """
         found, rests_on = weigh(self.contest, evidence, self.metrics)
         reasons = dict.fromkeys(why for metric in self.metrics for why in failure_reasons(evidence.runs, metric))
@@ -375,16 +376,16 @@ class PairedComparison(Struct, frozen=True):
         return tuple(task for pair in range(pairs) for task in self._pair(pair))
 
     def most_pairs(self, evidence: Evidence) -> int:
-        """How many the budget has runs for; of one in time a batch more than were begun."""
+        """The most pairs that the budget has runs for; for a budget in time, a batch more than were begun."""
         return int(self._most) if math.isfinite(self._most) else _begun(evidence) + BATCH
 
     @property
     def _most(self) -> float:
-        """How many pairs the budget has runs for."""
+        """The number of pairs that the budget has runs for."""
         return self.budget.runs // _RUNS if math.isfinite(self.budget.runs) else math.inf
 
     def _wanted(self, evidence: Evidence) -> int:
-        """How many pairs there are to be in all before the next look."""
+        """The total number of pairs wanted before the next look."""
         if self.contest.rule.kind is Stopping.FIXED:
             return self.most_pairs(evidence)
         if decided(self.contest, evidence, self.metrics):
@@ -396,7 +397,7 @@ class PairedComparison(Struct, frozen=True):
         return int(min(begun + (0 if halved else max(1, fewest - pairs)), self._most))
 
     def _batches(self, pairs: Iterable[int], evidence: Evidence) -> tuple[Batch[Task], ...]:
-        """A batch for each pair, of its tasks that have no run yet; none where one of a duet has: it was broken off."""
+        """A batch for each pair, of its tasks without a run; none for a duet with one run, which was interrupted."""
         duet = self.contest.pairing is Pairing.DUET
         found: list[Batch[Task]] = []
         for tasks in map(self._pair, pairs):
@@ -415,5 +416,5 @@ class PairedComparison(Struct, frozen=True):
 
 
 def _begun(evidence: Evidence) -> int:
-    """How many pairs have a run."""
+    """The number of pairs that were begun."""
     return 1 + max((run.task.repetition for run in evidence.runs), default=-1)

@@ -1,4 +1,4 @@
-"""What a history concludes, as plain values."""
+"""The conclusion on a history, as plain values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Interval = tuple[float, float]
 
 
 class Direction(StrEnum):
-    """What a change means for those who wait."""
+    """The meaning of a change for users."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -21,12 +21,12 @@ class Direction(StrEnum):
 
 
 class LevelChange(Struct, frozen=True):
-    """A change of level: the position whose value is the first of the new one, and its neighbours.
+    """A change of level: the position with the first value on the new level, and its neighbours.
 
-    ``interval`` is of ``change``, after less before, in the metric's unit; ``relative`` and its interval are fractions
-    of ``before``, None where that is 0. ``indexes`` is the interval of ``index``. All intervals are of 95 %. Those of
-    the tail are of means relative to the statistic that stands for a run, without a unit. At a handover between
-    machines it is joined by that many ``bridges``, and ``before`` is the old machine's level times ``machine_ratio``.
+    ``interval`` is that of ``change``, after less before, in the metric's unit; ``relative`` and its interval are
+    fractions of ``before``, None if that is 0. ``indexes`` is the interval of ``index``. All intervals are of 95 %.
+    Changes of the tail are of means relative to the statistic of a run, without a unit. At a handover between machines,
+    ``bridges`` is the number of bridges, and ``before`` is the old machine's level times ``machine_ratio``.
     """
 
     index: int
@@ -60,12 +60,12 @@ class LevelChange(Struct, frozen=True):
 
 
 class Handover(Struct, frozen=True):
-    """A change of all machines after ``previous`` at ``position``, and what the positions that both measured say.
+    """A change of all machines after ``previous`` at ``position``, bridged by the positions that both measured.
 
-    ``machines`` are the old and the new one, ``bridges`` the positions that both measured. ``ratio`` is what the new
-    one measures over what the old one does, with its interval, ``change`` the fraction by which the level changes
-    beyond that, with its own. ``p_value`` is None where the change is not decided; of a single bridge the interval does
-    not include how the ratio varies between positions. Intervals are of 95 %.
+    ``machines`` are the old and the new one, ``bridges`` the positions that both measured. ``ratio`` is the new
+    machine's values over the old one's, with its interval; ``change`` is the fraction by which the level changes beyond
+    that, with its own interval. ``p_value`` is None if the change is not decided; with a single bridge, the interval
+    does not include the variation of the ratio between positions. Intervals are of 95 %.
     """
 
     index: int
@@ -84,8 +84,8 @@ class Handover(Struct, frozen=True):
 class Trend(Struct, frozen=True):
     """The drift between the changes of level, from the baseline to the end.
 
-    ``slope`` is in the metric's unit for one position, ``change`` that times the positions since the baseline, whose
-    level is ``level``; the intervals are of 95 %.
+    ``slope`` is in the metric's unit per position, ``change`` is the slope times the positions since the baseline, and
+    ``level`` is the baseline's level; the intervals are of 95 %.
     """
 
     baseline: str
@@ -114,20 +114,20 @@ class Trend(Struct, frozen=True):
 
     @property
     def relative_interval(self) -> Interval | None:
-        """Its interval."""
+        """The interval of the gradual change as a fraction of the baseline's level."""
         low, high = self.change_interval
         return (low / abs(self.level), high / abs(self.level)) if self.level else None
 
 
 class DetectableStep(Struct, frozen=True):
-    """The smallest step in the middle that would have been found with 80 % power, had nothing else changed."""
+    """The smallest step in the middle that would have been found with 80 % power if nothing else had changed."""
 
     step: float
     relative: float | None
 
 
 class Recurring(Struct, frozen=True):
-    """Two levels between which a series goes to and fro; one was left and ``regained`` so often."""
+    """Two levels between which a series alternates; one was left and ``regained`` that number of times."""
 
     low: float
     high: float
@@ -135,11 +135,11 @@ class Recurring(Struct, frozen=True):
 
 
 class HistoryConclusion(Struct, frozen=True):
-    """Where one series changed, and whether it drifts. ``alpha`` is the level that this series was tested at.
+    """The changes and the drift of one series. ``alpha`` is the level at which this series was tested.
 
-    ``assumptions`` names quantities that the series is too short to estimate; ``recurring`` has levels that are no
-    change; ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` and
-    ``choice`` are as in the series.
+    ``assumptions`` names quantities that the series is too short to estimate; ``recurring`` holds alternating levels,
+    which are not a change; ``stratum`` holds the options' settings of the series, empty if it is of all settings;
+    ``benchmark`` and ``choice`` are as in the series.
     """
 
     name: str
@@ -165,6 +165,6 @@ class HistoryConclusion(Struct, frozen=True):
 
 
 def direction_of(difference: float, metric: Metric) -> Direction:
-    """What a difference other than none means."""
+    """The direction of a nonzero difference."""
     worse = difference > 0.0 if metric.better is Better.LOWER else difference < 0.0
     return Direction.SLOWER if worse else Direction.FASTER

@@ -1,4 +1,4 @@
-"""Where series changed: honest for each, for all of a file together, and across machines."""
+"""The changes of series, with errors controlled for each series, for all series of a file, and across machines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_NAMED = 5
 
 
 def outliers(series: Series, found: SeriesLevels) -> tuple[str, ...]:
-    """The positions whose value is five standard deviations (by the median of deviations) off its level."""
+    """The positions whose value is more than five standard deviations (by the median of deviations) off its level."""
     if is_short(series):  # a value off its level there is a step, or within the errors
         return ()
     residuals = found.residuals
@@ -116,21 +116,21 @@ ALPHA = 0.05
 
 
 def histories(series: tuple[Series, ...], alpha: float = ALPHA, baseline: str | None = None) -> list[HistoryConclusion]:
-    """Conclude about each of many series, so that the error is that of all of them.
+    """Conclude on each of many series, with the error controlled over all of them.
 
-    Of the hypotheses that a series does not change, those are rejected that Benjamini and Hochberg's procedure rejects;
-    within these, change points are looked for at the level alpha R / S, R of S series being rejected (Benjamini and
-    Bogomolov 2014, Selective inference on multiple families of hypotheses, Journal of the Royal Statistical Society B
-    76(1), 297-318). A series' p-value is the least of its change points at alpha, 1 without any: one above alpha is
-    never rejected. The trends' p-values are adjusted by the same procedure.
+    Benjamini and Hochberg's procedure decides for which series the hypothesis of no change is rejected. Within these,
+    change points are sought at the level alpha R / S, where R of S series are rejected (Benjamini and Bogomolov 2014,
+    Selective inference on multiple families of hypotheses, Journal of the Royal Statistical Society B 76(1), 297-318).
+    A series' p-value is the least of its change points at alpha, 1 without any: one above alpha is never rejected. The
+    trends' p-values are adjusted by the same procedure.
 
     Args:
         series: the series of a file.
-        alpha: the share of false findings that is allowed; of one series the probability of any.
-        baseline: the position from which on a trend is looked for; None is the first.
+        alpha: the allowed fraction of false findings; with one series, the probability of any.
+        baseline: the position from which a trend is sought; None is the first.
 
     Raises:
-        InputError: where a series has no such position.
+        InputError: if a series has no such position.
     """
     concluded = [history(each, alpha, baseline) for each in series]
     if len(series) > 1:
@@ -146,12 +146,12 @@ def histories(series: tuple[Series, ...], alpha: float = ALPHA, baseline: str | 
 
 
 def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -> HistoryConclusion:
-    """Conclude about one series, whose probability of any false change point is alpha.
+    """Conclude on one series; the probability of any false change point is alpha.
 
-    The tail, where there is one, has a quarter of alpha, and the statistic that stands for a run the rest.
+    The tail, if there is one, has a quarter of alpha, and the statistic of a run has the rest.
 
     Raises:
-        InputError: where the series has no such position.
+        InputError: if the series has no such position.
     """
     if series.tails is None:
         return _concluded(series, alpha, baseline)
@@ -252,13 +252,13 @@ def _trend(series: Series, found: SeriesLevels, start: int, alpha: float) -> Tre
 
 
 def _line(series: Series, found: SeriesLevels, start: int, values: FloatArray, strata: Index) -> GradualDrift | None:
-    """Within the levels from a start on; None of too few values."""
+    """The drift within the levels from position ``start`` on; None with too few values."""
     if found.freedom:
         return weighted_drift(values, strata, found.errors[start:], found.freedom)
     first = gradual_drift(values, strata, 0.0)
     if first is None or not start:
         return first if first is None else gradual_drift(values, strata, found.persistence)
-    # What drifts from the baseline on is noise that wanders where all of the series is looked at.
+    # A drift that starts at the baseline looks like autocorrelated noise in the whole series.
     straight = values - first.slope * _middle(len(values))
     return gradual_drift(values, strata, _persistence(series, found, straight, strata))
 
@@ -281,7 +281,7 @@ def _shown(slope: float, interval: Interval, p_value: float, alpha: float, metri
 
 
 def _persistence(series: Series, found: SeriesLevels, straight: FloatArray, strata: Index) -> float:
-    """The autocorrelation that the noise around a line has in the long run; that of the levels where it is known."""
+    """The long-run autocorrelation of the noise around a line; that around the levels if this is not estimated."""
     if is_short(series) or series.dependence is Dependence.INDEPENDENT or len(straight) < FEWEST_VALUES:
         return found.persistence
     scores = normal_scores(straight, strata)

@@ -27,7 +27,7 @@ from hati.studies.regression.series import Series
 from hati.studies.regression.short import SeriesLevels
 
 JOIN_PART = 0.5
-"""The part of alpha that is for changes at handovers, where bridges join some."""
+"""The part of alpha for changes at handovers, if bridges join any."""
 
 _MOST_NAMED = 5
 _UNKNOWN = "a machine without a name"
@@ -36,7 +36,7 @@ _LARGEST = 500.0
 
 
 class HandoverPlace(Struct, frozen=True):
-    """The first position of a new machine, the last one of the old, and what is known of their ratio."""
+    """The first position of a new machine, the last position of the old one, and the machines' ratio, if known."""
 
     index: int
     last: int
@@ -50,9 +50,9 @@ class HandoverPlace(Struct, frozen=True):
 
 
 def handover_places(series: Series) -> list[HandoverPlace]:
-    """Where all machines before never come back, and all after were not there before.
+    """The places after which no earlier machine returns, and before which no later machine occurs.
 
-    Positions that machines share which have positions of their own are bridges, and are left out.
+    Positions shared by machines that also have positions of their own are bridges, and are left out.
     """
     home = np.flatnonzero(~_shared(series)[series.machines])
     codes = series.machines[home]
@@ -68,7 +68,7 @@ def handover_places(series: Series) -> list[HandoverPlace]:
 def with_handovers(
     series: Series, found: SeriesLevels, places: Sequence[HandoverPlace], alpha: float
 ) -> tuple[tuple[Handover, ...], tuple[LevelChange, ...]]:
-    """What is known of each handover, and the changes there that are significant at ``alpha`` over all of them."""
+    """The handovers, and the changes there that are significant at ``alpha`` over all of them."""
     number = sum(place.joined for place in places)
     described = [_described(series, found, place, number) for place in places]
     shown = [
@@ -83,7 +83,7 @@ def with_handovers(
 
 
 def handover_warnings(series: Series, places: Sequence[HandoverPlace]) -> list[str]:
-    """Where nothing can be decided, and which runs would."""
+    """Warnings of handovers where nothing can be decided, with the runs that would help."""
     apart = [place for place in places if place.ratio is None]
     texts = []
     if apart:
@@ -103,12 +103,12 @@ def handover_warnings(series: Series, places: Sequence[HandoverPlace]) -> list[s
 
 
 def _names(series: Series) -> tuple[tuple[str, ...], ...]:
-    """The machines of each number."""
+    """The names of the machines for each code."""
     return series.machine_names or tuple((str(code),) for code in range(int(series.machines.max()) + 1))
 
 
 def _shared(series: Series) -> NDArray[np.bool_]:
-    """For each code of machines whether it is of several that all have positions of their own."""
+    """Whether each code is of several machines that all have positions of their own, shape (codes,)."""
     names = _names(series)
     alone = {own[0] for own in names if len(own) == 1}
     return np.array([len(own) > 1 and alone.issuperset(own) for own in names], dtype=np.bool_)
@@ -152,7 +152,7 @@ def _described(
 
 
 def _change(series: Series, place: HandoverPlace, one: Handover, levels: _Levels) -> LevelChange:
-    """On the scale of the new machine."""
+    """The change of level on the scale of the new machine."""
     assert place.ratio is not None
     assert one.interval is not None
     assert one.p_value is not None
@@ -175,7 +175,7 @@ def _change(series: Series, place: HandoverPlace, one: Handover, levels: _Levels
 
 
 def _levels(series: Series, found: SeriesLevels, place: HandoverPlace) -> _Levels | None:
-    """The levels next to a handover; None where a value is not above zero, or nothing is known of their noise."""
+    """The levels next to a handover; None if a value is not above zero, or the noise is unknown."""
     if not float(found.straight.min()) > 0.0:
         return None
     logs = np.log(found.straight)
@@ -188,10 +188,10 @@ def _levels(series: Series, found: SeriesLevels, place: HandoverPlace) -> _Level
 
 
 def _mean(series: Series, found: SeriesLevels, logs: FloatArray, places: Index) -> tuple[float, VariancePart]:
-    """Of the logarithms at these places, with its variance and degrees of freedom.
+    """The mean of the logarithms at these places, with its variance and degrees of freedom.
 
-    By the errors of positions where these are known. Else by the residuals of all levels of the machine, and an
-    autoregression with the noise's long-run variance.
+    The variance is from the errors of positions if these are known. Otherwise it is from the residuals of all levels of
+    the machine, and an autoregression with the noise's long-run variance.
     """
     if found.freedom:
         errors = found.errors[places] / series.values[places]

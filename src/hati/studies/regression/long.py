@@ -1,4 +1,4 @@
-"""The levels of a long series: steps that neither noise that wanders, nor a line, nor levels that recur explain."""
+"""The levels of a long series: steps not explained by autocorrelated noise, by a line, or by recurring levels."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from hati.stats.linear_models import Index
 from hati.studies.regression.short import LevelStep, SeriesLevels, segment_strata
 
 _PER_STEP = {Dependence.ESTIMATED: 14.0, Dependence.INDEPENDENT: 10.0}
-"""What a step adds to twice the logarithm of the likelihood at a level of 5 %, by simulation (benchmarks.histories)."""
+"""The gain in twice the log-likelihood that a step needs at a level of 5 %, by simulation (benchmarks.histories)."""
 
 _PER_LINE = 10.0
 _NOMINAL = 0.05
 _LEAST = 4.0
 _MOST_STEPS = 40
 _FEW = 60
-"""The ranks of fewer values, with the largest autocorrelation that is allowed for, can show no step, however large."""
+"""With fewer values and the largest allowed autocorrelation, ranks cannot show a step, however large."""
 
 
 class SeriesValues(Struct, frozen=True, eq=False):
-    """A series: values, machines of shape (n,), the level of the tests, and the noise's dependence."""
+    """A series: values and machines of shape (n,), the level of the tests, and the dependence of the noise."""
 
     values: FloatArray
     machines: Index
@@ -58,16 +58,16 @@ class SeriesValues(Struct, frozen=True, eq=False):
 
     @property
     def penalty(self) -> float:
-        """What a step has to gain."""
+        """The gain that a step needs."""
         return max(_PER_STEP[self.dependence] + 2.0 * math.log(_NOMINAL / self.alpha), _LEAST)
 
     def chance(self, gain: float) -> float:
-        """The p-value of a gain: at the penalty alpha, and the likelihood ratio beyond it."""
+        """The p-value of a gain: alpha at the penalty, and beyond it in proportion to the likelihood ratio."""
         return min(1.0, _NOMINAL * math.exp(0.5 * (_PER_STEP[self.dependence] - gain)))
 
 
 class _Model(Struct, frozen=True, eq=False):
-    """Steps and a line or none, how much better than nothing they are, and what each step gains."""
+    """Steps, with or without a line; the penalised gain over no steps; the gain of each step is in its p-value."""
 
     places: tuple[ChangePoint, ...]
     line: bool
@@ -78,12 +78,12 @@ _NOTHING = _Model(places=(), line=False, score=0.0)
 
 
 def long_levels(series: SeriesValues) -> SeriesLevels:
-    """Find the changes of level, with a drift where one clearly explains more, and with levels that recur.
+    """Find the changes of level, with a drift if one clearly explains more, and with recurring levels.
 
-    Candidates are the change points of normal scores with a first-order autoregression. Of these, the subset on the
-    path of backward elimination is taken that has the largest likelihood less a penalty for each step. The noise
-    is an autoregression plus white noise: a step that such noise explains does not count. The same is
-    done with a line. Where values go to and fro between two levels, that path is taken out first.
+    Candidates are the change points of normal scores with a first-order autoregression. Of the subsets on the path of
+    backward elimination, the one with the largest likelihood less a penalty for each step is taken. The noise is an
+    autoregression plus white noise: a step that such noise explains does not count. The same is done with a line. If
+    values alternate between two levels, that path is removed first.
     """
     candidates = _candidates(series)
     if not candidates:
@@ -96,7 +96,7 @@ def long_levels(series: SeriesValues) -> SeriesLevels:
 
 
 def _candidates(series: SeriesValues) -> tuple[ChangePoint, ...]:
-    """The change points of normal scores, and of few values also the steps between them that independent noise has."""
+    """The change points of normal scores; for few values, also the steps found under independent noise."""
     found = change_points(series.values, series.machines, series.alpha, series.dependence)
     size = len(series.values)
     if size >= _FEW:
@@ -127,7 +127,7 @@ def _recurring(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> Alt
 
 
 def _middle_of(values: FloatArray) -> float:
-    """Halfway between the levels of values with two of them, however long each lasts."""
+    """The midpoint between the levels of values with two levels, however long each lasts."""
     return float(np.mean(np.quantile(values, [0.1, 0.9])))
 
 
@@ -136,7 +136,7 @@ def _jump(values: FloatArray, place: int) -> float:
 
 
 def _best(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> _Model:
-    """Steps alone, or with a line, whose own change points are searched where it is the better model."""
+    """The best model: steps alone, or with a line; if that is better, change points are sought around the line, too."""
     if not candidates:
         return _NOTHING
     best = max(_models(series, candidates), key=lambda model: model.score)
@@ -243,7 +243,7 @@ def _step(series: SeriesValues, point: ChangePoint, start: int, stop: int, slope
 
 
 def _detectable(series: SeriesValues, strata: Index, phi: float) -> float | None:
-    """The larger of the steps that the scores' test and the likelihood need."""
+    """The larger of the steps that the test of scores and the likelihood can detect."""
     size = len(series.values)
     step = 0.0 if size < _FEW else detectable_step(size, phi, series.alpha, series.dependence)
     likely = likely_step(size, phi, series.penalty)

@@ -1,4 +1,4 @@
-"""A history of measured values, one for each position, and what the runs of positions say of these."""
+"""A history of measured values, one for each position, with their standard errors by the runs of positions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hati.stats import FEWEST_VALUES, Bridge, Dependence, group_variances, poole
 from hati.studies.comparison import StatisticChoice
 
 FEWEST_POSITIONS = 2
-"""Of several runs each."""
+"""The fewest positions if each has several runs."""
 
 
 class SeriesBridge(Struct, frozen=True):
-    """The position at an index, which two machines measured."""
+    """A position, by its index, that two machines measured."""
 
     index: int
     machines: tuple[str, str]
@@ -26,26 +26,26 @@ class SeriesBridge(Struct, frozen=True):
 
     @property
     def reversed(self) -> SeriesBridge:
-        """The same from the second machine to the first."""
+        """The same bridge from the second machine to the first."""
         return SeriesBridge(self.index, (self.machines[1], self.machines[0]), self.bridge.reversed)
 
 
 class Series(Struct, frozen=True, eq=False):
     """The values of a metric in the order of their positions (revisions, builds, days).
 
-    ``name`` is the benchmark's, empty where there is only one; ``positions`` and ``values`` have length n, as have
-    ``machines`` (from which machine, or set of machines, each value is; counted from 0) and ``runs`` (of how many).
+    ``name`` is the benchmark's, empty if there is only one; ``positions`` and ``values`` have length n, and so have
+    ``machines`` (the machine, or set of machines, of each value, counted from 0) and ``runs`` (the number of its runs).
     ``errors`` are the standard errors of the values by their runs, in the metric's unit, from ``freedom`` degrees of
-    freedom; both are empty and 0 where no position has several runs. ``dependence`` is how the noise is correlated:
-    estimated, unless the order of measuring says. Where it is independent and there are errors, the runs of different
-    positions were interleaved, and positions vary by nothing else. ``stratum`` has the options' settings that the
-    values are of, empty where they are of all; ``benchmark`` is the benchmark's name where it is one of several.
-    ``choice`` is of the statistic that stands for a run, None where runs have a single value; ``tails`` are there where
-    it is not the mean and was not requested. ``machine_names`` are those of each number in ``machines``, several of a
-    set, and empty where they are not known; ``bridges`` are the positions that two machines measured.
+    freedom; they are empty and 0 if no position has several runs. ``dependence`` is the correlation of the noise:
+    estimated, unless the order of measuring determines it. If it is independent and there are errors, the runs of
+    different positions were interleaved, and nothing else varies between positions. ``stratum`` holds the options'
+    settings of the values, empty if they are of all settings; ``benchmark`` is the benchmark's name if it is one of
+    several. ``choice`` is the statistic of a run, None if runs have a single value; ``tails`` are given if it is not
+    the mean and was not requested. ``machine_names`` holds the names for each number in ``machines``, several for a
+    set, and is empty if they are unknown; ``bridges`` are the positions that two machines measured.
 
     Raises:
-        InputError: where there are too few positions to find a change.
+        InputError: if there are too few positions to find a change.
     """
 
     name: str
@@ -86,19 +86,19 @@ class Series(Struct, frozen=True, eq=False):
 
     @property
     def number_of_machines(self) -> int:
-        """How many there are; a set whose machines are not known counts as one."""
+        """The number of machines; a set whose machines are not known counts as one."""
         return len({name for own in self.machine_names for name in own}) or len(np.unique(self.machines))
 
 
 class Tails(Struct, frozen=True, eq=False):
-    """The same runs by their mean, and by the mean relative to the statistic that stands for them."""
+    """The same runs by their mean, and by the mean relative to the statistic of a run."""
 
     mean: Series
     relative: Series
 
 
 def series_bridges(positions: Sequence[Mapping[str, FloatArray]]) -> tuple[SeriesBridge, ...]:
-    """The bridges of positions, of each the run values on every machine; of values above zero."""
+    """The bridges between machines, from each position's run values by machine; values must be above zero."""
     return tuple(
         SeriesBridge(index, (first, second), Bridge.of(own[first], own[second]))
         for index, own in enumerate(positions)
@@ -114,11 +114,11 @@ def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) ->
     """The standard errors of positions' values, shape (n,), and their degrees of freedom; none without several runs.
 
     The value of a position is the mean of the means of its groups (machines). The variance of a run is pooled over all
-    groups of all positions, on the logarithmic scale where all values are above zero; groups whose runs vary much more
-    have their own.
+    groups of all positions, on the logarithmic scale if all values are above zero; groups whose runs vary much more
+    have a variance of their own.
 
     Args:
-        runs: for each position and group the values of its runs.
+        runs: the values of the runs of each position and group.
         values: of each position, in the metric's unit, shape (n,).
     """
     groups = [np.asarray(group, dtype=np.float64) for position in runs for group in position]
@@ -134,10 +134,9 @@ def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) ->
 
 
 def interleaved(positions: Sequence[object]) -> bool:
-    """Whether runs in this order, each of a position, were interleaved: hardly one follows one of its own position.
+    """Whether the runs of positions, in this order, were interleaved: hardly any follows one of its own position.
 
-    Of positions with several runs at most one run in ten may follow another of its position, or twice as many as a
-    random order has.
+    At most one run in ten may follow another of its position, or twice as many as in a random order.
     """
     if len(set(positions)) == len(positions) or len(set(positions)) < 2:
         return False
@@ -148,7 +147,7 @@ def interleaved(positions: Sequence[object]) -> bool:
 
 
 def _spread(positions: Sequence[object]) -> bool:
-    """Whether the halves of the order have the same positions, for nine of ten that have several runs."""
+    """Whether nine of ten positions with several runs are in both halves of the order."""
     middle = len(positions) // 2
     first, last = set(positions[:middle]), set(positions[middle:])
     several = {position for position in set(positions) if positions.count(position) > 1}

@@ -49,10 +49,10 @@ class SeriesLevels(Struct, frozen=True, eq=False):
 
     ``straight`` are the values without the line, ``strata`` the machine and segment of each, counted from 0, ``phi``
     the noise's first autocorrelation, ``persistence`` that of the autoregression with the same long-run variance.
-    ``detectable`` is the step in the middle that is found with 80 % power, in the metric's unit, None where none is.
-    ``alternation`` is of levels that recur and are no change, ``assumptions`` names unestimated quantities. ``errors``
-    are the standard errors of the values about their levels, shape (n,), from ``freedom`` degrees of freedom, infinite
-    where a value was not compared; they are empty where the noise was estimated over time.
+    ``detectable`` is the step in the middle that is found with 80 % power, in the metric's unit, None if none is.
+    ``alternation`` holds recurring levels, which are not a change; ``assumptions`` names unestimated quantities.
+    ``errors`` are the standard errors of the values about their levels, shape (n,), from ``freedom`` degrees of
+    freedom, infinite if a value was not compared; they are empty if the noise was estimated over time.
     """
 
     steps: tuple[LevelStep, ...]
@@ -73,7 +73,7 @@ class SeriesLevels(Struct, frozen=True, eq=False):
         return self.residuals_without(np.zeros(len(self.straight), dtype=np.bool_))
 
     def residuals_without(self, left_out: NDArray[np.bool_]) -> FloatArray:
-        """The same, levels being means of other values than these; of these alone where a level has no others."""
+        """The residuals with levels estimated without the values ``left_out``, unless a level has no others."""
         kept = ~left_out | ~np.isin(self.strata, self.strata[~left_out])
         counts = np.bincount(self.strata, kept)
         means = np.bincount(self.strata, self.straight * kept) / np.maximum(counts, 1.0)
@@ -93,20 +93,20 @@ def segment_strata(machines: Index, places: tuple[int, ...]) -> Index:
 
 
 class PlacedStep(Struct, frozen=True):
-    """A step of these machines: it is after the place ``after``, at the latest at the last of its indexes."""
+    """A step seen by these machines: later than the place ``after``, and at the latest at the last of its indexes."""
 
     step: LevelStep
     after: int
     machines: frozenset[int]
 
     def agrees(self, other: PlacedStep) -> bool:
-        """Whether both may be one change, in the same direction, seen by different machines."""
+        """Whether both may be the same change, in the same direction, seen by different machines."""
         same = (self.step.after > self.step.before) == (other.step.after > other.step.before)
         latest = min(self.step.indexes[1], other.step.indexes[1])
         return same and self.machines.isdisjoint(other.machines) and max(self.after, other.after) < latest
 
     def joined(self, other: PlacedStep) -> PlacedStep:
-        """The surer of both, where both may be."""
+        """The step with the smaller p-value, at an index where both may be."""
         surer = min(self.step, other.step, key=lambda step: step.p_value)
         after = max(self.after, other.after)
         latest = min(self.step.indexes[1], other.step.indexes[1])
@@ -117,7 +117,7 @@ class PlacedStep(Struct, frozen=True):
 
 
 def agreed(steps: Sequence[PlacedStep]) -> tuple[LevelStep, ...]:
-    """The steps in order, those that agree as one."""
+    """The steps in order, with those that agree joined into one."""
     found: list[PlacedStep] = []
     for step in sorted(steps, key=lambda one: one.step.index):
         if found and found[-1].agrees(step):
@@ -132,7 +132,7 @@ SHORTEST_LONG = 30
 
 
 class _Scale(Struct, frozen=True):
-    """Values on the logarithmic scale, or as they are where one is not above zero."""
+    """The scale of values: logarithmic, or raw if a value is not above zero."""
 
     logarithmic: bool
 
@@ -152,7 +152,7 @@ class _Scale(Struct, frozen=True):
         return np.asarray(errors * values if self.logarithmic else errors)
 
     def change(self, change: float, before: float) -> float:
-        """In the metric's unit, of a change on this scale from a level in the metric's unit."""
+        """A change on this scale in the metric's unit, from a level in that unit."""
         return before * math.expm1(min(change, _LARGEST)) if self.logarithmic else change
 
 
@@ -160,17 +160,18 @@ _LARGEST = 500.0
 
 
 def is_short(series: Series) -> bool:
-    """Whether positions are compared with each other, and no noise over time is looked for."""
+    """Whether positions are compared with each other, without estimating noise over time."""
     return len(series) < SHORTEST_LONG or (series.freedom > 0 and series.dependence is Dependence.INDEPENDENT)
 
 
 def short_levels(series: Series, alpha: float) -> SeriesLevels:
-    """Find the steps between the positions of each machine that has several, and else those of all machines together.
+    """Find the steps between the positions of each machine that has several, or else of all machines together.
 
-    How much positions vary is that of their runs where these were interleaved; else what successive positions differ
-    by, and not less than their runs. Where there are too few of them, that of the runs, which assumes that positions
-    do not vary beyond these. A step that several machines agree on is one. Where there are several, half of alpha is
-    for steps of one, and half, if there is none, for those that all have, each machine with a level of its own.
+    The variance of positions is that of their runs if these were interleaved; otherwise it is from differences of
+    successive positions, and at least that of the runs. With too few differences it is that of the runs, which assumes
+    that positions do not vary beyond these. A step on which several machines agree counts once. With several machines,
+    half of alpha is for steps of single machines, and, if there are none, half for steps common to all, each machine
+    having a level of its own.
     """
     scale = _Scale(bool((series.values > 0.0).all()))
     middle = float(np.median(series.values))
@@ -211,7 +212,7 @@ def short_levels(series: Series, alpha: float) -> SeriesLevels:
 
 
 def _together(noise: _Noise, places: Index, alpha: float) -> PositionSteps:
-    """The steps of several machines together, levels of machines and steps estimated in turn."""
+    """The steps of several machines together; levels of machines and steps are estimated alternately."""
     found = PositionSteps((), 0.0, np.zeros(len(places), dtype=np.intp))
     for _ in range(_TURNS):
         aligned = noise.positions(places, noise.machines, _offsets(noise, places, found.strata))
@@ -222,7 +223,7 @@ def _together(noise: _Noise, places: Index, alpha: float) -> PositionSteps:
 
 
 def _offsets(noise: _Noise, places: Index, strata: Index) -> FloatArray:
-    """How far each value's machine is above their mean, by weighted least squares with a level between steps."""
+    """The offset of each value's machine from their mean, by weighted least squares with a level between steps."""
     machines, errors = noise.series.machines[places], noise.positions(places, noise.machines).errors
     columns = np.column_stack([np.eye(int(machines.max()) + 1)[machines], np.eye(int(strata.max()) + 1)[strata]])
     scaled = 1.0 / np.maximum(errors / (float(np.max(errors)) or 1.0), _LEAST_ERROR)
@@ -239,7 +240,7 @@ _FEW = "positions vary by nothing but their runs: too few of them to estimate ho
 
 
 class _Noise(Struct, frozen=True, eq=False):
-    """What positions vary by: ``values`` and the errors ``by_runs`` are on a scale, ``machines`` the places of each."""
+    """The variation of positions: ``values`` and errors ``by_runs`` on a scale, and the places of each machine."""
 
     series: Series
     values: FloatArray
@@ -254,7 +255,7 @@ class _Noise(Struct, frozen=True, eq=False):
 
     @property
     def compared(self) -> list[Index]:
-        """Of the machines whose positions can be compared."""
+        """The places of each machine whose positions can be compared."""
         return [
             own
             for own in self.machines
@@ -271,7 +272,7 @@ class _Noise(Struct, frozen=True, eq=False):
         return (_FEW if few else _INDEPENDENT, *apart)
 
     def positions(self, own: Index, machines: Sequence[Index] = (), offsets: FloatArray | float = 0.0) -> Positions:
-        """The positions of one machine, or of several less their ``offsets``, which all estimate the variance."""
+        """The positions of one machine, or of several less their ``offsets``; then all estimate the variance."""
         values, by_runs, freedom = self.values[own] - offsets, self.by_runs[own], self.series.freedom
         confirmed = np.asarray(self.series.runs[own] > 1, dtype=np.bool_)
         spread = None if self._independent else self._between(*([machines] if machines else ([own], self.machines)))
@@ -289,7 +290,7 @@ class _Noise(Struct, frozen=True, eq=False):
         return self.series.dependence is Dependence.INDEPENDENT and self.series.freedom > 0
 
     def _between(self, *sources: Sequence[Index]) -> tuple[float, int] | None:
-        """By how many successive differences of the machines of the first source that has enough; None of too few."""
+        """The spread of successive differences by the first source with enough, and their number; None without any."""
         runs_vary = not self.series.freedom or bool(self.by_runs.any())
         tick = resolution(self.values) if runs_vary else 0.0
         for machines in sources:

@@ -23,12 +23,12 @@ _MAD = 1.4826  # of a normal distribution: its standard deviation by the median 
 
 
 def confirmed_spikes(series: Series, found: SeriesLevels, alpha: float) -> Index:
-    """The number of the spike of each position, counted from 1, shape (n,); 0 where there is none.
+    """The number of the spike of each position, counted from 1, shape (n,); 0 without a spike.
 
-    A position is on a spike where its distance from its level is significant at a fifth of alpha, corrected for all
+    A position is on a spike if its distance from its level is significant at a fifth of alpha, corrected for all
     positions, by Student's t of the positions' robust standard deviation with at most five degrees of freedom, as
-    positions have heavy tails; and where spikes are twice as far off as anything else is. Neighbours on the same side
-    of their levels are one spike. More than two of them recur, and are outliers.
+    positions have heavy tails; and if spikes are at least twice as far off as all other positions. Neighbours on the
+    same side of their levels are one spike. More than two spikes recur, and are outliers.
     """
     none = np.zeros(len(series), dtype=np.intp)
     if not series.freedom or len(series) < 3:
@@ -46,7 +46,7 @@ def confirmed_spikes(series: Series, found: SeriesLevels, alpha: float) -> Index
 
 
 def with_spikes(series: Series, found: SeriesLevels, spikes: Index) -> SeriesLevels:
-    """The levels with a step to each of these spikes, and one to the level that follows it."""
+    """The levels with a step to each of these spikes, and a step to the level that follows it."""
     deviation = _deviation(series, found)
     chances = _chances(np.abs(found.residuals) / deviation) / _PART
     margin = t_quantile(0.975, spread_freedom(len(series) - 1)) * deviation
@@ -66,7 +66,7 @@ def with_spikes(series: Series, found: SeriesLevels, spikes: Index) -> SeriesLev
 
 
 def _deviation(series: Series, found: SeriesLevels) -> float:
-    """That of positions about their levels: at least that of their runs, and of rounding."""
+    """The standard deviation of positions about their levels: at least that of their runs, and of rounding."""
     robust = _MAD * float(np.median(np.abs(found.residuals)))
     return max(robust, float(np.median(series.errors)), resolution(series.values) / math.sqrt(12.0))
 
@@ -79,13 +79,13 @@ def _chances(distances: FloatArray) -> FloatArray:
 def with_tail(own: Sequence[LevelChange], relative: Sequence[LevelChange], mean: Series) -> tuple[LevelChange, ...]:
     """The changes of the statistic and of the tail in order, p-values corrected for both.
 
-    The tail is slower or faster only where the mean is shown to have moved the same way, one-sided at 5 %: runs whose
-    fast path gets faster have a longer tail and a smaller mean. Where statistic and tail change at one place it is one
-    change: the tail's where they move in opposite directions, else the statistic's.
+    The tail is slower or faster only if the mean is shown to have moved the same way, one-sided at 5 %: runs whose
+    fast path gets faster have a longer tail and a smaller mean. If statistic and tail change at one place, this is one
+    change: the tail's if they move in opposite directions, else the statistic's.
 
     Args:
         own: the changes of the statistic.
-        relative: those of the means relative to it.
+        relative: the changes of the means relative to it.
         mean: the means of the same runs.
     """
     places = [each.index for each in (*own, *relative)]
@@ -108,7 +108,7 @@ def _opposite(one: LevelChange, other: LevelChange) -> bool:
 def _moved(mean: Series, change: LevelChange, places: Sequence[int]) -> bool:
     """Whether the means of the positions up to the next change moved the same way, by Student's t of positions.
 
-    Positions vary by what these levels leave, and not less than their runs.
+    The variance of positions is their residual variance about these levels, and at least that of their runs.
     """
     first, last = change.indexes
     start = max((each for each in places if each < first), default=0)

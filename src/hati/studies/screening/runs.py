@@ -197,7 +197,7 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
 
 
 def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[EffectScale, str]:
-    """`choose_scale` with main effects and interactions: those by the scale of the best extended Bayesian fit.
+    """`choose_scale` with main effects and the interactions of the better of the two scales' models (extended BIC).
 
     The effect of a few combinations of settings is an interaction on either scale, and larger on the log scale if these
     are fast: without it, Box-Cox would prefer the raw scale for a product of effects. Interactions are those of the
