@@ -1,4 +1,4 @@
-"""Whether stated requirements hold (the SPL paper): formulas, measurements, verdicts with their evidence."""
+"""Check whether stated requirements hold (the SPL paper): formulas, measurements, verdicts with their evidence."""
 
 import lazy_loader
 

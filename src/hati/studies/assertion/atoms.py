@@ -1,6 +1,6 @@
-"""From formulas and measurements to evidence: the sides of a relation, one relation, and formulas judged together.
+"""Evidence from formulas and measurements: the sides of a relation, one relation, and formulas judged together.
 
-What keeps formulas open that more rounds would not decide is found here.
+This module also finds the reasons why more rounds would not decide a formula.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}
 
 
 class UnknowableError(InputError):
-    """The observations cannot answer the question, however many more such runs there are."""
+    """The observations cannot decide the relation, however many more such runs are made."""
 
 
 def asks_single_calls(side: syntax.PerformanceSide) -> bool:
-    """Whether single calls have to be known: of several, only the mean and its linear functions are."""
+    """Whether single calls have to be timed: several calls give only their mean and its linear functions."""
     measured = side.measured
     quantile = measured.statistic.kind is syntax.StatisticKind.QUANTILE
     return measured.metric in _OF_CALLS and (quantile or syntax.affine(side.transformation) is None)
 
 
 def is_known(side: syntax.RelationSide, book: SampleCollector) -> bool:
-    """Whether all measurements of a side so far are fit for its question."""
+    """Whether all measurements of a side so far are suited to its statistic."""
     if not isinstance(side, syntax.PerformanceSide):
         return True
     try:
@@ -49,7 +49,7 @@ def is_known(side: syntax.RelationSide, book: SampleCollector) -> bool:
 
 
 def _known_sample(side: syntax.PerformanceSide, book: SampleCollector) -> Sample:
-    """The sample of a side, of single calls where it has to be, and in runs of enough observations."""
+    """The sample of a side: of single calls if necessary, and in runs of enough observations."""
     measured = side.measured
     if asks_single_calls(side) and not book.single(measured.method):
         raise UnknowableError(
@@ -72,15 +72,15 @@ def _validate_observations(measured: syntax.MeasuredStatistic, runs: Sequence[Sa
 
 
 def side_of(side: syntax.RelationSide, book: SampleCollector) -> interpret.MeasuredSample | interpret.Limit:
-    """The measurements of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
+    """The transformed measurements of a side, or its limit, in the base unit of the dimension: seconds, bytes.
 
-    The mean's transformation is of each observation (SPL paper, Definition 3.4); another statistic is taken of each
-    run, which is then one value, and transformed.
+    For the mean, each observation is transformed (SPL paper, Definition 3.4); another statistic is first computed for
+    each run, which gives one value, and then transformed.
 
     Raises:
-        UnknowableError: where calls were too short to be timed one by one and have to be, or a run has too few
+        UnknowableError: if calls have to be timed one by one and were too short for it, or a run has too few
             observations for a quantile.
-        InputError: where nothing was measured, or a transformation has no finite value.
+        InputError: if nothing was measured, or a transformation has no finite value.
     """
     if isinstance(side, syntax.LimitSide):
         return interpret.Limit(float(syntax.evaluate(side.amount)))
@@ -92,7 +92,7 @@ def side_of(side: syntax.RelationSide, book: SampleCollector) -> interpret.Measu
 
 
 def split_side(side: syntax.RelationSide, book: SampleCollector) -> interpret.MeasuredSample | interpret.Limit:
-    """The same with what a transformation adds apart, as an offset: it does not make noise larger.
+    """The same as ``side_of``, with the constant of a transformation as an offset: it does not increase noise.
 
     Raises:
         InputError: as ``side_of``.
@@ -107,7 +107,7 @@ def split_side(side: syntax.RelationSide, book: SampleCollector) -> interpret.Me
 
 
 def least_of(side: syntax.PerformanceSide, book: SampleCollector) -> float | None:
-    """The lower bound of a side's values, in the unit of ``side_of``; None where unknown."""
+    """The lower bound of a side's values, in the unit of ``side_of``; None if unknown."""
     line = syntax.affine(side.transformation)
     sample = book.sample(side.measured)
     unit = _of_a_call(sample)
@@ -118,14 +118,14 @@ def least_of(side: syntax.PerformanceSide, book: SampleCollector) -> float | Non
 
 
 def rounds_of(side: syntax.RelationSide, book: SampleCollector) -> tuple[int | None, ...] | None:
-    """The round of each run of a side; None of a limit."""
+    """The round of each run of a side; None for a limit."""
     if not isinstance(side, syntax.PerformanceSide):
         return None
     return tuple(run.origin.repetition for run in book.sample(side.measured).runs)
 
 
 def run_means(relation: syntax.Relation, book: SampleCollector) -> tuple[FloatArray, FloatArray]:
-    """The means of each side's runs, transformed, shapes (runs,); a limit is one value. In seconds, bytes and the like.
+    """The transformed means of each side's runs, shapes (runs,), in base units (seconds, bytes); a limit is one value.
 
     Raises:
         InputError: as ``side_of``.
@@ -139,7 +139,7 @@ def _means(side: interpret.MeasuredSample | interpret.Limit) -> FloatArray:
 
 
 def same_sides(relation: syntax.Relation, book: SampleCollector) -> bool:
-    """Whether both sides are the same of the same runs, as where a method has two names."""
+    """Whether both sides are the same statistic of the same runs, as if a method has two names."""
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.PerformanceSide) and isinstance(right, syntax.PerformanceSide)):
         return False
@@ -150,12 +150,12 @@ def same_sides(relation: syntax.Relation, book: SampleCollector) -> bool:
 
 
 def unit_of(side: syntax.RelationSide, book: SampleCollector) -> str | None:
-    """The unit of a side's metric; None of a limit."""
+    """The unit of a side's metric; None for a limit."""
     return _of_a_call(book.sample(side.measured)) if isinstance(side, syntax.PerformanceSide) else None
 
 
 def _of_a_call(sample: Sample) -> str:
-    """What a method takes is that of a call: JMH's and Go's ``ms/op`` are ``ms``."""
+    """The unit for one call of a method: JMH's and Go's ``ms/op`` are ``ms``."""
     return sample.metric.unit.removesuffix("/op")
 
 
@@ -172,7 +172,7 @@ def _run(side: syntax.PerformanceSide, observed: FloatArray) -> FloatArray:
 
 
 def _statistic(statistic: syntax.FormulaStatistic, observed: FloatArray) -> FloatArray:
-    """The observations themselves for the mean, else one value."""
+    """The observations themselves for the mean, otherwise one value."""
     if statistic.kind is syntax.StatisticKind.QUANTILE:
         assert statistic.level is not None
         return np.array([np.quantile(observed, statistic.level)])
@@ -199,17 +199,17 @@ _TURNED = {
 }
 
 _OWN = {"time": "s", "memory": "B", "energy": "J", "power": "W"}
-"""The units that values of dimensions are in; those of others are called as they are."""
+"""The units of values by dimension; other dimensions are named as they are."""
 
 
 class Atom(Struct, frozen=True):
-    """A relation and its evidence; ``unit`` is that of an estimate that is not a ratio.
+    """A relation and its evidence; ``unit`` is the unit of an estimate that is not a ratio.
 
-    ``resolved`` is the relation with methods in place of their declared names; ``same`` whether both its sides are
-    the same metric of the same runs, whatever their names; ``unfit`` whether the measurements cannot be judged, even
+    ``resolved`` is the relation with methods in place of their declared names; ``same`` is true if both sides are the
+    same metric of the same runs, whatever their names; ``unfit`` is true if the measurements cannot be judged, even
     with more of them.
 
-    Fills ``hati.logic.interpret.Judged``.
+    It implements ``hati.logic.interpret.Judged``.
     """
 
     relation: syntax.Relation
@@ -231,30 +231,30 @@ class Atom(Struct, frozen=True):
 
     @property
     def p_holds(self) -> float:
-        """Of its being violated."""
+        """The p-value of the hypothesis that it is violated; a small one shows that it holds."""
         return self.evidence.p_holds
 
     @property
     def p_violated(self) -> float:
-        """Of its holding."""
+        """The p-value of the hypothesis that it holds; a small one shows that it is violated."""
         return self.evidence.p_violated
 
     def is_observed_in(self, book: SampleCollector) -> bool:
-        """Whether the measurements of its sides can be shown: they exist, and are fit to be judged."""
+        """Whether the measurements of its sides exist and can be judged, and so can be shown."""
         return not self.unfit and all(key in book.samples for key in methods_of(self.resolved))
 
 
 def judge(
     relation: syntax.Relation, book: SampleCollector, standard: Standard, early: Early = interpret.decide_early
 ) -> Atom:
-    """Decide a relation without variables; ``early`` is the method where it is tested after each round.
+    """Decide a relation without variables; ``early`` is the method for tests after each round.
 
-    A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
-    missing, or its measurements are unfit, the relation is INCONCLUSIVE; so it is where the samples
-    cannot answer it, such as a quantile of few observations.
+    A limit on the left is moved to the right. A margin in the metric's unit is a margin of the difference. A relation
+    is INCONCLUSIVE if a method is missing, its measurements are unfit, or the samples cannot decide it, such as a
+    quantile of few observations.
 
     Raises:
-        InputError: where a side's samples are unfit otherwise, or missing, or sides are of unlike dimension.
+        InputError: if a side's samples are unfit otherwise, or missing, or the sides differ in dimension.
     """
     try:
         return _judged(relation, book, standard, early)
@@ -287,7 +287,7 @@ def _judged(relation: syntax.Relation, book: SampleCollector, standard: Standard
 
 
 def _possible(evidence: RelationEvidence, side: syntax.RelationSide, book: SampleCollector) -> RelationEvidence:
-    """With the interval of a side against a limit cut at impossible values; the verdict is as it was."""
+    """The evidence with the interval of a side against a limit cut at impossible values; the verdict is unchanged."""
     if (
         evidence.scale is not EstimateScale.MEAN
         or evidence.interval is None
@@ -302,10 +302,10 @@ def _possible(evidence: RelationEvidence, side: syntax.RelationSide, book: Sampl
 
 
 def check_relation(relation: syntax.Relation, left: str | None, right: str | None, standard: Standard) -> None:
-    """Refuse what no measurement could decide, where the sides' metrics have these units; None of a limit.
+    """Check that measurements could decide a relation whose sides have these units (None for a limit).
 
     Raises:
-        InputError: for unlike dimensions, a margin that is none, or equality without one.
+        InputError: for different dimensions, an invalid margin, or equality without a margin.
     """
     syntax.check_dimensions(relation, left, right)
     asked = _Asked(relation, standard)
@@ -322,7 +322,7 @@ def _unmeasured(why: str) -> RelationEvidence:
 
 
 def _pair(relation: syntax.Relation, book: SampleCollector, standard: Standard) -> Pair | None:
-    """Both sides; of those measured in rounds the runs of the rounds that have both, None without any."""
+    """Both sides; if measured in rounds, the runs of the rounds that have both, None without any."""
     left, right = split_side(relation.left, book), split_side(relation.right, book)
     assert isinstance(left, interpret.MeasuredSample), "a relation of two limits cannot be written"
     if standard.stopping is Stopping.FIXED or isinstance(right, interpret.Limit):
@@ -339,7 +339,7 @@ def _pair(relation: syntax.Relation, book: SampleCollector, standard: Standard) 
 
 
 class _Asked(Struct, frozen=True):
-    """A relation, measured side first, and the standard it is judged by."""
+    """A relation, measured side first, and the standard by which it is judged."""
 
     relation: syntax.Relation
     standard: Standard
@@ -347,7 +347,7 @@ class _Asked(Struct, frozen=True):
 
     @property
     def amount(self) -> float | None:
-        """A margin in the metric's unit; None of a share, and where an interpretation knows none."""
+        """A margin in the metric's unit; None if it is a fraction, or the interpretation has no margins."""
         margin = self.relation.margin
         if margin is None or margin.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:
             return None
@@ -355,14 +355,15 @@ class _Asked(Struct, frozen=True):
         return None if margin.amount.unit == "%" else float(syntax.evaluate(margin.amount))
 
     def by_share(self, pair: Pair) -> RelationEvidence:
-        """With a margin that is a share of the right mean, or none."""
+        """The evidence with a margin that is a fraction of the right mean, or without a margin."""
         sign = self.relation.comparator
         return self._evidence(pair, interpret.AskedRelation(sign, self.share(sign), self.standard.alpha))
 
     def by_amount(self, pair: Pair, amount: float) -> RelationEvidence:
-        """With one that is added to the right side, or taken from it.
+        """The evidence with a margin that is added to the right side, or subtracted from it.
 
-        An equality is both: it holds where each is shown, and is violated where either is at half the level.
+        An equality is two bounds: it holds if both are shown to hold, and is violated if either is shown to be violated
+        at half the level.
         """
         sign = self.relation.comparator
         shifts = {Comparator.AT_MOST: amount, Comparator.AT_LEAST: -amount}
@@ -392,7 +393,7 @@ class _Asked(Struct, frozen=True):
         )
 
     def share(self, sign: Comparator) -> float:
-        """The margin as a share of the right mean."""
+        """The margin as a fraction of the right mean."""
         margin = self.relation.margin
         if sign.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:
             return 0.0
@@ -417,7 +418,7 @@ def _shifted(
 
 
 def _own_unit(relation: syntax.Relation, book: SampleCollector) -> str:
-    """The unit of estimates that are not ratios: the dimension's own, as for the sides; "" for a number."""
+    """The unit of estimates that are not ratios: the dimension's base unit, as for the sides; "" for a number."""
     powers = side_dimension(relation.left, unit_of(relation.left, book)) or {}
     above = [_power(name, power) for name, power in powers.items() if power > 0]
     below = [_power(name, -power) for name, power in powers.items() if power < 0]
@@ -430,7 +431,7 @@ def _power(dimension: str, power: float) -> str:
 
 
 class Answer(Struct, frozen=True):
-    """A requirement's verdict among all, the verdict on it alone in ``judged``, and the relations behind it."""
+    """A requirement's verdict among all, the verdict on it alone in ``judged``, and its relations."""
 
     requirement: Requirement
     verdict: FormulaVerdict
@@ -444,13 +445,13 @@ def answer(
     standard: Standard,
     early: Early = interpret.decide_early,
 ) -> tuple[Answer, ...]:
-    """Judge formulas; a relation that several have is judged once, by ``early`` where it is looked at after each round.
+    """Judge formulas; a shared relation is judged once, by ``early`` if it is tested after each round.
 
-    By the default interpretation, of runs whose number was given, a formula of several relations is decided where the
-    p-value of all of them suffices, and the alarms are those of all formulas together (Benjamini and Hochberg 1995).
+    By the default interpretation, for a fixed number of runs, a formula of several relations is decided if the p-value
+    of all of them suffices, and alarms are controlled over all formulas (Benjamini and Hochberg 1995).
 
     Raises:
-        InputError: where something was not measured that a relation needs, placed where its formula is.
+        InputError: if a measurement that a relation needs is missing, located at its formula.
     """
     known: dict[str, Atom] = {}
     by = partial(judge, book=book, standard=standard, early=early)
@@ -495,7 +496,7 @@ def _all_atoms(judged: Judged) -> Iterator[Atom]:
 
 
 def blockers(each: Answer, book: SampleCollector) -> tuple[str, ...]:
-    """Why an inconclusive formula is not judged: methods that could not be measured, else relations that are unfit."""
+    """The reasons why an inconclusive formula is not judged: unmeasured methods, else unfit relations."""
     if each.verdict is not FormulaVerdict.INCONCLUSIVE:
         return ()
     unfit = tuple(f"{atom.text}: {atom.evidence.remark}" for atom in each.atoms if atom.unfit)
@@ -503,7 +504,7 @@ def blockers(each: Answer, book: SampleCollector) -> tuple[str, ...]:
 
 
 def unmeasured(requirement: Requirement, book: SampleCollector) -> tuple[str, ...]:
-    """The methods of a formula that failed, from the start or from some run on, and why."""
+    """The methods of a formula that failed, from the start or from some run on, with reasons."""
     relations = [requirement.resolved(relation, SampleCollector()) for relation in requirement.relations]
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return tuple(

@@ -38,16 +38,16 @@ from hati.logic.interpret import ALPHA, MARGIN, Interpretation
 from hati.logic.syntax import MeasuredStatistic, Method
 
 _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory", "B")}
-"""Metrics that are known of whole runs, where no benchmark reports them."""
+"""Metrics that are known for whole runs, if no benchmark reports them."""
 
 
 class SampleCollector(Struct, frozen=True):
-    """Samples by the texts of methods; ``history`` are earlier ones of the same, which estimate how runs vary.
+    """Samples by the texts of methods; ``history`` holds earlier samples, which estimate the variation of runs.
 
-    ``own`` is the metric of a method that is meant where a formula names none; ``missing`` gives the reason why a
+    ``own`` is the metric of a method that is used if a formula names none; ``missing`` gives the reason why a
     method has no sample, ``failed`` why its runs failed, all or all from some run on. ``reported`` are the metrics
-    that a method's benchmark reports itself: those of whole runs, with the start of the interpreter, never stand
-    for them.
+    that a method's benchmark reports itself: metrics of whole runs, which include the start of the interpreter, never
+    replace them.
     """
 
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
@@ -58,14 +58,14 @@ class SampleCollector(Struct, frozen=True):
     reported: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def has(self, method: Method) -> bool:
-        """Whether something was given by a method's name as it is written."""
+        """Whether samples were given for a method by its name as it is written."""
         return str(method) in self.samples
 
     def sample(self, measured: MeasuredStatistic) -> Sample:
         """The sample of a method's metric.
 
         Raises:
-            FormulaError: where it has none, or more than one.
+            FormulaError: if it has none, or more than one.
         """
         key = str(measured.method)
         if key not in self.samples:
@@ -83,12 +83,12 @@ class SampleCollector(Struct, frozen=True):
         return all((run.steady == 1.0).all() for each in reported for run in each.runs)
 
     def earlier(self, measured: MeasuredStatistic, metric: Metric) -> tuple[SampledRun, ...]:
-        """Earlier runs of the same in the same unit; none where nothing is known."""
+        """Earlier runs of the same method and metric in the same unit; empty if there are none."""
         known = self.history.get(str(measured.method), ())
         return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
 
     def unfit(self, error: InputError) -> str:
-        """Why a relation cannot be judged by these samples: samples from files must be fit for it.
+        """The reason why a relation cannot be judged by these samples; samples from files must be suited to it.
 
         Raises:
             InputError: always, the error itself.
@@ -99,15 +99,15 @@ class SampleCollector(Struct, frozen=True):
 class MeasuredSamples(SampleCollector, frozen=True):
     """Measurements of methods by their full names; a declared name has no samples of its own.
 
-    Unfit measurements leave their relation undecided; the others are reported all the same.
+    Unfit measurements leave their relation undecided; the other relations are still reported.
     """
 
     def has(self, method: Method) -> bool:  # noqa: ARG002  # as those of all books
-        """Never: what a formula's names mean is what it declares."""
+        """False: the names in a formula refer to its declarations."""
         return False
 
     def unfit(self, error: InputError) -> str:
-        """The reason."""
+        """The reason why a relation cannot be judged."""
         return error.message
 
 
@@ -126,7 +126,7 @@ def _of_metric(key: str, samples: tuple[Sample, ...], metric: str, whole: Set[st
 
 
 def _whole_runs(sample: Sample, metric: str) -> Sample | None:
-    """What runs used of a resource, one value for each; None where it is not known of all."""
+    """The resource usage of whole runs, one value for each; None if it is unknown for any run."""
     kind = _USED[metric]
     values: list[float | None] = [getattr(run.usage, metric) for run in sample.runs]
     if any(value is None for value in values):
@@ -155,18 +155,18 @@ def _one(key: str, samples: list[Sample]) -> Sample:
 
 
 Machines = tuple[str, str]
-"""The fingerprints of both."""
+"""The fingerprints of both machines."""
 
 
 class DefinedRun(Struct, frozen=True):
-    """A run and what its benchmark was then: canonical JSON, empty where that is not known."""
+    """A run and the definition of its benchmark at that time: canonical JSON, empty if unknown."""
 
     run: Run
     definition: str
 
 
 class SetAside(Struct, frozen=True):
-    """Runs of a benchmark on a machine that are of another definition than those that are taken, and in what."""
+    """Runs of a benchmark on a machine that have another definition than the runs taken, and the differing parts."""
 
     benchmark: str
     machine: str
@@ -175,14 +175,14 @@ class SetAside(Struct, frozen=True):
 
 
 class Former(Struct, frozen=True):
-    """A benchmark with its definition at the last run on both machines, and the parts that changed since."""
+    """A benchmark whose present definition is not the last one run on both machines, and the parts that changed."""
 
     benchmark: str
     differs: tuple[str, ...]
 
 
 class TakenRuns(Struct, frozen=True):
-    """The runs of one definition of each benchmark; ``unlike`` says what differs where the machines share none."""
+    """The runs of one definition of each benchmark; ``unlike`` holds the differing parts if machines share none."""
 
     runs: tuple[Run, ...]
     set_aside: tuple[SetAside, ...]
@@ -193,9 +193,10 @@ class TakenRuns(Struct, frozen=True):
 def taken_runs(
     defined: Sequence[DefinedRun], now: Mapping[str, str], machines: Machines, essence: Callable[[str], str]
 ) -> TakenRuns:
-    """Of each benchmark the runs of the definition that it has ``now``, else of the latest that both machines ran.
+    """The runs of each benchmark's definition ``now``, or else of the latest definition that both machines ran.
 
-    ``essence`` is what of a definition has to be the same on both machines; on one machine all of it has to be.
+    ``essence`` gives the part of a definition that has to be the same on both machines; on a single machine, all of it
+    has to be.
     """
     found: dict[str, list[DefinedRun]] = defaultdict(list)
     for each in defined:
@@ -211,7 +212,7 @@ def taken_runs(
 
 
 def differing(one: str, other: str) -> tuple[str, ...]:
-    """The parts of two definitions that are not the same; none of equal ones."""
+    """The parts in which two definitions differ; empty if they are equal."""
     if one == other:
         return ()
     if not (one and other):
@@ -221,7 +222,7 @@ def differing(one: str, other: str) -> tuple[str, ...]:
 
 
 class _Choice(Struct, frozen=True):
-    """The definition of a benchmark that is taken on each machine, none where they share none: that is ``unlike``."""
+    """The definition of a benchmark taken on each machine; none if they share none: ``unlike`` holds what differs."""
 
     taken: Mapping[str, str]
     former: tuple[str, ...] = ()
@@ -251,7 +252,7 @@ def _choice(known: Sequence[DefinedRun], now: str, machines: Machines, essence: 
 
 
 def _left(name: str, known: Sequence[DefinedRun], choice: _Choice) -> Iterator[SetAside]:
-    """Those of other definitions than the one that is taken."""
+    """The runs of other definitions than the one that is taken."""
     others = Counter((each.run.machine, each.definition) for each in known if not choice.is_taken(each))
     for (machine, definition), count in others.items():
         if machine in choice.taken:
@@ -268,7 +269,7 @@ class Made(Struct, frozen=True):
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Made:
-        """Of runs in any order."""
+        """Group runs given in any order."""
         found: dict[tuple[str, str], list[Run]] = defaultdict(list)
         for run in sorted(runs, key=lambda run: run.task.repetition):
             found[run.task.benchmark, run.task.revision].append(run)
@@ -278,7 +279,7 @@ class Made(Struct, frozen=True):
 class MeasuredMethod(Struct, frozen=True):
     """A method that formulas write as ``method``: a benchmark of a revision, of the default configuration.
 
-    ``own`` is the metric that is meant where a formula names none; empty where the benchmark has but one.
+    ``own`` is the metric that is used if a formula names none; empty if the benchmark has only one.
     """
 
     method: str
@@ -293,7 +294,7 @@ class MeasuredMethod(Struct, frozen=True):
         return [self.method, self.benchmark.definition, self.revision.id, dict(self.configuration)]
 
     def unit(self, metric: str) -> str | None:
-        """The unit of a metric for a call, by default of its own; None for one that its benchmark does not report."""
+        """The unit of a metric per call, by default of ``own``; None for a metric not reported by the benchmark."""
         units = {each.name: each.unit.removesuffix("/op") for each in self.benchmark.metrics}
         return units.get(metric or self.own)
 
@@ -303,20 +304,20 @@ class MeasuredMethod(Struct, frozen=True):
         return self.benchmark.name, self.revision.id
 
     def runs(self, made: Made) -> tuple[Run, ...]:
-        """Its runs, whatever became of them."""
+        """Its runs, whatever their outcome."""
         return made.runs.get(self.key, ())
 
     def samples(self, made: Made) -> tuple[Sample, ...]:
-        """One of each metric that a run has, runs in the order of their rounds.
+        """A sample of each metric that a run has, with runs in the order of their rounds.
 
         Raises:
-            InputError: where runs are of unlike units.
+            InputError: if runs have incompatible units.
         """
         runs = self.runs(made)
         return tuple(sample for metric in self.benchmark.metrics if (sample := self._sample(metric, runs)))
 
     def _sample(self, metric: Metric, runs: Sequence[Run]) -> Sample | None:
-        """None where no run has the metric."""
+        """The sample of a metric; None if no run has the metric."""
         observed = ((run, run.of(metric.name)) for run in runs)
         found = tuple(sampled(run, values) for run, values in observed if values is not None)
         if not found:
@@ -328,8 +329,8 @@ class MeasuredMethod(Struct, frozen=True):
 class Standard(Struct, frozen=True):
     """An interpretation, the level of each relation and of alarms together, and the tolerance.
 
-    ``stopping`` is ``ANYTIME`` where runs were made in rounds and looked at after each: both sides of a relation then
-    are paired by their rounds. ``seed`` is of the draws that interpretations with histories make.
+    ``stopping`` is ``ANYTIME`` if runs were made in rounds and tested after each: both sides of a relation are then
+    paired by round. ``seed`` is the seed of the draws of interpretations with histories.
 
     Raises:
         InputError: for a level or a margin that is out of range.
@@ -354,12 +355,12 @@ class Standard(Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class Requirement:
-    """A formula with the names that it may use, and the text that it was read from.
+    """A formula with the names that it may use, and the text from which it was read.
 
-    ``seen`` are names that mean a method where the formula is stated, such as ``SELF`` on a function.
+    ``seen`` holds names that denote a method at the place of the formula, such as ``SELF`` on a function.
 
     Raises:
-        InputError: where it has too many relations, an empty set or arithmetic without a value.
+        InputError: if it has too many relations, an empty set or arithmetic without a value.
     """
 
     formula: syntax.PerformanceFormula
@@ -373,7 +374,7 @@ class Requirement:
 
     @cached_property
     def ground(self) -> syntax.PerformanceFormula:
-        """The same without variables; names that are declared stay."""
+        """The formula without variables; declared names stay."""
         return syntax.expand(self.formula, self.declarations, source=self.source)
 
     @cached_property
@@ -383,7 +384,7 @@ class Requirement:
 
     @property
     def place(self) -> Place:
-        """Where it is written."""
+        """The place where it is written."""
         return self.source.place(self.formula.offset)
 
     def resolved(self, relation: syntax.Relation, book: SampleCollector) -> syntax.Relation:
@@ -412,16 +413,16 @@ class Requirement:
 
 
 def methods_of(relation: syntax.Relation) -> tuple[str, ...]:
-    """The texts of the methods that a relation is about."""
+    """The texts of the methods in a relation."""
     sides = (relation.left, relation.right)
     return tuple(str(side.measured.method) for side in sides if isinstance(side, syntax.PerformanceSide))
 
 
 class Cost(Struct, frozen=True):
-    """The runs of a formula's methods, whatever became of them, and their seconds.
+    """The runs of a formula's methods, whatever their outcome, and their seconds.
 
-    ``shared`` of the runs are of methods that other formulas are about too: they are among the runs of each. Of their
-    seconds ``booked`` has an equal part for each of these formulas.
+    ``shared`` is the number of runs that other formulas need, too: they count in each formula. In ``booked``, their
+    seconds are divided equally among these formulas.
     """
 
     runs: int
@@ -431,7 +432,7 @@ class Cost(Struct, frozen=True):
 
 
 def costs_of(requirements: Sequence[Requirement], points: Mapping[str, MeasuredMethod], runs: Made) -> tuple[Cost, ...]:
-    """One of each formula, in order."""
+    """The cost of each formula, in order."""
     made = {key: {run.task.id: run for run in point.runs(runs)} for key, point in points.items()}
     each = [_runs(requirement, made) for requirement in requirements]
     formulas = Counter(task for runs in each for task in runs)
@@ -447,7 +448,7 @@ def costs_of(requirements: Sequence[Requirement], points: Mapping[str, MeasuredM
 
 
 def _runs(requirement: Requirement, made: Mapping[str, Mapping[str, Run]]) -> dict[str, Run]:
-    """Those of a formula's methods by their tasks, each once."""
+    """The runs of a formula's methods by task, each once."""
     relations = (requirement.resolved(relation, SampleCollector()) for relation in requirement.relations)
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return {task: run for method in methods for task, run in made[method].items()}

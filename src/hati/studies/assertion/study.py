@@ -1,6 +1,6 @@
 """The study: rounds of the runs that formulas need, until they are decided or the budget is spent.
 
-Expected are the fewest and the most runs of each method.
+It also estimates the fewest and the most runs of each method.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ _MOST_REASONS = 5
 
 
 class Assured(Struct, frozen=True):
-    """What came of the formulas and by which standard, what could not be measured and why, and what it cost.
+    """The answers on formulas and their standard, the reasons for failed measurements, and the cost.
 
-    ``costs`` are of each formula, none where nothing was measured for them; ``book`` is what they were judged by.
+    ``costs`` holds the cost of each formula, empty if nothing was measured for them; ``book`` holds the samples by
+    which they were judged.
     """
 
     study: str
@@ -77,11 +78,11 @@ def assertion_id(
 
 
 class Assertion(Struct, frozen=True, dict=True):
-    """All methods in rounds, each round in random order, looked at after each round.
+    """Measures all methods in rounds, each round in random order, with a test after each round.
 
-    Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
-    those of the SPL paper are asked once, when the budget is spent. A method is not measured further once no formula
-    needs it. Failed runs of tasks that are ``forgiven``, by their ids, do not show whether it can be measured
+    The default interpretation accounts for every look, and the level is shared by the formulas' relations; the SPL
+    paper's interpretations are tested once, when the budget is spent. A method is not measured further once no formula
+    needs it. Failed runs of ``forgiven`` tasks, given by id, do not count as evidence that a method cannot be measured
     now; they are reported like all others.
     """
 
@@ -93,7 +94,7 @@ class Assertion(Struct, frozen=True, dict=True):
     forgiven: frozenset[str] = frozenset()
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The rest of the last round that was begun, else the next one; empty where all is decided."""
+        """The rest of the last round that was begun, else the next one; empty if all formulas are decided."""
         last = max((run.task.repetition for run in evidence.runs), default=-1)
         for number in range(max(last, 0), last + 2):
             before = tuple(run for run in evidence.runs if run.task.repetition < number)
@@ -106,7 +107,7 @@ class Assertion(Struct, frozen=True, dict=True):
         """Conclude from the evidence, at any time.
 
         Raises:
-            MeasurementError: where nothing could be measured.
+            MeasurementError: if nothing could be measured.
         """
         made = Made.of(evidence.runs)
         reasons = tuple(self._reasons(made))
@@ -120,7 +121,7 @@ class Assertion(Struct, frozen=True, dict=True):
         return Assured(self.id.key, answers, self._shared, reasons, *cost, costs, book)
 
     def _reasons(self, made: Made) -> Iterator[str]:
-        """Why runs have no values, behind the methods that they are of."""
+        """The reasons why runs have no values, each after the names of its methods."""
         methods: dict[tuple[str, str], list[str]] = {}
         for key, point in self.points.items():
             methods.setdefault(point.key, []).append(key)
@@ -128,12 +129,12 @@ class Assertion(Struct, frozen=True, dict=True):
             yield from (f"{', '.join(keys)}: {why}" for why in _failures(self.points[keys[0]], made))
 
     def decided(self, evidence: Evidence) -> int:
-        """How many formulas are decided so far, of those that are looked at after each round."""
+        """The number of formulas that are decided so far by tests after each round."""
         found = answer(self.requirements, self.book(evidence), self._shared, glance_early)
         return sum(each.judged.verdict is not FormulaVerdict.INCONCLUSIVE for each in found)
 
     def gave_up(self, evidence: Evidence) -> bool:
-        """Whether a formula is open because one of its methods failed in all its runs, or in too many of the last."""
+        """Whether a formula is undecided because one of its methods failed in all runs, or in too many last ones."""
         book = self._book(self._tried(evidence.runs))
         if not book.failed:
             return False
@@ -142,13 +143,13 @@ class Assertion(Struct, frozen=True, dict=True):
         return any(not book.failed.keys().isdisjoint(methods_of(atom.resolved)) for atom in open_)
 
     def forgiving(self, evidence: Evidence) -> Assertion:
-        """The same where methods that failed are tried again: their failed runs so far do not count."""
+        """The same study, trying failed methods again: their failed runs so far do not count."""
         failed = {self.points[method].key for method in self._book(self._tried(evidence.runs)).failed}
         runs = (run for run in evidence.runs if (run.task.benchmark, run.task.revision) in failed)
         return replace(self, forgiven=self.forgiven | {run.task.id for run in runs if not run.observations})
 
     def least_left(self, evidence: Evidence) -> int:
-        """The runs that are still to be made where all formulas that are open are decided at the earliest."""
+        """The number of runs left if all undecided formulas are decided at the earliest."""
         left: dict[tuple[str, str], int] = {}
         if not self._early:
             return 0
@@ -161,7 +162,7 @@ class Assertion(Struct, frozen=True, dict=True):
         return sum(left.values())
 
     def _rounds_left(self, atom: Atom) -> int:
-        """Rounds before a relation can be decided, after those that have runs of all its sides."""
+        """The further rounds before a relation can be decided, after those with runs of all its sides."""
         return max(1, self._rounds_of(atom.resolved) - max(atom.evidence.runs, default=0))
 
     def dry_run_tasks(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
@@ -174,17 +175,17 @@ class Assertion(Struct, frozen=True, dict=True):
 
     @property
     def fewest(self) -> int:
-        """Rounds before any formula can be decided."""
+        """The number of rounds before any formula can be decided."""
         if not self._early:
             return 1
         return min(map(self._rounds_of, self._relations), default=fewest_pairs(self._shared.alpha))
 
     @cached_property
     def least(self) -> Mapping[str, int]:
-        """The rounds of each method, by its text, where all formulas are decided at the earliest.
+        """The rounds of each method, by its text, if all formulas are decided at the earliest.
 
-        A formula is by the first of its relations that can be, since that may settle it; one of the same with itself
-        never is.
+        A formula can be decided as soon as the first of its relations can, since that may settle it; a relation of a
+        method with itself is never decided.
         """
         found = dict.fromkeys(self.points, self.fewest)
         if not self._early:
@@ -197,12 +198,12 @@ class Assertion(Struct, frozen=True, dict=True):
 
     @cached_property
     def decidable(self) -> tuple[tuple[syntax.Relation, ...], ...]:
-        """The relations of each formula that rounds may decide: none of the same with itself."""
+        """The relations of each formula that rounds may decide: not those of a method with itself."""
         resolved = ([each.resolved(one, SampleCollector()) for one in each.relations] for each in self.requirements)
         return tuple(tuple(each for each in relations if not self._is_of_itself(each)) for relations in resolved)
 
     def _rounds_of(self, relation: syntax.Relation) -> int:
-        """Rounds before a relation can be decided."""
+        """The number of rounds before a relation can be decided."""
         alpha = self._shared.alpha
         return fewest_alone(alpha) if _has_limit(relation) else fewest_pairs(alpha)
 
@@ -212,10 +213,10 @@ class Assertion(Struct, frozen=True, dict=True):
 
     @property
     def _shared(self) -> Standard:
-        """The standard of each relation: any verdict on a formula is then wrong at the level, however they depend.
+        """The standard of each relation, such that wrong verdicts on formulas have the level, however they depend.
 
-        No relation is decided falsely but with the whole level (Bonferroni), and Kleene's tables make no false verdict
-        of true ones.
+        The probability that any relation is decided wrongly is at most the whole level (Bonferroni), and Kleene's
+        tables derive no wrong verdict from right ones.
         """
         if not self._early:
             return self.standard
@@ -225,17 +226,17 @@ class Assertion(Struct, frozen=True, dict=True):
 
     @cached_property
     def _relations(self) -> tuple[syntax.Relation, ...]:
-        """Those of all formulas, each once."""
+        """The relations of all formulas, each once."""
         every = ((each, relation) for each in self.requirements for relation in each.relations)
         resolved = (each.resolved(relation, SampleCollector()) for each, relation in every)
         return tuple({str(relation): relation for relation in resolved}.values())
 
     def book(self, evidence: Evidence) -> SampleCollector:
-        """The measurements, and the reasons where there are none."""
+        """The measurements, with reasons for missing ones."""
         return self._book(Made.of(evidence.runs))
 
     def _tried(self, runs: Sequence[Run]) -> Made:
-        """The runs that show whether it can be measured now."""
+        """The runs that show whether methods can be measured now."""
         return Made.of([run for run in runs if run.task.id not in self.forgiven])
 
     def _book(self, made: Made) -> SampleCollector:
@@ -256,14 +257,14 @@ class Assertion(Struct, frozen=True, dict=True):
         return MeasuredSamples(samples, own=own, missing=missing, failed=self._failed(made, missing), reported=reported)
 
     def _failed(self, made: Made, missing: Mapping[str, str]) -> dict[str, str]:
-        """Why there is nothing of a method, though it was run; or why it is not run again."""
+        """The reasons why methods that were run have no values, or are not run again."""
         runs = {key: point.runs(made) for key, point in self.points.items()}
         whole = {key: why for key, why in missing.items() if runs[key]}
         broken = _broken(runs) - whole.keys()
         return whole | {key: next(_failures(self.points[key], made), "its last runs failed") for key in broken}
 
     def _wanted(self, before: tuple[Run, ...]) -> Set[str]:
-        """The methods that are measured once more after whole rounds; known ones are checked only once."""
+        """The methods to measure in the next round; the last look is cached, so that it is computed only once."""
         look = tuple(run.task.id for run in before)
         if look not in self._looks:
             self._looks.clear()
@@ -272,11 +273,11 @@ class Assertion(Struct, frozen=True, dict=True):
 
     @cached_property
     def _looks(self) -> dict[tuple[str, ...], Set[str]]:
-        """What the last look wanted, by the runs that it saw."""
+        """The methods that the last look wanted, by the runs that it saw."""
         return {}
 
     def _undecided(self, made: Made) -> Set[str]:
-        """Of rounds that are too few to decide all that there is hope for."""
+        """The methods that further rounds may still decide: all that work while rounds are too few for any decision."""
         book = self._book(made)
         made_of = {key: point.runs(made) for key, point in self.points.items()}
         fruitless = {key for key in book.missing if len(made_of[key]) >= GIVE_UP_AFTER}
@@ -289,21 +290,21 @@ class Assertion(Struct, frozen=True, dict=True):
         return {method for methods in asked if alive.issuperset(methods) for method in methods}
 
     def _knowable(self, book: SampleCollector) -> Set[str]:
-        """The methods of relations that the measurements can answer, such as quantiles by runs that are long enough."""
+        """The methods of relations that the measurements can decide, such as quantiles by runs that are long enough."""
         known = (each for each in self._relations if is_known(each.left, book) and is_known(each.right, book))
         return {method for relation in known for method in methods_of(relation)}
 
     def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
-        """The methods that leave it open; empty for a relation of a method with itself, and for unfit measurements."""
+        """The methods of an undecided relation; empty for one of a method with itself, and for unfit measurements."""
         settled = atom.verdict is not FormulaVerdict.INCONCLUSIVE or atom.unfit or self._is_of_itself(atom.resolved)
         return () if settled else methods_of(atom.resolved)
 
     def _is_of_itself(self, relation: syntax.Relation) -> bool:
-        """Whether no round distinguishes its sides."""
+        """Whether both sides measure the same, so that no round distinguishes them."""
         return self._measured(relation.left) == self._measured(relation.right)
 
     def _measured(self, side: syntax.RelationSide) -> tuple[object, ...]:
-        """What a side is, whatever it is called: two methods of which the same is run are one."""
+        """What a side measures, whatever its name: two methods that run the same are equal."""
         if not isinstance(side, syntax.PerformanceSide):
             return (side,)
         point, measured = self.points[str(side.measured.method)], side.measured
@@ -311,9 +312,9 @@ class Assertion(Struct, frozen=True, dict=True):
         return (point.benchmark.name, point.revision.id, metric, measured.statistic, side.transformation)
 
     def _round(self, number: int, keys: Set[str]) -> Iterator[Task]:
-        """The tasks of a round, in random order that does not depend on the wanted part of it.
+        """The tasks of a round, in a random order that does not depend on which methods are wanted.
 
-        Methods that share their runs, such as a revision that is the working tree's, have one task.
+        Methods that share their runs, such as a revision equal to the working tree, have one task.
         """
         every = list(self.points)
         order = generator(self.id.seed, "assertion", str(number)).permutation(len(every)).tolist()
@@ -333,7 +334,7 @@ def _broken(runs: Mapping[str, Sequence[Run]]) -> Set[str]:
 
 
 def _only_fails(last: Sequence[Run]) -> bool:
-    """Whether none of the last runs was done: what fails at once would go on for long within a budget of time."""
+    """Whether none of the last runs was done: runs that fail at once would go on for long in a budget of time."""
     return len(last) == _FAILED_IN_A_ROW and all(run.outcome is not Outcome.DONE for run in last)
 
 
@@ -342,7 +343,7 @@ def _rounds(made: Made) -> Iterator[int]:
 
 
 def _failures(point: MeasuredMethod, made: Made) -> Iterator[str]:
-    """Why runs have no values, reasons of one metric after those of the other."""
+    """The reasons why runs have no values, metric by metric."""
     return (why for metric in point.benchmark.metrics for why in failure_reasons(point.runs(made), metric))
 
 
@@ -353,11 +354,11 @@ _Rounds = Mapping[_Same, tuple[int, int | None]]
 
 
 class ExpectedRuns(Struct, frozen=True):
-    """The methods of which the same is run, and how often it will be.
+    """Methods that share their runs, and the expected number of these.
 
-    ``least`` runs are made where all formulas are decided at the earliest; ``most`` where those of this method are
-    decided last and all others at the earliest, None where the number of runs in a budget of time is unknown.
-    ``seconds`` is the cost of a run, None where unknown.
+    ``least`` runs are made if all formulas are decided at the earliest; ``most`` if those of this method are
+    decided last and all others at the earliest, None if the number of runs in a budget of time is unknown.
+    ``seconds`` is the cost of a run, None if unknown.
     """
 
     methods: tuple[str, ...]
@@ -367,12 +368,12 @@ class ExpectedRuns(Struct, frozen=True):
 
     @property
     def least_seconds(self) -> float | None:
-        """What the fewest runs take, None where it is not known."""
+        """The seconds of the fewest runs, None if unknown."""
         return None if self.seconds is None else self.least * self.seconds
 
 
 def expected_runs(study: Assertion, seconds: Mapping[str, float]) -> tuple[ExpectedRuns, ...]:
-    """What would be run, in the order in which formulas name it; ``seconds`` of a run by the names of benchmarks."""
+    """The expected runs, in the order in which formulas name methods; ``seconds`` holds a run's time by benchmark."""
     named: dict[_Same, list[str]] = {}
     for key, point in study.points.items():
         named.setdefault(point.key, []).append(key)
@@ -389,14 +390,14 @@ def expected_rounds(methods: Sequence[ExpectedRuns]) -> dict[str, int]:
 
 
 def _measured_together(study: Assertion) -> Iterator[frozenset[_Same]]:
-    """What the sides of each relation run; nothing of the same compared with itself, which no round decides."""
+    """The runs that the sides of each relation need, without relations that no round decides."""
     for relations in study.decidable:
         for relation in relations:
             yield frozenset(study.points[method].key for method in methods_of(relation))
 
 
 def _early(study: Assertion, costs: _Costs, least: Mapping[_Same, int]) -> _Rounds:
-    """The fewest and the most where formulas are decided as soon as they can be."""
+    """The fewest and the most rounds if formulas are decided as soon as possible."""
     left = _left(study.budget, costs, least)
     if left is None:
         return {same: (runs, None) for same, runs in least.items()}
@@ -408,7 +409,7 @@ def _early(study: Assertion, costs: _Costs, least: Mapping[_Same, int]) -> _Roun
 
 
 def _at_the_end(budget: Budget, costs: _Costs) -> _Rounds:
-    """The same of the SPL paper's interpretations, which are asked when the budget is spent on rounds of all."""
+    """The fewest and the most rounds for the SPL paper's interpretations, which are tested when the budget is spent."""
     left = _left(budget, costs, {})
     if left is None:
         return dict.fromkeys(costs, (1, None))
@@ -417,7 +418,7 @@ def _at_the_end(budget: Budget, costs: _Costs) -> _Rounds:
 
 
 def _left(budget: Budget, costs: _Costs, spent: Mapping[_Same, int]) -> float | None:
-    """The runs, or else the seconds, left in the budget; None where the cost of runs is unknown."""
+    """The runs, or else the seconds, left in the budget; None if the cost of runs is unknown."""
     if math.isfinite(budget.runs):
         return max(0.0, budget.runs - sum(spent.values()))
     known = {same: cost for same, cost in costs.items() if cost is not None}
@@ -427,7 +428,7 @@ def _left(budget: Budget, costs: _Costs, spent: Mapping[_Same, int]) -> float | 
 
 
 def _round_cost(budget: Budget, costs: _Costs, of: Iterable[_Same]) -> float:
-    """What a round takes of the budget: runs, or seconds where these are known of all."""
+    """The part of the budget that a round takes: runs, or seconds if the budget is a time."""
     if math.isfinite(budget.runs):
         return float(len(list(of)))
     return sum(costs[same] or 0.0 for same in of)

@@ -1,4 +1,4 @@
-"""Whether what formulas compare is the same on two machines (SPL paper, section 6.5)."""
+"""Portability: whether the comparisons in formulas agree on two machines (SPL paper, section 6.5)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hati.studies.assertion.atoms import side_of, unit_of
 from hati.studies.assertion.requirement import Former, Requirement, SampleCollector, SetAside
 
 EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
-"""Of the histogram's bins, each from its first value on up to below its second."""
+"""The edges of the histogram's bins; each bin includes its lower edge and excludes its upper one."""
 
 CONFIDENCE = 1.0 - 2.0 * ALPHA
-"""Of intervals, as of those of judged relations."""
+"""The confidence of intervals, the same as for judged relations."""
 
 _NAME = "name"
 _SHORTEST = 4
-"""Of the beginnings of a fingerprint that name it."""
+"""The length of the shortest prefix that identifies a fingerprint."""
 
 Machines = tuple["KnownMachine", "KnownMachine"]
 Books = tuple[SampleCollector, SampleCollector]
@@ -39,11 +39,11 @@ class KnownMachine(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name, or else its fingerprint."""
         return self.properties.get(_NAME) or self.fingerprint
 
     def is_called(self, text: str) -> bool:
-        """Whether that is its name, its fingerprint, or the beginning of it."""
+        """Whether the text is its name, its fingerprint, or a prefix of the fingerprint."""
         begins = len(text) >= _SHORTEST and self.fingerprint.startswith(text)
         return text in {self.name, self.fingerprint} or begins
 
@@ -51,11 +51,11 @@ class KnownMachine(Struct, frozen=True):
 class Ported(Struct, frozen=True):
     """A comparison of two methods M and N on two machines.
 
-    ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each, and
-    ``quotient`` the interval of the quotient of the ratios, None where a side has one run.
+    ``ratios`` are mean of M / mean of N on each machine, from the means of runs; ``runs`` are the numbers of runs of M
+    and N on each, and ``quotient`` is the interval of the quotient of the ratios, None if a side has one run.
 
     Raises:
-        InputError: for ratios that are none.
+        InputError: for ratios that are not positive and finite.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Ported(Struct, frozen=True):
 
     @property
     def metric(self) -> float:
-        """The quotient of the ratios or its reciprocal, whichever is greater: 1 where both machines agree.
+        """The quotient of the ratios or its reciprocal, whichever is greater: 1 if both machines agree.
 
         The SPL paper, section 6.5: (M1 / N1) / (M2 / N2).
         """
@@ -78,7 +78,7 @@ class Ported(Struct, frozen=True):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of the metric, at the least with the confidence of the quotient's: from 1 on where that may be 1."""
+        """The interval of the metric, with at least the quotient's confidence; from 1 on if the quotient may be 1."""
         if self.quotient is None:
             return None
         low, high = self.quotient
@@ -87,13 +87,13 @@ class Ported(Struct, frozen=True):
 
 
 class Portability(Struct, frozen=True):
-    """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
+    """The comparisons of formulas on two machines; ``left_out`` are relations that cannot be compared, with reasons.
 
     ``set_aside`` are runs of other definitions of benchmarks than those that are compared, ``former`` the benchmarks
-    whose present definition is another; ``confidence`` is that of each test's interval individually.
+    whose present definition differs; ``confidence`` is that of each test's interval individually.
 
     Raises:
-        InputError: where nothing can be compared.
+        InputError: if nothing can be compared.
     """
 
     machines: Machines
@@ -113,22 +113,22 @@ class Portability(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of both machines, with their fingerprints where they are called alike."""
+        """The names of both machines, with their fingerprints if the names are equal."""
         return _names(self.machines)
 
     @property
     def median(self) -> float:
-        """Of the metric of all tests."""
+        """The median of the metric over all tests."""
         return median(test.metric for test in self.tests)
 
     @property
     def largest(self) -> float:
-        """That of the test that is the least portable."""
+        """The metric of the least portable test."""
         return max(test.metric for test in self.tests)
 
     @property
     def histogram(self) -> tuple[int, ...]:
-        """How many tests are in each of the bins between ``EDGES``."""
+        """The number of tests in each of the bins between ``EDGES``."""
         return tuple(sum(low <= test.metric < high for test in self.tests) for low, high in itertools.pairwise(EDGES))
 
 
@@ -144,11 +144,11 @@ def portability(
 ) -> Portability:
     """The relations of all formulas, each once, with intervals of that confidence.
 
-    The statistics that a relation compares are taken of the observations, without its transformations: of factors
-    the metric does not depend.
+    The statistics that a relation compares are computed from the observations without its transformations: the metric
+    does not depend on factors.
 
     Raises:
-        InputError: where nothing can be compared, something was not measured at all, or sides are of unlike dimension.
+        InputError: if nothing can be compared, something was not measured at all, or sides differ in dimension.
     """
     found: dict[str, Ported | str] = {}
     for requirement, relation in _relations(requirements, books[0]):
@@ -171,10 +171,10 @@ def _relations(
 
 
 def _ported(relation: syntax.Relation, machines: Machines, books: Books, confidence: float) -> Ported | str:
-    """The evidence on a relation on both machines, or why it is left out.
+    """The evidence on a relation on both machines, or the reason why it is left out.
 
     Raises:
-        InputError: where a method has no sample on any machine, or those of unlike dimension.
+        InputError: if a method has no sample on any machine, or the sides differ in dimension.
     """
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.PerformanceSide) and isinstance(right, syntax.PerformanceSide)):
@@ -215,7 +215,7 @@ def _compared(
 
 
 def _plain(side: syntax.PerformanceSide, book: SampleCollector) -> MeasuredSample:
-    """Without its transformation."""
+    """The sample of a side without its transformation."""
     taken = side_of(replace(side, transformation=syntax.Observed()), book)
     assert isinstance(taken, MeasuredSample)
     return taken

@@ -1,4 +1,4 @@
-"""Validation by estimating: important effects apart from their aliases, or all effects up to an order."""
+"""Validation by estimation: important effects apart from their aliases, or all effects up to an order."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
     """Adds D-optimal runs to a screening's and estimates the effects that it could not distinguish.
 
     ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (RES paper, 4.5.1), CHECK all
-    effects up to ``order`` (4.5.2); where there are ``suspects``, among those the effects of these options alone. Where
-    ``budget`` does not suffice, the order is lowered, and that is said.
+    effects up to ``order`` (4.5.2); with ``suspects``, only the effects of these options alone in addition to the
+    important ones. If ``budget`` does not suffice, the order is lowered, with a warning.
 
     Raises:
-        InputError: where the budget suffices for nothing, or the runs cannot be chosen.
+        InputError: if the budget does not suffice for any order, or the runs cannot be chosen.
     """
 
     mode: Mode
@@ -79,7 +79,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _runs(self) -> int:
-        """As many as the budget allows; no more than there are configurations left, where each can be run once."""
+        """The runs that the budget allows; at most the configurations left if each can be run only once."""
         return int(min(self.budget, self.most))
 
     @property
@@ -93,13 +93,13 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         return f"{apart}: order {found.wanted} needs at least {found.wanted_needed:,}"
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left, in random order; no more than five before a first run has worked."""
+        """The tasks that are left, in random order; at most five before a first run has worked."""
         left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
         return limit_until_first_success(left, evidence)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All runs to add; none where the screening's runs estimate all effects and decide on the important ones."""
+        """All runs to add; none if the screening's runs estimate all effects and decide on the important ones."""
         if not self._runs or not (self.terms.needed or self._open_before):
             return ()
         added = from_levels(self.augmentation.levels[len(self.screened.runs) :], self.space)
@@ -112,7 +112,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         return tuple(tasks)
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
-        """The effects, which of them are important, and what that says of the screening."""
+        """The effects, which of them are important, and the results for the screening's assumptions."""
         later = self.measured(evidence)
         runs = self.screened.runs.followed_by(later) if len(later) else self.screened.runs
         effects = self._effects(runs)
@@ -133,7 +133,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         )
 
     def _needed(self, assumptions: Sequence[Assumption], runs: Runs) -> RunsNeeded:
-        """About how many runs to add would decide on every effect that is undecided."""
+        """The approximate number of runs to add that would decide on all undecided effects."""
         doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
         left = self._open(assumptions, runs)
         if len(left) < len(doubtful) and self.terms.order < self.terms.wanted:
@@ -169,7 +169,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         return (FollowUpRound(STAGE, len(self.terms.terms), configurations, done),) if configurations else ()
 
     def _effects(self, runs: Runs) -> tuple[ValidatedEffect, ...]:
-        """Least squares with a shift for each block; F tests with Holm's correction over all effects."""
+        """The effects by least squares with a shift for each block, and F tests with Holm's correction over all."""
         screened, drifting = self._claimed, self._drifting(runs)
         found = [
             ValidatedEffect(
@@ -220,7 +220,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
     def _others(
         self, effects: Sequence[ValidatedEffect], tests: Mapping[Term, TermTest], drifting: Collection[Term]
     ) -> Assumption:
-        """Whether effects are active that the screening did not call important."""
+        """The assumption that no effects are active that the screening did not call important."""
         order = self.terms.order
         statement = f"no other effect up to order {order} is active{self._among}"
         if self.mode is Mode.DEALIAS and not self.suspects:
@@ -239,7 +239,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     @property
     def _among(self) -> str:
-        """Which effects were estimated, in words, where not all."""
+        """The options whose effects were estimated, in words; empty if all were."""
         return f" among effects of {', '.join(self.suspects)} alone" if self.suspects else ""
 
     def _drifting(self, runs: Runs) -> frozenset[Term]:
@@ -251,7 +251,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         return {frozenset(effect) for effect in self.screened.important}
 
     def _missed(self, tests: Mapping[Term, TermTest]) -> str:
-        """What the tests of those effects can have missed."""
+        """The size of effects that the tests can have missed, in words."""
         sizes = [test.detectable for test in tests.values() if test.detectable is not None]
         return f", and {self.screened.missed(max(sizes))}" if sizes else ""
 

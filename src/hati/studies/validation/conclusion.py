@@ -1,4 +1,4 @@
-"""What a validation concludes, as plain values."""
+"""The conclusion of a validation, as plain values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Options = tuple[str, ...]
 
 
 CONFOUNDED = "confounded with the order of runs"
-"""In words, why nothing is decided of an effect that may be drift."""
+"""The reason why an effect that may be drift is not decided."""
 ORDER_UNKNOWN = "{} may be drift over the order of runs"
-"""In words, why no number of runs is known that decides about such effects."""
+"""The reason why the number of runs that decides on such effects is unknown."""
 
 
 class Mode(StrEnum):
     """The subject of a validation.
 
     CONFIRM: whether a model predicts new configurations, and its effects hold with these; DISCRIMINATE: which model is
-    right; DEALIAS: what important effects may be instead; CHECK: what else there is.
+    right; DEALIAS: which aliases important effects may be instead; CHECK: which other effects are active.
     """
 
     CONFIRM = "confirm"
@@ -33,17 +33,16 @@ class Mode(StrEnum):
 
 
 class ValidationOutcome(StrEnum):
-    """How it ended."""
+    """The outcome of a validation."""
 
     DECIDED = "decided"
     UNDECIDED = "undecided"
 
 
 class Result(StrEnum):
-    """What became of an assumption.
+    """The result for an assumption.
 
-    NOT_REFUTED: a refutation was looked for and not found; the size that it would have found is reported
-    with it.
+    NOT_REFUTED: a test did not refute it; the size that the test would have found is reported with it.
     """
 
     CONFIRMED = "confirmed"
@@ -54,7 +53,7 @@ class Result(StrEnum):
 
 
 class RivalModel(Struct, frozen=True):
-    """A model that is left: its effects, its probability among those that are left, the odds of the best against it."""
+    """A remaining model: its effects, its probability among those remaining, and the odds of the best against it."""
 
     effects: tuple[Options, ...]
     probability: float
@@ -64,12 +63,12 @@ class RivalModel(Struct, frozen=True):
 class ValidatedEffect(Struct, frozen=True):
     """An effect of the most probable model, on the scale that decides.
 
-    ``contrast`` is the second setting's mean minus the first's (of an option with more settings: the largest
-    difference of settings' means), ``relative`` the same as a fraction; ``important`` whether it is larger than what
-    matters; ``in_all`` whether all remaining models have it; ``screened`` whether the screening called it
-    important; ``result`` what became of that, None where it had not. Where all effects up to an order were estimated,
-    ``sum_of_squares`` is that of type III, on the scale that decides, and ``aliases`` are the others of them that the
-    screening's runs could not distinguish from it, found for effects that the screening or the validation shows.
+    ``contrast`` is the second setting's mean minus the first's (for an option with more settings: the largest
+    difference of settings' means), ``relative`` the same as a fraction; ``important`` is true if it is larger than the
+    relevant size; ``in_all`` if all remaining models have it; ``screened`` if the screening called it important.
+    ``result`` is the result for that claim, None without one. If all effects up to an order were estimated,
+    ``sum_of_squares`` is that of type III, on the deciding scale, and ``aliases`` are the other effects that the
+    screening's runs could not distinguish from it, given for effects that the screening or the validation shows.
     """
 
     options: Options
@@ -85,23 +84,23 @@ class ValidatedEffect(Struct, frozen=True):
 
 
 def of_share(share: float) -> str:
-    """In words, of which configurations random ones are drawn; nothing where it is all that were not run before."""
+    """The population of random configurations in words; empty if it is all that were not run before."""
     if share == 1.0:
         return ""
     return f" of the {floor(1000.0 * share) / 10.0:g} % of the valid ones not run before that the model can predict"
 
 
 class PredictionCheck(Struct, frozen=True):
-    """How well the screening's model predicts random configurations that it had not seen.
+    """The test of the screening model's predictions for random configurations that it had not seen.
 
-    A model says nothing of combinations of settings that its runs had not, if it has them: ``share`` is of the valid
-    configurations not run before that which it can predict. The ``random`` ones that were run are drawn from these, and
-    ``runs`` is the number of them that it predicted. ``p_value`` is of the test that the errors are no larger than
-    noise and the model's own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known
-    from; ``ratio`` the mean squared error as a multiple of the expected one. ``median`` and ``largest`` are sizes of
-    errors as fractions, ``deviation`` the noise's standard deviation as one. ``unseen`` is that, over configurations,
-    of the unmodelled part that is found with 80 % power: where repetitions estimate the noise, as else the noise
-    includes it. None where there are too few runs.
+    A model cannot predict combinations of settings in its terms that its runs did not have: ``share`` is the fraction
+    of the valid configurations not run before that it can predict. The ``random`` ones that were run are drawn from
+    these, and ``runs`` is the number of them that it predicted. ``p_value`` is that of the test that errors are no
+    larger than noise and the model's own uncertainty explain, ``df`` its degrees of freedom, ``noise`` the source of
+    the noise estimate; ``ratio`` is the mean squared error as a multiple of the expected one. ``median`` and
+    ``largest`` are sizes of errors as fractions, ``deviation`` is the noise's standard deviation as a fraction.
+    ``unseen`` is the standard deviation, over configurations, of the unmodelled part that is found with 80 % power. It
+    is given if repetitions estimate the noise: otherwise the noise includes it. Values are None with too few runs.
     """
 
     runs: int
@@ -118,7 +117,7 @@ class PredictionCheck(Struct, frozen=True):
 
 
 class FollowUpRound(Struct, frozen=True):
-    """A follow-up: the number of models before it, and its measurements. ``done`` of ``configurations``."""
+    """A follow-up: the number of models before it, its ``configurations``, and how many of their runs were ``done``."""
 
     stage: str
     rivals: int = field(name="models")
@@ -129,7 +128,7 @@ class FollowUpRound(Struct, frozen=True):
 class Assumption(Struct, frozen=True):
     """An assumption of a screening, its result, and the evidence in words.
 
-    ``effect`` is the important effect of the screening that it is about, if it is about one.
+    ``effect`` is the important effect of the screening to which it refers, if any.
     """
 
     statement: str
@@ -139,10 +138,10 @@ class Assumption(Struct, frozen=True):
 
 
 class RunsNeeded(Struct, frozen=True):
-    """The approximate number of runs of a validation that would decide the undecided.
+    """The approximate number of runs of a validation that would decide the undecided assumptions.
 
-    None where nothing is undecided, or where no ``number`` is known; then ``unknown`` says why, in words that follow
-    "because".
+    It is None if nothing is undecided, or if the ``number`` is unknown; then ``unknown`` gives the reason, in words
+    that follow "because".
     """
 
     number: int | None = None
@@ -155,12 +154,11 @@ NONE_NEEDED = RunsNeeded()
 class ValidationConclusion(Struct, frozen=True):
     """The result of a validation campaign, complete or not.
 
-    ``models`` are those that are left, the most probable first; ``effects`` those of the first, the largest first.
-    ``screening_runs`` had been made before; ``done`` and ``failed`` count the runs made for the validation, which cost
-    ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in standard
-    deviations of a run. Only where models were discriminated are there ``models``, ``bound`` and ``gamma``; only where
-    effects were confirmed is there a ``prediction``. ``needed`` are the runs that would
-    decide the undecided.
+    ``models`` are the remaining models, the most probable first; ``effects`` are those of the first, the largest first.
+    ``screening_runs`` is the number of the screening's runs; ``done`` and ``failed`` count the runs of the validation,
+    which took ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in
+    standard deviations of a run. ``models``, ``bound`` and ``gamma`` are given only if models were discriminated,
+    ``prediction`` only if effects were confirmed. ``needed`` is the number of runs that would decide what is undecided.
     """
 
     study: str
@@ -191,16 +189,16 @@ class ValidationConclusion(Struct, frozen=True):
 
     @property
     def runs_needed(self) -> int | None:
-        """About how many runs would decide; None where all is decided, or no number is known."""
+        """The approximate number of runs that would decide; None if all is decided, or the number is unknown."""
         return self.needed.number
 
     @property
     def in_doubt(self) -> tuple[Options, ...]:
-        """The important effects of the screening of which nothing was decided."""
+        """The important effects of the screening that are undecided."""
         return tuple(a.effect for a in self.assumptions if a.effect and a.result is Result.UNDECIDED)
 
     @property
     def unsized(self) -> tuple[Assumption, ...]:
-        """What became of the important effects of the screening that are not among ``effects``."""
+        """The assumptions on important effects of the screening that are not among ``effects``."""
         sized = {frozenset(effect.options) for effect in self.effects}
         return tuple(a for a in self.assumptions if a.effect and frozenset(a.effect) not in sized)

@@ -22,7 +22,7 @@ _EXACT = 1e-14
 
 
 class TermTest(Struct, frozen=True):
-    """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
+    """The test of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
 
     ``detectable`` is the size of a contrast that is significant with 80 % power, None without a standard error.
     ``sum_of_squares`` is that of type III: of the term given all others (RES paper, 4.5.1).
@@ -35,12 +35,12 @@ class TermTest(Struct, frozen=True):
 
 
 def model_columns(known: Identified, runs: Runs) -> ModelTerms:
-    """The columns that the space can distinguish for those runs; means of blocks and trends are always there."""
+    """The columns that the space can distinguish, for those runs; means of blocks and trends are always included."""
     return ModelTerms(runs.nuisance, known.columns(runs.levels))
 
 
 def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
-    """F tests of all terms by least squares; none where the runs cannot estimate all of them, or leave no residual."""
+    """F tests of all terms by least squares; empty if the runs cannot estimate all of them, or leave no residual."""
     terms = model_columns(known, runs)
     fit = ModelFit.of(terms, known.terms, known.model.sizes, runs.values)
     parameters = terms.always.shape[1] + len(known.kept) - 1
@@ -69,14 +69,14 @@ def detectable(contrast: EffectContrast, columns: FloatArray, df: int, p_value: 
 
 
 def within(contrast: EffectContrast, limit: float) -> bool:
-    """Whether all that an interval leaves of a contrast is smaller than a limit."""
+    """Whether the whole interval of a contrast is within a limit."""
     return contrast.margin is not None and abs(contrast.estimate) + contrast.margin < limit
 
 
 def wald_p_value(fit: ModelFit, columns: FloatArray, term: Term, variance: float | None = None) -> float:
-    """Wald's test of all the term's coefficients together: with normal noise the F test of its sum of squares.
+    """The p-value of Wald's test of all a term's coefficients: with normal noise, the F test of its sum of squares.
 
-    With the fit's own variance where none is given.
+    The fit's own variance is used if none is given.
     """
     variance = fit.variance or 0.0 if variance is None else variance
     explained, df = _explained(fit, columns, term)
@@ -96,7 +96,7 @@ _ALIKE = 2.0
 
 
 class Doubt(Enum):
-    """Why an important effect of the screening is not confirmed: by all runs, by the new ones, for its size."""
+    """A reason why an important effect of the screening is not confirmed: by all runs, by the new ones, or by size."""
 
     NOT_SHOWN = "not shown by all runs"
     NOT_BY_NEW_RUNS = "not shown by the new runs"
@@ -106,10 +106,10 @@ class Doubt(Enum):
 
 
 class NewRunsTest(Struct, frozen=True):
-    """What the new runs alone say of an effect: a corrected p-value, of ``df`` of its ``of`` degrees of freedom.
+    """The test of an effect by the new runs alone: a corrected p-value, for ``df`` of its ``of`` degrees of freedom.
 
-    An effect of several is a claim about all of them: where the new runs hold less than half, most of it was found by
-    the screening's runs alone, and what they show may be of the lesser part.
+    An effect of several degrees of freedom is a claim about all of them. If the new runs hold less than half, most of
+    it was found by the screening's runs alone, and the new runs may show only the smaller part.
     """
 
     p_value: float
@@ -118,12 +118,12 @@ class NewRunsTest(Struct, frozen=True):
 
     @property
     def mostly(self) -> bool:
-        """Whether they hold half of it or more."""
+        """Whether the new runs hold half of the degrees of freedom or more."""
         return 2 * self.df >= self.of
 
 
 class TestedClaim(Struct, frozen=True):
-    """What became of a screening's claim: its ``size`` then, what the new runs show, and why it is not confirmed."""
+    """The result for a screening's claim: its ``size`` there, the test by the new runs, and doubts that remain."""
 
     result: Result
     size: ScreenedSize
@@ -132,11 +132,11 @@ class TestedClaim(Struct, frozen=True):
 
 
 class ConfirmedEffect(Struct, frozen=True):
-    """An effect by all runs: study-wise p-value, whether it is important, and what became of the screening's claim.
+    """An effect by all runs: study-wise p-value, whether it is important, and the result for the screening's claim.
 
     ``critical`` is the p-value of a single test below which it would be significant, ``detectable`` the size that is
-    significant with 80 % power, where the runs determine it; ``claim`` is None where the
-    screening claimed nothing of it. A ``confounded`` effect may be drift over the order of runs: it is not important.
+    significant with 80 % power, if the runs determine it; ``claim`` is None if the screening did not claim the
+    effect. A ``confounded`` effect may be drift over the order of runs: it is not important.
     """
 
     term: Term
@@ -149,18 +149,18 @@ class ConfirmedEffect(Struct, frozen=True):
     confounded: bool = False
 
     def by_drift(self) -> ConfirmedEffect:
-        """The same where drift may have made it, or hidden it: of a claim nothing is decided."""
+        """The same effect, confounded: drift may have caused or hidden it, and a claim about it is undecided."""
         claim = self.claim and replace(self.claim, result=Result.UNDECIDED, doubts=(Doubt.ORDER,))
         return replace(self, important=False, claim=claim, confounded=True)
 
     @property
     def result(self) -> Result | None:
-        """What became of the screening's claim."""
+        """The result for the screening's claim; None without one."""
         return None if self.claim is None else self.claim.result
 
 
 def judging_terms(known: Identified, runs: Runs, important: Sequence[Term]) -> tuple[Term, ...]:
-    """The model that estimates the noise: all main effects and the important ones, or only these where runs are few."""
+    """The model that estimates the noise: all main effects and the important ones, or only the latter with few runs."""
     own = [term for term in important if term in known.terms]
     whole = tuple(dict.fromkeys([*(term for term in known.terms if len(term) == 1), *own]))
     rank = model_columns(known, runs).basis(whole).shape[1]
@@ -177,14 +177,14 @@ def confirmed_effects(
 ) -> tuple[ConfirmedEffect, ...]:
     """The effects of all runs, the largest first.
 
-    Significant is what the step-down procedure finds among all effects that are thought of. An important effect of the
-    screening is confirmed where it is so again, with the same sign and larger than what matters, where the new runs
-    alone show it too (the others are those that it was found by) and hold half of its degrees of freedom, and where its
-    size agrees with the one that the screening reported. It is refuted only where its interval (95 %) leaves nothing
-    that matters. Of one that is confounded with the order of all runs, or of the new ones, nothing is decided.
+    The step-down procedure over all considered effects decides significance. An important effect of the screening is
+    confirmed if it is significant again, with the same sign and larger than the relevant size; if the new runs alone,
+    by which it was not found, show it too and hold half of its degrees of freedom; and if its size agrees with the one
+    that the screening reported. It is refuted only if its interval (95 %) excludes all relevant sizes. An effect that
+    is confounded with the order of all runs, or of the new ones, is undecided.
 
     Args:
-        known: the effects that are thought of.
+        known: the considered effects.
         before: the screening's runs.
         runs: these and the follow-up's.
         claims: the effects that the screening called important, and their sizes if it reported them.
@@ -233,14 +233,14 @@ def new_runs_tests(
 ) -> Mapping[Term, NewRunsTest]:
     """Each claimed effect's p-value by the new runs alone, given the model of all runs; corrected for all (Holm 1979).
 
-    By F tests of the effect's columns in the new runs, with the noise of all; where there is one column one-sided,
-    towards the effect of all runs.
+    These are F tests of the effect's columns in the new runs, with the noise of all runs; for a single column, the test
+    is one-sided in the direction of the effect of all runs.
 
     Args:
         terms: with the columns of the claimed ones.
         fit: the model of all runs.
-        claimed: the effects to look for.
-        new: which runs are, shape (runs,).
+        claimed: the effects to test.
+        new: whether each run is new, shape (runs,).
     """
     every = {term: int(terms.columns[term].any(axis=0).sum()) for term in claimed}
     if fit.variance is None or not claimed:
@@ -291,7 +291,7 @@ def _judged(
 
 
 def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: EffectContrast, relevant: float) -> tuple[Doubt, ...]:
-    """Why an effect that is important by all runs is not confirmed."""
+    """The reasons why an effect that is important by all runs is not confirmed."""
     shown = new_runs.p_value <= ALPHA
     return (
         *(() if agree(size, contrast, relevant) else (Doubt.SIZE,)),
@@ -301,11 +301,10 @@ def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: EffectContrast,
 
 
 def agree(reported: ScreenedSize, now: EffectContrast, relevant: float) -> bool:
-    """Whether an effect has the screening's sign, and its size, within its interval (95 %) or the relevant size.
+    """Whether an effect has the screening's sign and size, within its interval (95 %) or the relevant size.
 
-    All runs contain the screening's, so that their difference varies less than the reported size. Where it had no
-    standard
-    error: within the interval of all runs, or a factor of two.
+    All runs contain the screening's, so that the difference varies less than the reported size. If the screening gave
+    no standard error, sizes agree within the interval of all runs, or within a factor of two.
     """
     if reported.estimate * now.estimate <= 0.0:
         return False

@@ -1,6 +1,6 @@
 """Validation of a screening by a model: does it predict new configurations, and do its effects hold with these?
 
-What the screening took for granted is tested too.
+The screening's assumptions are tested, too.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def confirmation_assumptions(
 
     Args:
         names: of the options.
-        known: the effects that were thought of.
-        important: those that the screening called so.
-        found: what all runs say.
-        prediction: how well the model predicts.
+        known: the effects that were considered.
+        important: the effects that the screening called important.
+        found: the effects by all runs.
+        prediction: the test of the model's predictions.
         screened: the screening.
-        order: up to which all effects are in ``known``.
+        order: all effects up to this order are in ``known``.
         wanted: effects up to this order were requested.
     """
 
@@ -147,7 +147,7 @@ def _of_important(
 
 
 def _why(claim: TestedClaim, screened: Screened) -> str:
-    """Why a claim is confirmed, refuted or in doubt."""
+    """The reason why a claim is confirmed, refuted or in doubt, in words."""
     size, new_runs = claim.size, claim.new_runs
     unsure = ", which had no standard error for it" if size.margin is None else ""
     if Doubt.ORDER in claim.doubts:
@@ -196,7 +196,7 @@ def _no_others(
 
 
 def _larger(found: Sequence[ConfirmedEffect], order: int, wanted: int, word: _Word) -> Assumption:
-    """Report on effects of more options than ``order``."""
+    """The assumption on effects of more options than ``order``."""
     if found:
         names = listed([word(effect.term) for effect in found])
         return Assumption(
@@ -234,7 +234,7 @@ _NO_RUNS_DECIDE = {
     Doubt.ORDER: ORDER_UNKNOWN,
     Doubt.SIZE: "the screening has another size of {}, which further runs do not change",
 }
-"""Doubts that further runs like these leave, and why, in words."""
+"""Doubts that further runs like these do not resolve, with the reason in words."""
 _MOST_PARAMETERS = 1_000
 _LOOKED_AT = 4_000
 _SELECTED_ORDER = 2
@@ -242,10 +242,10 @@ _SELECTED_ORDER = 2
 
 
 class Confirming(ValidationBase, frozen=True, dict=True):
-    """Measures configurations that a screening had not, to check its model's predictions and its important effects.
+    """Measures configurations that a screening did not, to test its model's predictions and its important effects.
 
     Half of ``budget`` runs, and at least four, are of random configurations that the model can predict; the others are
-    the most informative ones about its effects. Effects up to ``order`` are considered, or to a lower one where these
+    the most informative ones about its effects. Effects up to ``order`` are considered, or up to a lower order if these
     are too many.
 
     Raises:
@@ -264,7 +264,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     @property
     def most(self) -> float:
-        """As many runs as there are new configurations."""
+        """The number of new configurations, each of which is run once."""
         return self.unmeasured
 
     @property
@@ -297,7 +297,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         return new_runs(self.space, measured, terms, self._predictable, self.budget, self.id.seed)
 
     def _predictable(self, rows: Levels) -> NDArray[np.bool_]:
-        """Of which configurations the screening's model says something."""
+        """Whether the screening's model can predict each configuration, shape (configurations,)."""
         if not len(rows):
             return np.zeros(0, dtype=np.bool_)
         return predictable(*self._screened_and(rows, self._predicting))
@@ -305,7 +305,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
     def _screened_and(self, rows: Levels, terms: Sequence[Term]) -> tuple[FloatArray, FloatArray]:
         """The columns of terms for the screening's runs and for other configurations, those of the mean first.
 
-        The others are predicted for the mean of the blocks, and for the middle of the time.
+        The other configurations are predicted for the mean of the blocks, and for the middle of the trend.
         """
         before = self.screened.runs
         trends = before.trends.shape[1]
@@ -322,12 +322,12 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         return tuple(self.task(STAGE, every[int(place)], 0) for place in order)
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left; no more than five before a first run has worked."""
+        """The tasks that are left; at most five before a first run has worked."""
         left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
         return limit_until_first_success(left, evidence)
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
-        """Whether the model predicts, which effects hold, and what that says of the screening."""
+        """The test of predictions, the effects that hold, and the results for the screening's assumptions."""
         later = self.measured(evidence)
         prediction = self._prediction(later)
         before = self.screened.runs.by_configuration()
@@ -360,9 +360,9 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         )
 
     def _needed(self, found: Sequence[ConfirmedEffect], before: int, runs: int) -> RunsNeeded:
-        """About how many new runs would decide on every claim that is undecided.
+        """The approximate number of new runs that would decide on all undecided claims.
 
-        Effects are from ``runs`` runs, those ``before`` being the screening's, or its configurations.
+        Effects are estimated from ``runs`` runs, of which ``before`` are the screening's, or its configurations.
         """
         claims = [effect for effect in found if effect.result is Result.UNDECIDED]
         if not claims:
@@ -376,7 +376,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         return self.runs_to_decide(left, self.budget)
 
     def _prediction(self, later: Runs) -> PredictionCheck:
-        """Of the random configurations among those that were run."""
+        """The test of predictions for the random configurations that were run."""
         wanted = {row.tobytes() for row in self.chosen.random}
         drawn = later.at(np.flatnonzero([row.tobytes() in wanted for row in later.levels]))
         share = self.chosen.share
@@ -405,7 +405,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     @cached_property
     def _order(self) -> int:
-        """The order up to which all effects are considered: as asked, or lower where they are too many."""
+        """The order up to which all effects are considered: as requested, or lower if they are too many."""
         sizes = [len(option.settings) for option in self.space.options]
         order = min(self.order, len(sizes))
         while order > 1 and Model.of_order(sizes, order).parameters > _MOST_PARAMETERS:
@@ -418,13 +418,13 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     @property
     def _claims(self) -> dict[Term, ScreenedSize | None]:
-        """The important effects and their sizes, where the screening reported them."""
+        """The important effects and their sizes, if the screening reported them."""
         sizes = self.screened.sizes or (None,) * len(self._important)
         return dict(zip(self._important, sizes, strict=True))
 
     @cached_property
     def _predicting(self) -> tuple[Term, ...]:
-        """The terms of the model that predicts; without one, the important effects."""
+        """The terms of the predictive model; without one, the important effects."""
         return tuple(map(self.term, self.screened.predicting)) or self._important
 
     def _rounds(self, done: int) -> tuple[FollowUpRound, ...]:

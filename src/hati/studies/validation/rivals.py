@@ -28,7 +28,7 @@ from hati.stats.probable_models import BOUND, SHIFT, EffectModels, Effects, like
 from hati.studies.validation.screened import Runs
 
 _FLOOR = 4.0
-"""Noise below this part of the relevant size does not count: smaller differences are not distinguished."""
+"""Noise below the relevant size divided by this does not count: smaller differences are not distinguished."""
 _MOST_EFFECTS = 3000
 
 
@@ -59,14 +59,14 @@ class ModelQuestion(Struct, frozen=True):
 
     @property
     def model(self) -> Model:
-        """All effects that are thought of."""
+        """All effects that are considered."""
         return _model(self.sizes, self.order)
 
 
 class Estimate(Struct, frozen=True, eq=False):
     """An effect in a model, on the deciding scale: a two-setting option's second mean minus its first.
 
-    Where an option has more settings, the largest difference between the means of settings, without an error.
+    For an option with more settings, it is the largest difference between the means of settings, without an error.
     """
 
     term: Term
@@ -76,12 +76,12 @@ class Estimate(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=32)
 def rival_models(runs: Runs, question: ModelQuestion, known: tuple[Effects, ...] = ()) -> EffectModels:
-    """The models that runs cannot distinguish from the most probable one; ``known`` are those left before the last."""
+    """The models that runs cannot distinguish from the most probable one; ``known`` remained before the last runs."""
     model = question.model
     found = moments(_columns(runs.levels, question), runs.values, runs.shifts)
     floor = len(runs) * (question.relevant / _FLOOR) ** 2
     if found.total + floor == 0.0:
-        floor = 1.0  # all values are equal: any model without effects
+        floor = 1.0  # all values are equal: any floor selects the model without effects
     return likely_models(found, model.terms, model.owners[1:], bound=question.bound, floor=floor, starts=known)
 
 
@@ -96,7 +96,7 @@ def involved(models: EffectModels, question: ModelQuestion) -> tuple[int, ...]:
 
 
 def as_rivals(models: EffectModels, shifts: int, question: ModelQuestion, most: int) -> list[Rival]:
-    """The most probable models by their columns in ``full_columns`` with that many shifts."""
+    """The ``most`` most probable models, by their columns in ``full_columns`` with that many shifts."""
     owners = question.model.owners[1:]
     always = np.arange(1 + shifts)
     return [
@@ -111,13 +111,13 @@ def full_columns(levels: Levels, shifts: FloatArray, question: ModelQuestion) ->
 
 
 def precisions(question: ModelQuestion, shifts: int, gamma: float) -> FloatArray:
-    """Those of the priors of ``full_columns`` with that many shifts, for runs of variance one."""
+    """The precisions of the priors of ``full_columns`` with that many shifts, for runs of variance one."""
     parameters = len(question.model.owners) - 1
     return np.concatenate([[0.0], np.full(shifts, SHIFT**-2.0), np.full(parameters, gamma**-2.0)])
 
 
 def estimates(models: EffectModels, runs: Runs, question: ModelQuestion) -> tuple[Estimate, ...]:
-    """The effects of the most probable model, the largest first; shrunk towards zero as much as its prior says."""
+    """The effects of the most probable model, the largest first, shrunk towards zero by its prior."""
     model = question.model
     shifts = runs.shifts.shape[1]
     full = full_columns(runs.levels, runs.shifts, question)
@@ -159,7 +159,7 @@ SIZES = (4, 6, 8, 12, 16)
 _CANDIDATES = 128
 _RIVALS = 20
 _SURE = 2.0
-"""A follow-up is large enough where the expected logarithm of the odds is this multiple of that of the bound."""
+"""A follow-up is large enough if the expected logarithm of the odds is this multiple of that of the bound."""
 
 
 @lru_cache(maxsize=32)
@@ -175,11 +175,11 @@ def follow_up(
 ) -> tuple[Configuration, ...]:
     """The configurations, in the order of the runs, of the smallest follow-up that is expected to be enough.
 
-    Runs are of the options that any of the models speaks of; all others keep their default, so that nothing
-    else changes within a follow-up. Where eight runs or more are left, four are kept for surprises.
+    Runs vary the options that are in any of the models; all others keep their default, so that nothing
+    else changes within a follow-up. If eight runs or more are left, four are kept for surprises.
 
     Args:
-        models: those that are left, at least two.
+        models: the remaining ones, at least two.
         runs: the runs so far.
         question: about the runs.
         space: the options.
@@ -189,7 +189,7 @@ def follow_up(
         repeats: the largest useful number of runs of a configuration.
 
     Raises:
-        InputError: where too few configurations are left to measure.
+        InputError: if too few configurations are left to measure.
     """
     random = generator(seed, stage)
     every = candidate_configurations(space, involved(models, question), random)
@@ -213,7 +213,7 @@ def follow_up(
 
 
 def _enough(found: Predictions, rows: list[int], models: EffectModels, question: ModelQuestion) -> int:
-    """How many of those runs, taken in order, are expected to give up as many models as all of them are."""
+    """The fewest of those runs, taken in order, that are expected to exclude as many models as all of them."""
     sizes = sorted({*(size for size in SIZES if size < len(rows)), len(rows)})
     wanted = _SURE * log(question.bound)
     expected_odds = [
@@ -227,7 +227,7 @@ def _left(candidates: tuple[Configuration, ...], runs: Runs, space: Space, repea
     """The candidates with fewer runs than ``repeats``.
 
     Raises:
-        InputError: where there is none.
+        InputError: if there is none.
     """
     made = Counter(row.tobytes() for row in runs.levels)
     rows = levels(candidates, space)
@@ -242,7 +242,7 @@ def candidate_configurations(
 ) -> tuple[Configuration, ...]:
     """Every combination of those options' settings with the others at their default, or a sample of them.
 
-    Where the space has constraints or nested options: valid configurations, drawn uniformly.
+    If the space has constraints or nested options, they are valid configurations, drawn uniformly.
     """
     if space.constraints or any(option.active_if is not None for option in space.options):
         return tuple(dict.fromkeys(sample(space, _CANDIDATES, random)))

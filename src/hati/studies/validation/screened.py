@@ -1,4 +1,4 @@
-"""Runs of a validation as arrays, on the scale that decides, and whether a model predicts them."""
+"""Runs of a validation as arrays, on the deciding scale, and the test of a model's predictions for them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hati.studies.validation.conclusion import PredictionCheck
 
 
 def percent(fraction: float) -> str:
-    """A fraction in percent with two digits that count, whole ones never dropped: ``1.9 %``, ``2,800 %``."""
+    """A fraction in percent with two significant digits: ``1.9 %``, ``2,800 %``."""
     return f"{float(f'{100.0 * fraction:.2g}'):,.10g} %"
 
 
 class ValueScale(StrEnum):
-    """The scale on which effects add up: that of the screening."""
+    """The scale on which effects add up, as chosen by the screening."""
 
     LOG = "log"
     RAW = "raw"
@@ -36,7 +36,7 @@ class ValueScale(StrEnum):
         """Values on this scale.
 
         Raises:
-            InputError: where a value at or below zero has no logarithm.
+            InputError: if a value at or below zero has no logarithm.
         """
         if self is ValueScale.RAW:
             return values
@@ -46,12 +46,12 @@ class ValueScale(StrEnum):
 
 
 class Runs(Struct, frozen=True, eq=False):
-    """Runs as arrays; equal where the arrays are.
+    """Runs as arrays; equal if the arrays are.
 
-    ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, ``blocks`` say which
-    runs were made together: repetitions of a screening, and each follow-up, on each of their ``machines``. ``trends``,
+    ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, and ``blocks`` number the
+    runs made together: repetitions of a screening, and each follow-up, on each of their ``machines``. ``trends``,
     shape (runs, times), are linear trends over the order of the screening's runs and over that of each follow-up's,
-    zero in the others; there are none where the order is not known.
+    zero in the other runs; there are none if the order is unknown.
     """
 
     levels: Levels
@@ -85,14 +85,14 @@ class Runs(Struct, frozen=True, eq=False):
         machines: Index | None = None,
         order: FloatArray | None = None,
     ) -> Runs:
-        """The runs of one time; each repetition on each machine is a block.
+        """The runs of one period; each repetition on each machine is a block.
 
         Args:
-            levels: each run's, shape (runs, options).
+            levels: the settings of each run by position, shape (runs, options).
             values: on the deciding scale.
             repetitions: of the runs' configurations.
-            machines: each run's, from 0; one where it is not given.
-            order: the place of each run in time, where that is known.
+            machines: the machine of each run, from 0; a single one if not given.
+            order: the place of each run in time, if known.
         """
         machines = np.zeros(len(values), dtype=np.intp) if machines is None else machines
         cells = repetitions * (int(machines.max(initial=0)) + 1) + machines
@@ -100,7 +100,7 @@ class Runs(Struct, frozen=True, eq=False):
         return cls(levels, values, blocks, machines, _trend(order, len(values)))
 
     def followed_by(self, later: Runs) -> Runs:
-        """These runs and those of a later time."""
+        """These runs and those of a later period."""
         first = int(self.blocks.max(initial=-1)) + 1
         return Runs(
             np.concatenate([self.levels, later.levels]),
@@ -121,7 +121,7 @@ class Runs(Struct, frozen=True, eq=False):
         return self.at(np.arange(first, len(self)))
 
     def by_configuration(self) -> Runs:
-        """One mean for each configuration where these are the units of the screening's model, else these runs.
+        """One mean for each configuration if these are the units of the screening's model, else these runs.
 
         A configuration on each of several machines is a unit.
         """
@@ -160,14 +160,14 @@ class Runs(Struct, frozen=True, eq=False):
 
 
 def _trend(order: FloatArray | None, runs: int) -> FloatArray:
-    """The standardised order as a column; none where it is not known."""
+    """The standardised order as a column; no column if it is unknown."""
     if order is None or runs < 2:
         return np.empty((runs, 0))
     return np.asarray((order - order.mean()) / order.std())[:, None]
 
 
 class ScreenedSize(Struct, frozen=True):
-    """How large a screening said that an effect is, on the deciding scale; ``margin`` of 95 %, None without one."""
+    """The size of an effect that a screening reported, on the deciding scale; 95 % ``margin``, None without one."""
 
     estimate: float
     margin: float | None
@@ -176,11 +176,11 @@ class ScreenedSize(Struct, frozen=True):
 class Screened(Struct, frozen=True):
     """A screening as a validation sees it.
 
-    ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;
-    ``aliases`` those that the design could not distinguish from each of them; ``relevant`` the difference on the
+    ``study`` is its key; ``important`` are its important effects, by their options' names, the largest first;
+    ``aliases`` those that the design could not distinguish from each of them; ``relevant`` is the difference on the
     deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
-    the model that it predicted by, if any. ``sizes`` are the reported ones of the important effects, in their order;
-    empty where it reported none. Of ``planned`` runs ``failed`` failed, and ``unmade`` were not made.
+    its predictive model, if any. ``sizes`` are the reported sizes of the important effects, in their order; empty if it
+    reported none. Of ``planned`` runs ``failed`` failed, and ``unmade`` were not made.
     """
 
     study: str
@@ -211,7 +211,7 @@ class Screened(Struct, frozen=True):
         return difference / self.typical if self.typical > 0.0 else 0.0
 
     def sized(self, estimate: float, margin: float | None) -> str:
-        """An effect on the deciding scale as a change, with the interval that is ``margin`` wide to either side."""
+        """An effect on the deciding scale as a change in percent, with its interval of half-width ``margin``."""
         ends = () if margin is None else (estimate - margin, estimate + margin)
         middle, *interval = (f"{100.0 * self.relative(size):+,.1f}" for size in (estimate, *ends))
         return f"{middle} % ({' to '.join(interval)})" if interval else f"{middle} %"
@@ -224,7 +224,7 @@ class Screened(Struct, frozen=True):
         return tuple(f"{n} {of} {what}: the validation uses the others" for n, what in lost if n)
 
     def missed(self, size: float) -> str:
-        """In words, which effects are found with 80 % power: those of a size on the deciding scale."""
+        """The size, on the deciding scale, of effects that are found with 80 % power, in words."""
         return f"one of {percent(self.relative(size))} would have been found with 80 % power"
 
 
@@ -244,8 +244,9 @@ def screened_runs(
 class MetricValues(NamedTuple):
     """The runs with a value, in the order in which they were made.
 
-    ``values`` are means after warm-up, in the metric's unit; ``machines`` the recorded fingerprints from 0; ``order``
-    the places in time of the runs' starts, None where runs took none, being looked up in a table.
+    ``values`` are means after warm-up, in the metric's unit; ``machines`` number the recorded fingerprints from 0;
+    ``order`` holds the places in time of the runs' starts, None if runs took no time because they were looked up in a
+    table.
     """
 
     configurations: tuple[Configuration, ...]
@@ -258,7 +259,7 @@ def metric_values(evidence: Evidence, metric: Metric) -> MetricValues:
     """The values of a metric.
 
     Raises:
-        InputError: where a run's unit cannot be converted to the metric's.
+        InputError: if a run's unit cannot be converted to the metric's.
     """
     found = [(place, run, run.of(metric.name)) for place, run in enumerate(evidence.runs)]
     usable = [(place, run, observed) for place, run, observed in found if observed is not None]
@@ -273,7 +274,7 @@ def metric_values(evidence: Evidence, metric: Metric) -> MetricValues:
 
 
 Columns = tuple[FloatArray, FloatArray]
-"""Of the screening's runs, and of the later ones."""
+"""The columns of the screening's runs, and of the later ones."""
 
 ALPHA = 0.05
 REPETITIONS = "repetitions"
@@ -288,7 +289,7 @@ _RANK = 1e-9
 _UNKNOWN = 1e-6
 _EXACT = 1e-14
 _FLOOR = 4.0
-"""Noise below this part of the relevant size does not count."""
+"""Noise below the relevant size divided by this does not count."""
 
 
 def check_predictions(
@@ -299,22 +300,22 @@ def check_predictions(
     reselected: Callable[[FloatArray], Columns],
     rng: np.random.Generator,
 ) -> PredictionCheck:
-    """Test the errors of predictions for later runs, a shift and a trend of all of them left out (Chow 1960).
+    """Test the errors of predictions for later runs, apart from a shift and a trend common to all (Chow 1960).
 
-    The statistic is (S2 - S1) / d over the noise's variance, S1 being the sum of squared residuals of the screening's
-    runs, S2 that of all runs with blocks and a trend of the later ones, and d how much more of the latter is free: F
-    with d and the noise's degrees of freedom if nothing but the model is active (Chow 1960, Econometrica 28, 591-605).
-    That is the squared error relative to its covariance I + X0 (X'X)^-1 X0'; unpredictable parts do
-    not count. The model was chosen by the same runs that it was fitted to, so that its errors are larger: where the
-    p-value matters, it is that of 199 simulations in which nothing but the judging columns is active and the model is
-    chosen again.
+    The statistic is (S2 - S1) / d over the noise's variance, where S1 is the sum of squared residuals of the
+    screening's runs, S2 that of all runs with blocks and a trend of the later ones, and d the additional degrees of
+    freedom of S2. It has the F distribution with d and the noise's degrees of freedom if only the model is active (Chow
+    1960, Econometrica 28, 591-605). This is the squared error relative to its covariance I + X0 (X'X)^-1 X0';
+    unpredictable parts do not count. The model was selected by the same runs that fit it, so that its errors are
+    larger: if the test would reject, the p-value is at least that of 199 simulations in which only the judging columns
+    are active and the model is selected again.
 
     Args:
         screened: the runs of the screening.
-        predicting: the columns that predict, shape (runs, columns) each; the mean included.
-        judging: columns whose residuals estimate the noise where repetitions do not.
+        predicting: the columns of the predictive model, shape (runs, columns) each; the mean included.
+        judging: columns whose residuals estimate the noise if repetitions do not.
         later: the later runs.
-        reselected: ``predicting`` as it would have been with other values of the screening's runs.
+        reselected: returns ``predicting`` as selected for other values of the screening's runs.
         rng: for the simulations.
     """
     model, ahead = predicting
@@ -352,7 +353,7 @@ def check_predictions(
 
 
 def predictable(model: FloatArray, ahead: FloatArray) -> NDArray[np.bool_]:
-    """Which rows a model can predict: those that are combinations of the rows that it was fitted to."""
+    """Whether a model can predict each row: if it is a combination of the rows that fitted the model."""
     projected = np.linalg.pinv(model, rcond=_RANK) @ model
     return np.asarray(np.linalg.norm(ahead - ahead @ projected, axis=1) < _UNKNOWN)
 
@@ -373,9 +374,9 @@ def _simulated(
     reselected: Callable[[FloatArray], Columns],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """The statistic of studies in which nothing but the judging columns is active.
+    """The statistic of simulated studies in which only the judging columns are active.
 
-    Not the columns that predict: what these have of chance would be taken for true, and chosen again for good reason.
+    The predictive columns are not simulated: those selected by chance would count as true, and be selected again.
     """
     columns, ahead = judging
     noise, _, _ = _noise(screened, screened.runs.values, columns)
@@ -390,7 +391,7 @@ def _simulated(
 
 
 def _with_shifts(model: FloatArray, ahead: FloatArray, shifts: FloatArray) -> FloatArray:
-    """The columns of all runs, and the later ones' own, which are zero before."""
+    """The columns of all runs, and the shifts of the later ones, which are zero before."""
     return np.hstack([np.vstack([model, ahead]), np.vstack([np.zeros((len(model), shifts.shape[1])), shifts])])
 
 
@@ -400,7 +401,7 @@ def _left(basis: FloatArray, values: FloatArray) -> float:
 
 
 def _noise(screened: Screened, values: FloatArray, judging: FloatArray) -> tuple[float, int, str]:
-    """The variance of a run, its degrees of freedom, and what it is known from."""
+    """The variance of a run, its degrees of freedom, and its source."""
     runs = screened.runs
     floor = (screened.relevant / _FLOOR) ** 2
     least = _EXACT * float(np.sum((values - values.mean()) ** 2)) or _EXACT
@@ -416,5 +417,5 @@ def _noise(screened: Screened, values: FloatArray, judging: FloatArray) -> tuple
 
 
 def _needed(free: int, df: int) -> float:
-    """How much more variance than expected the test sees with 80 % power, as a fraction of the noise's."""
+    """The additional variance that the test finds with 80 % power, as a fraction of the noise's."""
     return f_quantile(1.0 - ALPHA, free, df) / f_quantile(1.0 - _POWER, free, df) - 1.0

@@ -1,4 +1,4 @@
-"""Important effects that the one model left neither has nor replaces, and what became of a screening's assumptions."""
+"""Important effects that the remaining model neither has nor replaces, and results for a screening's assumptions."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from hati.studies.validation.validation_base import OpenEffect, runs_to_decide
 
 _STARTS = 4
 _SEARCHED = 64
-"""The number of first runs that are chosen by search; further ones repeat them in turn."""
+"""The number of runs that are chosen by search; further ones repeat them cyclically."""
 
 
 class SettledEffect(Struct, frozen=True):
-    """What new runs say of an effect in doubt, in words; ``open`` is what would decide where that is known."""
+    """The result of new runs for an effect in doubt, in words; ``open`` holds what would decide it, if known."""
 
     result: Result
     detail: str
@@ -62,7 +62,7 @@ def settling_runs(
 ) -> Levels:
     """The D-optimal ``most`` runs to estimate the effects in doubt given the model, and apart from their aliases.
 
-    Without the aliases where these runs cannot distinguish them; none where no runs can be added.
+    The aliases are left out if these runs cannot distinguish them; there are no runs if none can be added.
     """
     own = tuple(dict.fromkeys((*model, *doubtful)))
     for terms in (tuple(dict.fromkeys((*own, *aliases))), own):
@@ -83,10 +83,10 @@ def settled(
     doubtful: Sequence[Term],
     screened: Screened,
 ) -> Mapping[Term, SettledEffect]:
-    """What new runs, from the ``first`` on, say of each effect in doubt next to the model; before any, what they would.
+    """The result of new runs, from the ``first`` on, for each effect in doubt given the model, or what would decide it.
 
     An effect is confirmed if it is significant (5 %, for all of them together) and larger than the relevant size;
-    refuted if its interval (95 %) excludes relevant sizes. One that is confounded with the order is undecided.
+    refuted if its interval (95 %) excludes relevant sizes. It is undecided if it is confounded with the order.
     """
     if not doubtful:
         return {}
@@ -110,7 +110,7 @@ def settled(
 def _fit(
     sizes: Sequence[int], runs: Runs, new: NDArray[np.bool_], model: Sequence[Term], doubtful: Sequence[Term]
 ) -> ModelFit:
-    """The model by all runs; where there are new ones, what the others say of the effects in doubt is a nuisance."""
+    """The model by all runs; if there are new ones, effects in doubt are estimated by these alone."""
     terms = tuple(dict.fromkeys((*model, *doubtful)))
     columns = Model(tuple(sizes), terms).columns(runs.levels)
     always = [runs.nuisance]
@@ -143,16 +143,15 @@ def _would_decide(effect: OpenEffect | None, fewest: int) -> str:
 
 
 SHIFT = 1
-"""A run more: the shift between the screening and the runs that are added is estimated too, and each time's trend."""
+"""One more run, for the shift between the screening and the added runs; their trends take further ones."""
 _MOST_PARAMETERS = 2500
 
 
 class EstimatedTerms(Struct, frozen=True, eq=False):
-    """The effects to be estimated, all up to ``order``, and the fewest runs that this takes.
+    """The effects to be estimated, all up to ``order``, and the fewest runs ``needed`` for it.
 
-    ``known`` says which of their columns the space can distinguish.
-    ``wanted`` is the requested order and ``wanted_needed`` the runs that it would have taken; they are more than
-    the others where the budget does not suffice.
+    ``known`` holds their columns that the space can distinguish. ``wanted`` is the requested order and
+    ``wanted_needed`` the runs that it takes; both are larger than the others if the budget does not suffice.
     """
 
     known: Identified
@@ -178,12 +177,12 @@ def estimated_terms(
     budget: int,
     seed: int,
 ) -> EstimatedTerms:
-    """The effects up to the highest order, at most the wanted one, that a budget suffices for.
+    """The effects up to the highest order, at most the wanted one, for which a budget suffices.
 
-    In addition to the important ones these are effects of ``suspects`` alone, where there are any.
+    With ``suspects``, these are the important effects and those of these options alone.
 
     Raises:
-        InputError: where it suffices for none, or nothing is important whose aliases could be looked for.
+        InputError: if the budget suffices for no order, or no effect is important whose aliases could be sought.
     """
     if mode is Mode.DEALIAS and not important:
         raise InputError(
@@ -224,7 +223,7 @@ def _terms(
 
 
 def _hidden(known: Identified, runs: Runs) -> int:
-    """How many trends of the runs their effects hide."""
+    """The number of trends of the runs that are confounded with their effects."""
     columns = np.hstack([np.ones((len(runs), 1)), *known.columns(runs.levels).values()])
     with_trends = np.hstack([columns, runs.trends])
     return int(runs.trends.shape[1] + spanned(columns).shape[1] - spanned(with_trends).shape[1])
@@ -243,7 +242,7 @@ ONE_SHIFT = Assumption(
 
 
 class Sharing(Enum):
-    """Whether effects share estimates."""
+    """Whether effects share estimates in the screening."""
 
     NONE = "none"
     SOME = "some"
@@ -270,18 +269,18 @@ def assumptions(
 
     Args:
         important: the effects that the screening called important, as it named them.
-        models: those that are left.
-        outcome: whether one is left, of effects that are larger than the runs can miss.
-        aliases: those of each important effect's, which the screening's runs cannot distinguish from it.
+        models: the remaining models.
+        outcome: decided if a single one remains, and its effects are larger than the runs can miss.
+        aliases: of each important effect, the effects that the screening's runs cannot distinguish from it.
         shared: whether effects up to that order share estimates in the screening.
         order: effects up to this order were considered.
-        first_rivals: how many models the screening's own runs left.
-        runs: how many were made since.
+        first_rivals: the number of models that the screening's own runs left.
+        runs: the number of runs made since.
         bound: the odds at which a model is given up.
-        untouched: the options that no model speaks of, and that have one setting in the follow-ups.
-        scale: on which effects add up.
-        unseen: main effects below it, in per cent, may be in no model.
-        settled: what new runs say of important effects that the only model left neither has nor replaces.
+        untouched: the options that are in no model, and that have one setting in the follow-ups.
+        scale: the scale on which effects add up.
+        unseen: smaller main effects, in per cent, may be in no model.
+        settled: the results of new runs for important effects that the remaining model neither has nor replaces.
         confounded: effects that may be drift over the order of runs.
     """
     known = {frozenset(effect): found for effect, found in settled.items()}
@@ -308,10 +307,10 @@ def assumptions(
 def _of_important(
     effect: Options, aliases: Sequence[Options], models: Sequence[RivalModel], settled: SettledEffect | None
 ) -> Assumption:
-    """Refuted only where another explanation of the same runs took its place in every model that is left.
+    """The assumption on an important effect: refuted only if an alias replaces it in every remaining model.
 
-    Models are of effects of one size, roughly; a small effect next to large ones may be in none of them and yet be
-    real.
+    Models assume effects of roughly one size; a small effect in addition to large ones may be in none of them and yet
+    be real.
     """
     statement = _right(effect)
     own = [{frozenset(other) for other in model.effects} for model in models]

@@ -1,4 +1,4 @@
-"""Validation: which of the models that a screening leaves is right."""
+"""Validation that discriminates the models that a screening leaves."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ from hati.studies.validation.validation_base import OpenEffect, ValidationBase
 
 _MOST_SHOWN = 50
 _SEEN = 4.2
-"""Standard errors of a main effect that in four of five cases outweighs the odds against it (benchmarks/validating)."""
+"""The size, in standard errors, of a main effect that outweighs the prior odds against it in four of five cases
+(benchmarks/validating)."""
 
 
 class _Stage(Struct, frozen=True):
-    """A follow-up as it is planned: the runs before it, the models that they leave, and its tasks."""
+    """A planned follow-up: the runs before it, the models that they leave, and its tasks."""
 
     name: str
     before: Runs
@@ -62,11 +63,11 @@ class _Stage(Struct, frozen=True):
 class Validation(ValidationBase, frozen=True, dict=True):
     """Finds the models that a screening's runs cannot distinguish, and measures runs that discriminate them.
 
-    Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
-    ``budget`` runs are spent. Where one is left, and important effects of the screening are in doubt or effects as
-    large as its smallest could have been missed, the rest of the budget is spent on these. It is decided where one is
-    left whose effects are all larger than those that the runs can miss, as smaller ones are given up by the odds before
-    any run, and no important effect of the screening is in doubt.
+    Follow-ups of 4 to 16 runs are made until one model is left, with all others given up at odds of ``bound``, or
+    ``budget`` runs are spent. If one is left, and important effects of the screening are in doubt or effects as
+    large as its smallest could have been missed, the rest of the budget is spent on these. The validation is decided if
+    one model is left, its effects are all larger than those that the runs can miss (smaller ones are excluded by the
+    prior odds), and no important effect of the screening is in doubt.
 
     Raises:
         InputError: for a budget below 1, or a question that cannot be asked.
@@ -99,9 +100,9 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return f"{left} models are left by {runs}"
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks of the first follow-up that is not complete; none once one model is left or nothing more can be.
+        """The tasks of the first incomplete follow-up; none once one model is left, or nothing more can be measured.
 
-        No more than five before a first run has worked.
+        There are at most five before a first run has worked.
         """
         for stage in self._stages(evidence):
             left = tuple(task for task in stage.tasks if task.id not in evidence.known)
@@ -110,7 +111,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return Plan()
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
-        """Which models are left, which assumptions were tested, and at which cost."""
+        """The remaining models, the results for assumptions, and the cost."""
         stages = list(self._stages(evidence))
         rounds = tuple(self._round(stage, evidence) for stage in stages if stage.tasks)
         runs = self._with_all(evidence)
@@ -166,13 +167,13 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return {name for name, column in zip(self.space.names, new.T, strict=True) if len(np.unique(column)) > 1}
 
     def _missed(self, models: EffectModels, runs: Runs) -> float:
-        """Main effects below it, on the deciding scale, may be in no model."""
+        """The size, on the deciding scale, below which main effects may be in no model."""
         return _SEEN * 2.0 * float(np.sqrt(models.variances[0] / len(runs)))
 
     def _in_doubt(self, models: EffectModels) -> tuple[Term, ...]:
-        """The screening's important effects that not every model has, and none replaces by an alias.
+        """The screening's important effects that not every model has, and that no model replaces by an alias.
 
-        There is none where models differ in others too: which of them is right has to be known first.
+        There are none if models also differ in other effects: these have to be decided first.
         """
         found = [set(terms_of(model, self.question)) for model in models.models]
         every, any_ = set.intersection(*found), set.union(*found)
@@ -185,7 +186,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return doubtful if any_ - every <= set(doubtful) else ()
 
     def _agreeing(self, models: EffectModels, by_new_runs: Mapping[Term, SettledEffect]) -> EffectModels:
-        """The models that have what new runs confirm, and not what they refute; all where none is such."""
+        """The models with all effects that new runs confirm and none that they refute; all models if there is none."""
         found = [set(terms_of(model, self.question)) for model in models.models]
         shown, refuted = (
             {term for term, one in by_new_runs.items() if one.result is result}
@@ -202,7 +203,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         )
 
     def _doubts(self, models: EffectModels, runs: Runs) -> tuple[Term, ...]:
-        """What runs have to settle where one model is left: effects in doubt, or all main effects that it can miss."""
+        """The effects that runs have to settle if one model is left: those in doubt, or main effects it may miss."""
         if len(models.models) > 1:
             return ()
         if doubtful := self._in_doubt(models):
@@ -214,7 +215,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return tuple((place,) for place in range(len(self.space.options)) if (place,) not in own)
 
     def _settled(self, models: EffectModels, runs: Runs) -> Mapping[Term, SettledEffect]:
-        """What the follow-ups' runs say of the important effects in doubt."""
+        """The results of the follow-ups' runs for the important effects in doubt."""
         doubtful, first = self._in_doubt(models), len(self.screened.runs)
         model = [term for term in terms_of(models.models[0], self.question) if term not in doubtful]
         return settled(self.question.sizes, runs, first, model, doubtful, self.screened)
@@ -224,7 +225,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
     ) -> frozenset[Term]:
         """The effects of the most probable model, and the important ones, that may be drift over the order of runs.
 
-        Of effects in doubt, over that of the new ones too.
+        For effects in doubt, the order of the new runs counts, too.
         """
         terms = dict.fromkeys((*terms_of(models.models[0], self.question), *map(self.term, self.screened.important)))
         drifting = runs.confounded(Model(self.question.sizes, tuple(terms)).columns(runs.levels))
@@ -238,7 +239,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         by_new_runs: Mapping[Term, SettledEffect],
         confounded: Collection[Term],
     ) -> RunsNeeded:
-        """About how many runs of a validation would decide."""
+        """The approximate number of runs of a validation that would decide."""
         if confounded:
             return RunsNeeded(unknown=ORDER_UNKNOWN.format(listed(self.words(confounded))))
         if len(models.models) > 1:
@@ -256,7 +257,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return RunsNeeded(unknown="any number of runs can miss effects that are small enough")
 
     def _aliases(self) -> tuple[tuple[Options, ...], ...]:
-        """Of every important effect, up to the order that is thought of."""
+        """The aliases of every important effect, up to the considered order."""
         terms = map(self.term, self.screened.important)
         runs, question = self.screened.runs, self.question
         found = [confounded(runs.levels, question.sizes, term, question.model.terms) for term in terms]
@@ -269,7 +270,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         return Sharing.SOME if few else Sharing.NONE
 
     def _stages(self, evidence: Evidence) -> Iterator[_Stage]:
-        """The follow-ups up to the first that is not complete; the last has no tasks where nothing is left to do."""
+        """The follow-ups up to the first incomplete one; the last has no tasks if nothing is left to do."""
         runs, spent = self.screened.runs, 0
         known: tuple[Effects, ...] = ()
         for number in range(1, self.budget + 2):

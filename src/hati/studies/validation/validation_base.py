@@ -1,4 +1,4 @@
-"""What every validation has: the screening, what may be spent, new runs, and how conclusions are made of these."""
+"""The common part of validations: the screening, the budget, new runs, and conclusions."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _ERRORS = np.array([normal_quantile((place + 0.5) / _CASES) for place in range(_
 
 
 class OpenEffect(Struct, frozen=True):
-    """An effect that is undecided, and what decides it.
+    """An undecided effect, with the criteria that decide it.
 
-    It is shown where its estimate from the ``before`` first runs and the new ones is significant, with a p-value of at
-    most ``critical``, and larger than ``relevant``, and where the new runs alone show it, one-sided, with one of at
-    most ``alone``. It is refuted where its 95 % interval leaves nothing that is larger than ``relevant``. A run has the
-    ``variance``: the standard error of an effect is twice the deviation over the root of the number of runs.
+    It is shown if its estimate from the ``before`` first runs and the new ones is significant, with a p-value of at
+    most ``critical``, and larger than ``relevant``, and if the new runs alone show it, one-sided, with a p-value of at
+    most ``alone``. It is refuted if its 95 % interval excludes sizes larger than ``relevant``. ``variance`` is that of
+    a run: the standard error of an effect is twice the deviation over the root of the number of runs.
     """
 
     estimate: float
@@ -60,13 +60,13 @@ class OpenEffect(Struct, frozen=True):
     def of(
         cls, contrast: EffectContrast, runs: int, relevant: float, critical: float, before: int = 0, alone: float = 0.5
     ) -> OpenEffect | None:
-        """The same of a contrast that was estimated from that many runs; None where it has no standard error."""
+        """The open effect of a contrast estimated from that number of runs; None without a standard error."""
         if not contrast.standard_error or critical <= 0.0:
             return None
         return cls(contrast.estimate, runs * contrast.standard_error**2 / 4.0, relevant, critical, before, alone)
 
     def power(self, runs: int) -> float:
-        """The probability that this number of new runs decides, if the estimate is true and that of the first runs."""
+        """The probability that this number of new runs decides, if the effect is the estimate from the first runs."""
         size, deviation = abs(self.estimate), 2.0 * math.sqrt(self.variance)
         error, new_error = deviation / math.sqrt(self.before + runs), deviation / math.sqrt(runs)
         new = size + new_error * _ERRORS
@@ -78,9 +78,9 @@ class OpenEffect(Struct, frozen=True):
 
 
 def runs_to_decide(effects: Sequence[OpenEffect], fewest: int) -> int | None:
-    """The number of new runs that decide all effects with 80 % power; None where 10,000 do not, or of no effects.
+    """The number of new runs that decides all effects with 80 % power; None if 10,000 do not, or without effects.
 
-    Their estimates are taken for independent.
+    The estimates are assumed to be independent.
     """
     if not effects:
         return None
@@ -91,14 +91,14 @@ FEWEST = 4
 _STARTS = 4
 
 Predictable = Callable[[Levels], NDArray[np.bool_]]
-"""Of which configurations the screening's model says something."""
+"""Whether the screening's model can predict each configuration, shape (configurations,)."""
 
 
 class NewRuns(Struct, frozen=True, eq=False):
     """Configurations that were not run before: ``random`` ones that a model predicts, and ``others``.
 
-    The random ones are drawn uniformly from the ``share`` of those not run before that the model can predict. There is
-    none where these are fewer than three.
+    The random ones are drawn uniformly from the ``share`` of those not run before that the model can predict. There are
+    none if these are fewer than three.
     """
 
     random: Levels
@@ -112,7 +112,7 @@ class NewRuns(Struct, frozen=True, eq=False):
 
     @property
     def lack(self) -> str | None:
-        """Why no predictions can be tested, before any run is made; None where they can."""
+        """The reason why no predictions can be tested, known before any run; None if they can."""
         if len(self.random):
             return None
         if not len(self.others):
@@ -126,16 +126,16 @@ class NewRuns(Struct, frozen=True, eq=False):
 def new_runs(
     space: Space, measured: Levels, terms: Sequence[Term], predictable: Predictable, runs: int, seed: int
 ) -> NewRuns:
-    """Uniformly random configurations of those that can be predicted, and D-optimal ones for a model with these.
+    """Uniformly random configurations among those that can be predicted, and others that make the design D-optimal.
 
-    Half of them is random, and at least four. There are fewer where the space has no more.
+    Half of the runs are random, and at least four. There are fewer if the space has no more.
 
     Args:
         space: the options.
         measured: the runs so far, shape (runs, options).
         terms: of the model.
         predictable: which configurations the screening's model can predict.
-        runs: how many to choose.
+        runs: the number of runs to choose.
         seed: for all that is random.
     """
     rng = generator(seed, "confirmation")
@@ -187,7 +187,7 @@ def validation_id(
 class ValidationBase(Struct, frozen=True):
     """A validation of ``screened``, with effects of up to ``order`` options, by at most ``budget`` runs.
 
-    ``repeats`` is how many runs of one configuration differ from each other: one of a table, any number of a program.
+    ``repeats`` is the useful number of runs of one configuration: one in a table, any number for a program.
     """
 
     id: StudyId
@@ -202,7 +202,7 @@ class ValidationBase(Struct, frozen=True):
     repeats: float = inf
 
     def task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
-        """A run to be made."""
+        """The task of a run."""
         return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)
 
     def named(self, term: Term) -> Options:
@@ -223,7 +223,7 @@ class ValidationBase(Struct, frozen=True):
         return levels(configurations, self.space)
 
     def decided(self, values: FloatArray) -> FloatArray:
-        """Values on the scale that decides."""
+        """Values on the deciding scale."""
         return self.screened.scale.decided(values)
 
     def measured(self, evidence: Evidence) -> Runs:
@@ -235,16 +235,16 @@ class ValidationBase(Struct, frozen=True):
 
     @property
     def most(self) -> float:
-        """As many runs as can be made: in a table each configuration once that the screening had not."""
+        """The most runs that can be made: in a table, one of each configuration that the screening did not run."""
         return inf if self.repeats > 1 else self.unmeasured
 
     @property
     def unmeasured(self) -> int:
-        """The number of configurations that the screening had not."""
+        """The number of configurations that the screening did not run."""
         return count(self.space) - len(np.unique(self.screened.runs.levels, axis=0))
 
     def runs_to_decide(self, effects: Sequence[OpenEffect | None], made: int) -> RunsNeeded:
-        """About how many runs decide all of these effects, of which there is one at least; more than were made."""
+        """The approximate number of runs that decides all of these effects (at least one); more than were made."""
         known = [effect for effect in effects if effect is not None]
         if len(known) < len(effects):
             return RunsNeeded(unknown="the runs do not show how much runs vary")
@@ -273,7 +273,7 @@ class ValidationBase(Struct, frozen=True):
         prediction: PredictionCheck | None = None,
         needed: RunsNeeded = NONE_NEEDED,
     ) -> ValidationConclusion:
-        """The result, with the common part of all validations."""
+        """The conclusion, with the common part of all validations."""
         return ValidationConclusion(
             study=self.id.key,
             screening=self.screened.study,
