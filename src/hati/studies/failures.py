@@ -17,7 +17,7 @@ GIVE_UP_AFTER = 5
 
 
 def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:
-    """The plan; before a first run has worked no more of it than makes five runs in all."""
+    """The plan; before a first run has worked, limited to five runs in all."""
     return plan if made.done else plan.at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
 
 
@@ -30,10 +30,10 @@ def remarked(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:
-    """Why runs have no value of a metric, each reason once with its count, the most frequent first.
+    """The reasons why runs have no value of a metric, each once with its count, the most frequent first.
 
-    Reasons that differ in nothing but paths, numbers and the run's own configuration, which they end with, are one: the
-    first is shown.
+    Reasons that differ only in paths, numbers and the run's own configuration at their end count as one, and the first
+    is shown.
     """
     alike: dict[str, list[tuple[str, str]]] = {}
     for run in runs:
@@ -45,7 +45,7 @@ def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:
 
 
 def normalised(message: str) -> str:
-    """A message without what differs from run to run: paths, times, addresses and other numbers.
+    """A message without the parts that differ from run to run: paths, times, addresses and other numbers.
 
     >>> normalised("nginx: [emerg] 4711#0: unknown type in /tmp/w/5f3a/nginx.conf:3")
     'nginx: [emerg] #: unknown type in nginx.conf:#'
@@ -61,7 +61,7 @@ def _reason(run: Run, metric: Metric) -> str:
 
 
 def _counted_reason(reasons: list[tuple[str, str]]) -> str:
-    """One of them, and how many runs and configurations it is the reason for."""
+    """The first of alike reasons, with the number of its runs or configurations."""
     first, general = reasons[0]
     different = len({reason for reason, _ in reasons})
     if different > 1 and general != first:

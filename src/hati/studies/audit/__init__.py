@@ -1,6 +1,6 @@
-"""How often a comparison errs where nothing changed, and what it finds: measured on runs that there are.
+"""Audit a comparison: its error rates without a change, and its sensitivity, measured on existing runs.
 
-The runs of one thing are split in halves, again and again, and the halves compared as two samples are.
+The runs of one thing are repeatedly split into halves, and the halves are compared like two samples.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The audit: runs are split at random and in time, the halves are compared, and alarms counted."""
+"""The audit: runs are split at random and in time, the halves are compared, and alarms are counted."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _LEVEL = 0.05
 _DIRECTIONS = 0.01
 _COARSER = 1.25
 _FAR = 0.005
-"""Three rates and more are looked at: an audit should not cry wolf itself."""
+"""The level for each rate: three rates and more are tested, and an audit should not raise false alarms itself."""
 
 
 def audit_warnings(found: Audit) -> tuple[str, ...]:
-    """The warnings in sentences; error rates are beyond their level by more than chance."""
+    """The warnings in sentences; those on error rates require more than chance."""
     return tuple(
         text for text in (_wolf(found), _one_sided(found), _drift(found), _coarse(found), _missing(found)) if text
     )
@@ -102,7 +102,7 @@ def _drift(found: Audit) -> str:
 
 
 def _coarse(found: Audit) -> str:
-    """Another statistic finds much smaller changes in the same runs."""
+    """A warning if another statistic finds much smaller changes in the same runs."""
     wanted = {each.choice.statistic for each in found.recommended}
     best = next((each for each in found.by_statistic if wanted == {each.statistic}), None)
     if best is None or best.detectable is None or str(best.statistic) == found.statistic:
@@ -131,7 +131,7 @@ SPLITS = 20
 _MOST_SPLITS = 10_000
 
 _Split = list[Halves]
-"""Of every sample."""
+"""The halves of every sample."""
 
 Watch = Callable[[int, int], None]
 """Called with the number of steps done, and of all steps."""
@@ -142,9 +142,9 @@ def unwatched(_: int, __: int) -> None:
 
 
 class AuditSettings(Struct, frozen=True):
-    """The comparison that is audited, in how many random splits, and from which seed.
+    """The audited comparison, the number of random splits, and their seed.
 
-    ``known`` has, by metric, the statistic that was chosen before, which is compared where one is to be chosen.
+    ``known`` holds, by metric, the statistic that was chosen before; an automatic choice uses it.
 
     Raises:
         InputError: for no splits, or more than 10,000.
@@ -165,11 +165,11 @@ def audit(
 ) -> Audit:
     """Split the runs of each sample at random, and in time, and compare the halves of all samples together.
 
-    Earlier samples of the same, the ``history``, estimate the noise as in a comparison; ``watch`` gets the number
-    of steps done.
+    Earlier samples of the same benchmarks, the ``history``, help to estimate the noise as in a comparison; ``watch`` is
+    called with the number of steps done.
 
     Raises:
-        InputError: where no sample has the runs that a split takes.
+        InputError: if no sample has enough runs for a split.
     """
     chosen = [sample for sample in samples if len(sample.runs) >= FEWEST_RUNS]
     if not chosen:
@@ -220,7 +220,7 @@ def _too_few(samples: Sequence[Sample]) -> InputError:
 
 
 def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sample]) -> list[Whole]:
-    """What stands for the runs of each, as both sides of a comparison with itself, by all statistics."""
+    """The run values of each sample, as both sides of a comparison with itself, by all statistics."""
     itself = [SamplePair(sample, sample) for sample in samples]
     found = []
     for pair, known in zip(itself, earlier_samples(itself, history), strict=True):
@@ -232,7 +232,7 @@ def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sam
 
 
 def _splits(samples: Sequence[Sample], request: AuditSettings) -> list[_Split]:
-    """For each split random halves of every sample."""
+    """Random halves of every sample, for each split."""
     rng = generator(request.seed, "audit")
     return [[halves(rng.permutation(len(sample.runs))) for sample in samples] for _ in range(request.splits)]
 
@@ -240,7 +240,7 @@ def _splits(samples: Sequence[Sample], request: AuditSettings) -> list[_Split]:
 def _clusters(
     samples: Sequence[Sample], splits: Sequence[_Split], question: Question, watch: Watch
 ) -> ClusterAlarms | None:
-    """Of the samples that have clusters; None where none has."""
+    """The alarms of the samples that have clusters; None if none has."""
     places = clustered(samples, question)
     if not places:
         return None
@@ -252,7 +252,7 @@ def _clusters(
 
 
 def _watched(splits: Sequence[_Split], before: int, watch: Watch) -> Iterator[_Split]:
-    """The splits, each of which is a step: of whole runs, of clusters, and of each statistic."""
+    """The splits; each is a step for whole runs, for clusters, and for each statistic."""
     for number, split in enumerate(splits):
         yield split
         watch(before + number + 1, (2 + len(CANDIDATES)) * len(splits))
@@ -265,7 +265,7 @@ def _by_statistic(
     question: Question,
     watch: Watch,
 ) -> tuple[StatisticSensitivity, ...]:
-    """What each statistic finds in the same splits."""
+    """The sensitivity of each statistic in the same splits."""
     found = []
     for number, statistic in enumerate(CANDIDATES):
         watched = _watched(splits, (2 + number) * len(splits), watch)
@@ -275,7 +275,7 @@ def _by_statistic(
 
 
 def _recommended(wholes: Sequence[Whole]) -> tuple[RecommendedStatistic, ...]:
-    """For each metric the statistic that varies least between all runs: for later ones, so these may decide."""
+    """The statistic of each metric that varies least between all runs; it is for later runs, so these may decide."""
     found = []
     for metric in dict.fromkeys(whole.metric for whole in wholes):
         own = [
@@ -289,7 +289,7 @@ def _recommended(wholes: Sequence[Whole]) -> tuple[RecommendedStatistic, ...]:
 
 
 def _share(marks: Marks, samples: Sequence[Sample]) -> Proportion:
-    """Of all splits, shape (splits, clusters); splits of a benchmark, and of all together, are alike."""
+    """The proportion of ``marks``, shape (splits, clusters); splits of one benchmark, or of all, are correlated."""
     alike = max(correlation(len(sample.runs)) for sample in samples)
     return clustered_proportion(np.mean(marks, axis=0), len(marks), alike)
 

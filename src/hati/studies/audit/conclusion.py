@@ -1,6 +1,6 @@
-"""What an audit says: how comparisons of random halves end, and of the earlier half with the later one.
+"""The conclusion of an audit: the outcomes of comparisons of random halves, and of earlier with later halves.
 
-The runs of one thing are split into two samples; the change that it takes for an alarm is found by these.
+The runs of one thing are split into two samples; these also give the smallest change that would cause an alarm.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hati.studies.comparison import (
 
 
 class Directions(Struct, frozen=True):
-    """How many alarms say slower and how many faster, and the p-value of both being as likely."""
+    """The number of alarms that say slower and that say faster, and the p-value of both being equally likely."""
 
     slower: int
     faster: int
@@ -46,10 +46,10 @@ class Directions(Struct, frozen=True):
 
 
 class ClusterAlarms(Struct, frozen=True):
-    """Of the ``benchmarks`` whose observations form clusters the share of comparisons with a changed cluster.
+    """The fraction of comparisons with a changed cluster, for ``benchmarks`` whose observations form clusters.
 
-    ``misplaced`` is the share in which, all of one half being smaller by the margin, a cluster is said to have become
-    larger, or its share to have changed.
+    ``misplaced`` is the fraction of comparisons that report a larger cluster, or a changed share, although all
+    observations of one half are smaller by the margin.
     """
 
     alarms: Proportion
@@ -58,11 +58,12 @@ class ClusterAlarms(Struct, frozen=True):
 
 
 class InTime(Struct, frozen=True):
-    """The earlier halves of the runs against the later ones, one comparison for each benchmark.
+    """The earlier halves of the runs compared with the later ones, one comparison for each benchmark.
 
-    ``started`` says whether the order is by the runs' starts, else by position. ``alarms`` are the comparisons';
-    ``direction`` counts the benchmarks whose later half is worse and better, significant or not. ``p_value``
-    says how often random halves differ at least as much in all, if the order of runs does not matter.
+    ``started`` is true if the order is by the runs' starts, false if by position. ``alarms`` are those of the
+    comparisons; ``direction`` counts the benchmarks whose later half is worse and better, significant or not.
+    ``p_value`` is the probability that random halves differ at least as much in all, if the order of runs does not
+    matter.
     """
 
     started: bool
@@ -74,7 +75,7 @@ class InTime(Struct, frozen=True):
 
 
 class StatisticSensitivity(Struct, frozen=True):
-    """The smallest change, a fraction, that is found in 80 % of all cases by a statistic; None where none is."""
+    """The smallest change, a fraction, that a statistic finds in 80 % of all cases; None if there is none."""
 
     statistic: Statistic
     detectable: float | None
@@ -90,8 +91,8 @@ class RecommendedStatistic(Struct, frozen=True):
 class AuditedBenchmark(Struct, frozen=True):
     """One sample: the results of its splits into halves of ``runs`` runs, and its detectable change.
 
-    ``false_same`` counts the splits that are called the same where one half is worse by the margin; ``detectable`` is
-    the smallest change, a fraction, that is found in 80 % of them, None where none is. ``later`` is the verdict on the
+    ``false_same`` counts the splits that are called the same although one half is worse by the margin; ``detectable``
+    is the smallest change, a fraction, that is found in 80 % of them, None if none is. ``later`` is the verdict on the
     later half of the runs, with its ``later_ratio``.
     """
 
@@ -109,12 +110,12 @@ class AuditedBenchmark(Struct, frozen=True):
 class Audit(Struct, frozen=True):
     """The measured error rates and the sensitivity of a comparison at ``alpha`` with a ``margin``.
 
-    ``false_alarms`` is the share of all comparisons that end in an alarm, ``any_alarm`` that of splits in which any
-    benchmark does, ``uncorrected`` that of p-values up to alpha; all of nothing having changed. ``same`` and
-    ``false_same`` are the shares that are called the same, with no change and with one of the margin. ``clusters`` is
-    None where no observations form any.
-    ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases; ``by_statistic``
-    the same for each statistic alone. ``known`` are the statistics that were chosen before and compared, by metric.
+    Without any change, ``false_alarms`` is the fraction of all comparisons that end in an alarm, ``any_alarm`` that of
+    splits with an alarm of any benchmark, and ``uncorrected`` that of p-values up to alpha. ``same`` and
+    ``false_same`` are the fractions that are called the same, without a change and with one of the margin. ``clusters``
+    is None if no observations form any.
+    ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases; ``by_statistic`` is
+    the same for each statistic alone. ``known`` are the statistics that were chosen before and used, by metric.
     """
 
     alpha: float
@@ -140,7 +141,7 @@ class Audit(Struct, frozen=True):
 
     @property
     def comparisons(self) -> int:
-        """How many there were of random halves."""
+        """The number of comparisons of random halves."""
         return self.splits * len(self.rows)
 
 
@@ -150,10 +151,10 @@ _ALIKE = 0.03
 
 
 class Whole(NamedTuple):
-    """All runs of a sample as both sides of a comparison with itself, by each statistic that may stand for a run.
+    """All runs of a sample as both sides of a comparison with itself, by each possible statistic of a run.
 
-    ``earlier`` is what earlier samples say of these statistics, None where there are none; ``known`` the choice that
-    was made before, which a comparison takes where its statistic is to be chosen.
+    ``earlier`` holds the variance ratios of these statistics in earlier samples, None without any; ``known`` is the
+    choice that was made before, which a comparison with an automatic statistic uses.
     """
 
     metric: str
@@ -162,22 +163,22 @@ class Whole(NamedTuple):
     known: StatisticChoice | None = None
 
     def choice(self, chosen: StatisticChoice) -> StatisticChoice:
-        """The known one in place of one that is ``chosen``; values that are not above zero have but one."""
+        """The known choice instead of the ``chosen`` one, except for values that are not above zero."""
         return chosen if self.known is None or chosen.basis is ChoiceBasis.NOT_POSITIVE else self.known
 
 
 class Halves(NamedTuple):
-    """The places of the runs of two halves of a sample, equally many."""
+    """The places of the runs of two halves of a sample, of equal size."""
 
     before: Index
     after: Index
 
     def values(self, whole: Sides) -> Sides:
-        """What stands for their runs; both sides of the ``whole`` are the sample itself."""
+        """The run values of the halves; both sides of the ``whole`` are the sample itself."""
         return Sides(whole.before.of(self.before), whole.before.of(self.after), whole.earlier)
 
     def samples(self, sample: Sample) -> SamplePair:
-        """Their runs."""
+        """The halves as a pair of samples."""
         before, after = (tuple(sample.runs[place] for place in places) for places in self)
         return SamplePair(replace(sample, runs=before), replace(sample, runs=after))
 
@@ -208,23 +209,23 @@ def _all_runs(whole: Whole) -> list[RunValues]:
 
 
 def halves(order: Index) -> Halves:
-    """The first and the second half in an order; of an odd number of runs the one in the middle is left out."""
+    """The first and the second half of an order; with an odd number of runs, the one in the middle is left out."""
     half = len(order) // 2
     return Halves(order[:half], order[-half:])
 
 
 def order_in_time(sample: Sample) -> Index | None:
-    """The places of the runs in the order of their starts; None where one is not known."""
+    """The places of the runs in the order of their starts; None if one is unknown."""
     starts = [run.started.timestamp() for run in sample.runs if run.started is not None]
     return np.argsort(np.array(starts), kind="stable") if len(starts) == len(sample.runs) else None
 
 
 def correlation(runs: int) -> float:
-    """The least correlation of two random splits of ``runs`` runs, as far as alarms go.
+    """The least correlation of the alarms of two random splits of ``runs`` runs.
 
-    One part in as many as there are different splits: of four runs there are three, and at most one of them is
-    significant at usual levels. No less than 3 %: of ten runs and more that are normal, long-tailed, skewed or bimodal
-    simulations show 0 to 3.5 %.
+    It is one over the number of different splits: four runs have three, and at most one of them is significant at usual
+    levels. It is at least 3 %: for ten runs and more that are normal, long-tailed, skewed or bimodal, simulations show
+    0 to 3.5 %.
     """
     half = runs // 2
     return max(_ALIKE, 2.0 / math.comb(2 * half, half))
@@ -234,23 +235,23 @@ POWER = 0.8
 
 
 def smallest_changes(decisions: Sequence[Decision], question: Question) -> FloatArray:
-    """For each pair the change of its second sample, as a fraction, from which on it is called larger than the first.
+    """The smallest change of each pair's second sample, a fraction, at which it is called larger; shape (pairs,).
 
-    It alone is changed, the others staying as they are; every run by the same factor, or where values are compared as
-    they are by the same part of the first mean. Infinite where nothing is known of the noise. Shape (pairs,).
+    Only this pair changes: every run by the same factor, or, if raw values are compared, by the same fraction of the
+    first mean. The change is infinite if the noise is unknown.
     """
     found = [_smallest(each, question) for each in decisions]
     return np.array(found, dtype=np.float64)
 
 
 def found_mostly(changes: FloatArray, power: float = POWER) -> float | None:
-    """The smallest change that is found in that share of cases; None where none is."""
+    """The smallest change that is found in a fraction ``power`` of cases; None if there is none."""
     least = float(np.sort(changes, axis=None)[math.ceil(power * changes.size) - 1])
     return least if math.isfinite(least) else None
 
 
 def same_though_changed(decision: Decision, question: Question) -> bool:
-    """Whether two are called the same where the second is larger by the margin than it is."""
+    """Whether two would be called the same if the second were larger by the margin."""
     if decision.q_value is None or decision.scale == 0.0:
         return False
     return decision.shifted(question.limit).within(question) <= question.alpha
@@ -273,10 +274,11 @@ _LEAST_P = 1e-300
 
 
 class Outcomes(NamedTuple):
-    """Of splits and benchmarks, each of shape (splits, benchmarks).
+    """The outcomes of comparisons, each of shape (splits, benchmarks).
 
-    What the verdict is; whether the p-value is up to alpha; whether the halves are called the same where the second is
-    larger by the margin; from which change on the second is called larger; and -ln p, 0 where nothing is known.
+    These are the verdict; whether the p-value is at most alpha; whether the halves would be called the same if the
+    second were larger by the margin; the change from which on the second is called larger; and -ln p, 0 if the noise is
+    unknown.
     """
 
     slower: Marks
@@ -312,10 +314,10 @@ def clustered(samples: Sequence[Sample], question: Question) -> list[int]:
 
 
 class ClusterOutcomes(NamedTuple):
-    """Of splits and samples, each of shape (splits, samples).
+    """The outcomes for clusters, each of shape (splits, samples).
 
-    The first is whether a change of any cluster is reported. The second is whether, with the second half smaller by
-    the margin, a cluster is reported larger, or its share changed.
+    ``alarms`` is whether a change of any cluster is reported. ``misplaced`` is whether, with the second half smaller by
+    the margin, a cluster is reported as larger, or its share as changed.
     """
 
     alarms: Marks
@@ -353,7 +355,7 @@ def _shifted(pair: SamplePair, factor: float) -> SamplePair:
 
 
 def surprise(decision: Decision) -> float:
-    """-ln p: how much two halves differ, whatever it is of."""
+    """-ln p, a measure of the difference of two halves; 0 if the noise is unknown."""
     return 0.0 if decision.q_value is None else -math.log(max(decision.p_value, _LEAST_P))
 
 
@@ -378,7 +380,7 @@ class Later(NamedTuple):
 
 
 def later_halves(samples: Sequence[Sample], wholes: Sequence[Whole], question: Question) -> list[Decision]:
-    """Of all samples the earlier half of the runs against the later one, compared together."""
+    """The comparisons of the earlier half of each sample's runs with the later one, decided together."""
     orders = [(order_in_time(sample), len(sample.runs)) for sample in samples]
     split = [halves(np.arange(runs) if order is None else order) for order, runs in orders]
     sides, rest = compared_halves(wholes, split, question)
@@ -386,7 +388,7 @@ def later_halves(samples: Sequence[Sample], wholes: Sequence[Whole], question: Q
 
 
 def later(decision: Decision, question: Question, sample: Sample) -> Later:
-    """The result of one of them."""
+    """The result of one comparison of earlier and later halves."""
     size = decision.decided.estimate
     ratio = None if decision.scale == 0.0 else ratio_of(size, decision.scale)
     return Later(decision.verdict(question, sample.metric.better), ratio)
@@ -395,9 +397,9 @@ def later(decision: Decision, question: Question, sample: Sample) -> Later:
 def in_time(
     samples: Sequence[Sample], decisions: Sequence[Decision], verdicts: Sequence[ChangeVerdict], random: FloatArray
 ) -> InTime:
-    """All of them together; ``random`` is the surprise of random halves, shape (splits, benchmarks).
+    """The result over all comparisons in time; ``random`` is the surprise of random halves, shape (splits, benchmarks).
 
-    Where the order of runs does not matter, the split in time is one more random split: the p-value is that of a
+    If the order of runs does not matter, the split in time is one more random split: the p-value is that of a
     permutation test whose statistic is Fisher's sum of -ln p over the benchmarks.
     """
     observed = math.fsum(surprise(each) for each in decisions)

@@ -1,4 +1,4 @@
-"""What a search for failing combinations says."""
+"""The conclusion of a search for failing combinations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hati.studies.screening.planning.isolation import Element
 
 
 class CombinationVerdict(StrEnum):
-    """Whether settings fail together: always, sometimes, or as far as is known before it was confirmed."""
+    """Whether settings fail together: always, sometimes, or not yet confirmed."""
 
     CERTAIN = "certain"
     FLAKY = "flaky"
@@ -28,9 +28,9 @@ def parse_failing(text: str) -> frozenset[CombinationVerdict]:
 
 
 class NearMiss(Struct, frozen=True):
-    """Runs of configurations that have all settings of a combination but one: ``other`` is what its option has there.
+    """Runs of configurations that have all settings of a combination but one: ``other`` is that option's setting there.
 
-    None: the option is inactive.
+    It is None if the option is inactive.
     """
 
     option: str
@@ -44,7 +44,7 @@ class FailingCombination(Struct, frozen=True):
 
     ``failed`` of ``runs`` failed with all of them, in that number of ``configurations``; ``near_misses`` are the runs
     without one of them. Runs with another failing combination are left out of both. ``p_value`` is that of Fisher's
-    exact test, one-sided, of the two; ``message`` the first failure's.
+    exact one-sided test comparing the two; ``message`` is that of the first failure.
     """
 
     settings: tuple[Element, ...]
@@ -58,7 +58,7 @@ class FailingCombination(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The settings, as people write them."""
+        """The settings as text."""
         return " and ".join(f"{name}={setting_text(setting)}" for name, setting in self.settings)
 
     @property
@@ -68,12 +68,12 @@ class FailingCombination(Struct, frozen=True):
 
     @property
     def near_failed(self) -> int:
-        """How many of them failed."""
+        """The number of failed runs without one of the settings."""
         return sum(each.failed for each in self.near_misses)
 
 
 class UntracedFailure(Struct, frozen=True):
-    """A configuration that failed without a failing combination; ``reason`` is why it was not traced to one."""
+    """A configuration that failed without a failing combination; ``reason`` says why it was not traced to one."""
 
     configuration: Configuration
     failed: int
@@ -83,9 +83,9 @@ class UntracedFailure(Struct, frozen=True):
 
 
 class PassingCoverage(Struct, frozen=True):
-    """How many of the ``valid`` combinations of the settings of ``strength`` options were seen passing.
+    """The number of ``valid`` combinations of the settings of ``strength`` options that were seen ``passing``.
 
-    ``excluded`` are those that no configuration has without a failing combination; the rest was not seen.
+    ``excluded`` counts those that occur only together with a failing combination; the rest was not seen.
     """
 
     strength: int
@@ -100,15 +100,15 @@ class PassingCoverage(Struct, frozen=True):
 
     @property
     def unseen(self) -> int:
-        """Those that neither passed nor are excluded."""
+        """The number of combinations that neither passed nor are excluded."""
         return max(0, self.valid - self.passing - self.excluded)
 
 
 class FailureConclusion(Struct, frozen=True):
-    """The failing combinations, and how much of the space was seen passing.
+    """The failing combinations, and the part of the space that was seen passing.
 
-    ``passed`` and ``failed`` are runs of configurations; ``infrastructure`` are runs that could not be started, which
-    say nothing about a configuration. ``complete`` is whether the search had all runs that it wanted.
+    ``passed`` and ``failed`` count runs of configurations; ``infrastructure`` counts runs that could not be started,
+    which say nothing about a configuration. ``complete`` is true if the search had all runs that it needs.
     """
 
     study: str

@@ -1,4 +1,4 @@
-"""Whether settings fail together for certain: more runs with all of them, and with all but one."""
+"""Confirm that settings fail together, by more runs with all of them and with all but one."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from hati.studies.failure_search.tracing import MOST_UNSTARTED, FailureNeighbour
 from hati.studies.screening.planning.isolation import Element, RunNeeded
 
 CONFIRMED = 6
-"""Runs with all settings, in as many configurations, and runs without one of them, where all of the first fail and
-none of the others."""
+"""The number of runs with all settings, in as many configurations, and of runs without one of them, if all of the first
+fail and none of the others."""
 CONFIRMED_FLAKY = 24
-"""The same where some of the first pass."""
+"""The same numbers otherwise, such as if some of the first pass."""
 ALPHA = 0.005
 """The level of Fisher's exact test after either number of runs: 1 % in all, by Bonferroni."""
 _OTHER_SETTINGS = 3
 
 
 class Confirmation(Struct, frozen=True):
-    """The runs for and against settings that seem to fail together; ``around`` is without the other combinations."""
+    """The runs for and against settings that seem to fail together; ``around`` excludes the other combinations."""
 
     around: FailureNeighbourhood
     elements: tuple[Element, ...]
 
     @property
     def outcomes(self) -> ConfigurationOutcomes:
-        """All runs."""
+        """The outcomes of all runs."""
         return self.around.outcomes
 
     @property
@@ -48,7 +48,7 @@ class Confirmation(Struct, frozen=True):
         return np.asarray((matching.sum(axis=1) == len(self.elements) - 1) & self.around.clear)
 
     def check(self) -> None:
-        """Look whether there are enough runs.
+        """Check that there are enough runs.
 
         Raises:
             RunNeeded: with a configuration that has to be run.
@@ -63,10 +63,10 @@ class Confirmation(Struct, frozen=True):
         self._repeat(self.near, wanted)
 
     def _vary(self, having: Flags) -> None:
-        """Have the settings in several configurations, which differ in pairs of settings of the other options.
+        """Check that several configurations have the settings and differ in pairs of settings of the other options.
 
         Raises:
-            RunNeeded: with another one.
+            RunNeeded: with a further one.
         """
         if having.sum() >= CONFIRMED:
             return
@@ -88,7 +88,7 @@ class Confirmation(Struct, frozen=True):
             raise RunNeeded(self.outcomes.configurations[int(places[np.argmin(ran[places])])])
 
     def _neighbours(self) -> None:
-        """Have each setting replaced by others; a configuration that would be new is near one that failed.
+        """Check that each setting was replaced by others; new configurations differ by one setting from a failed one.
 
         Raises:
             RunNeeded: with a configuration without one of the settings.
@@ -107,7 +107,7 @@ class Confirmation(Struct, frozen=True):
                     raise RunNeeded(made)
 
     def _changed(self, failing: list[Configuration], element: Element) -> Iterator[Configuration]:
-        """Configurations that failed, with one setting replaced."""
+        """Yield configurations that failed, with one setting replaced."""
         kept = tuple(each for each in self.elements if each[0] != element[0])
         for configuration in failing:
             made = self.around.changed(configuration, (*kept, element))
@@ -115,7 +115,7 @@ class Confirmation(Struct, frozen=True):
                 yield made
 
     def judged(self) -> FailingCombination:
-        """What the runs so far say of the settings."""
+        """The verdict on the settings from the runs so far."""
         from scipy.stats import fisher_exact
 
         counted = self.outcomes.ran > 0
@@ -140,11 +140,11 @@ class Confirmation(Struct, frozen=True):
         )
 
     def _sums(self, rows: Flags) -> tuple[int, int]:
-        """The runs that failed, and all, of these configurations."""
+        """The number of failed runs, and of all runs, of these configurations."""
         return int(self.outcomes.failed[rows].sum()), int(self.outcomes.ran[rows].sum())
 
     def _near_misses(self, near: Flags) -> tuple[NearMiss, ...]:
-        """By option and the setting that it has instead."""
+        """The near misses by option and the setting that it has instead."""
         matching: NDArray[np.bool_] = self.outcomes.matching(self.elements)
         found: list[NearMiss] = []
         for place, (name, _) in enumerate(self.elements):

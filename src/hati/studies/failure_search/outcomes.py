@@ -1,4 +1,4 @@
-"""Which configurations passed and which failed, as arrays."""
+"""The outcomes of configurations as arrays: which passed, and which failed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_infrastructure(run: Run) -> bool:
 
 
 def passes_needed(rate: float) -> int:
-    """How often a configuration has to pass, where one that fails does so at this rate; once where it always fails.
+    """The number of passes that rules out failures at this rate, with 2 % of these missed; one for a rate of 1.
 
     >>> passes_needed(1.0), passes_needed(0.5)
     (1, 6)
@@ -39,14 +39,14 @@ def passes_needed(rate: float) -> int:
 
 
 class ConfigurationOutcomes(Struct, frozen=True, dict=True):
-    """How often each configuration passed and failed, in the order of their first runs."""
+    """The numbers of passed and failed runs of each configuration, in the order of their first runs."""
 
     space: Space
     evidence: Evidence
 
     @cached_property
     def counts(self) -> dict[Configuration, tuple[int, int, int]]:
-        """Runs that passed, that failed, and that were not started."""
+        """The numbers of runs that passed, that failed, and that were not started, by configuration."""
         found: dict[Configuration, list[int]] = {}
         for run in self.evidence.runs:
             kind = 2 if is_infrastructure(run) else int(run.outcome is not Outcome.DONE)
@@ -55,12 +55,12 @@ class ConfigurationOutcomes(Struct, frozen=True, dict=True):
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        """Those that ran."""
+        """The configurations that were run."""
         return tuple(self.counts)
 
     @cached_property
     def rows(self) -> Levels:
-        """Their settings' positions, shape (configurations, options)."""
+        """The positions of their settings, shape (configurations, options)."""
         return levels(self.configurations, self.space)
 
     @cached_property
@@ -84,7 +84,7 @@ class ConfigurationOutcomes(Struct, frozen=True, dict=True):
         return self.passed + self.failed
 
     def passing(self, needed: int = 1) -> Flags:
-        """Those that never failed, and passed at least ``needed`` times; shape (configurations,)."""
+        """Whether each never failed, and passed at least ``needed`` times; shape (configurations,)."""
         return np.asarray((self.failed == 0) & (self.passed >= needed))
 
     def matching(self, elements: tuple[Element, ...]) -> NDArray[np.bool_]:
@@ -100,11 +100,11 @@ class ConfigurationOutcomes(Struct, frozen=True, dict=True):
         return found
 
     def first_failure(self, configuration: Configuration) -> str:
-        """Why it failed first."""
+        """The message of its first failure."""
         failed = (run for run in self.evidence.runs if run.task.configuration == configuration)
         run = next(each for each in failed if each.outcome is not Outcome.DONE and not is_infrastructure(each))
         return run.detail.partition("\n")[0] or run.outcome.value
 
     def active(self, row: int) -> Flags:
-        """The options that a configuration has a setting of, shape (options,)."""
+        """Whether each option is active in a configuration, shape (options,)."""
         return np.asarray(self.rows[row] != INACTIVE)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ARRAY, SEARCH = "array", "search"
 HOPELESS = 16
-"""The first runs after which the search ends if all failed: what fails everywhere is not a matter of settings."""
+"""The number of first runs after which the search ends if all failed: settings are not the cause then."""
 _UNSTARTED = 5
 _MOST_ROUNDS = 5
 Combination = tuple[Element, ...]
@@ -55,7 +55,7 @@ def failure_search_id(
     seed: int,
     machine: str,
 ) -> StudyId:
-    """The identity of a search with all that decides its tasks."""
+    """The identity of a search, with all that determines its tasks."""
     parameters = {
         "benchmark": benchmark.name,
         "definition": benchmark.definition,
@@ -68,9 +68,9 @@ def failure_search_id(
 
 
 class FailureSearch(Struct, frozen=True, dict=True):
-    """Runs the rows of a covering array. After a failure it first names the settings that fail together.
+    """Runs the rows of a covering array. After a failure, it first searches for the settings that fail together.
 
-    Where rows failed, others replace them until all combinations of settings that can pass were seen passing.
+    Other rows replace failed ones until all combinations of settings that can pass were seen passing.
     """
 
     id: StudyId
@@ -80,7 +80,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
     strength: int
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The next run of a search, or the next row; none where there is enough, or where nothing ever passed."""
+        """The next run of a search, or the next row; none if there are enough runs, or nothing ever passed."""
         outcomes = ConfigurationOutcomes(self.space, evidence)
         if self._hopeless(outcomes):
             return Plan()
@@ -94,7 +94,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
         """The failing combinations as far as they are known.
 
         Raises:
-            MeasurementError: where no run passed.
+            MeasurementError: if no run passed.
         """
         outcomes = ConfigurationOutcomes(self.space, evidence)
         if not outcomes.passed.any():
@@ -120,12 +120,12 @@ class FailureSearch(Struct, frozen=True, dict=True):
 
     @property
     def first_rows(self) -> tuple[Configuration, ...]:
-        """The rows of the covering array, the default configuration first where it is valid."""
+        """The rows of the covering array, the default configuration first if it is valid."""
         default = self.space.default
         return _rows(self.space, self.strength, self.id.seed, (default,) if self.space.valid(default) else ())
 
     def _hopeless(self, outcomes: ConfigurationOutcomes) -> bool:
-        """Whether runs will not tell anything: none passed, or none could be started."""
+        """Whether further runs would show nothing: none passed, or none could be started."""
         ran = int(outcomes.ran.sum())
         unstarted = len(outcomes.evidence.runs) - ran
         return not outcomes.passed.any() and (ran >= HOPELESS or (not ran and unstarted >= _UNSTARTED))
@@ -154,7 +154,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
         return _Found(tuple(named), reasons, needed)
 
     def _unconfirmed(self, outcomes: ConfigurationOutcomes, named: tuple[Combination, ...]) -> Iterator[Configuration]:
-        """Configurations that have to be run before combinations are confirmed."""
+        """Yield configurations that have to be run before combinations are confirmed."""
         for elements in named:
             try:
                 self._confirmation(outcomes, named, elements).check()
@@ -171,7 +171,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
         return Confirmation(self._around(outcomes, others), elements)
 
     def _left(self, outcomes: ConfigurationOutcomes, found: _Found) -> list[tuple[str, Configuration]]:
-        """The rows that are still to be run, with the stages that they belong to."""
+        """The rows that are still to be run, with their stages."""
         formulas = tuple(excluding(self.space, elements) for elements in found.combinations)
         for number in range(1, _MOST_ROUNDS + 1):
             stage = ARRAY if number == 1 else f"{ARRAY}-{number}"
@@ -186,7 +186,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
     def _further_rows(
         self, evidence: Evidence, stage: str, combinations: tuple[Combination, ...]
     ) -> tuple[Configuration, ...]:
-        """Rows with what no configuration had that passed before the first run of this stage."""
+        """Rows with the combinations that were not seen passing before the first run of this stage."""
         runs = evidence.runs
         first = next((place for place, run in enumerate(runs) if run.task.stage == stage), len(runs))
         before = ConfigurationOutcomes(self.space, Evidence(runs[:first]))
@@ -228,7 +228,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
 
 
 class _Found(Struct, frozen=True):
-    """Combinations, why other failures were not traced, and the configuration that is to be run next."""
+    """The combinations, the reasons why other failures were not traced, and the configuration to run next."""
 
     combinations: tuple[Combination, ...]
     reasons: dict[Configuration, str]
@@ -237,7 +237,7 @@ class _Found(Struct, frozen=True):
 
 @lru_cache(maxsize=32)
 def _rows(space: Space, strength: int, seed: int, given: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
-    """The rows of a covering array, those that are given first."""
+    """The rows of a covering array, the given ones first."""
     made = covering_array(space, strength, generator(seed, "covering array"), fixed=levels(given, space))
     return (*given, *from_levels(made.levels[len(given) :], space))
 
@@ -258,7 +258,7 @@ def _ran(outcomes: ConfigurationOutcomes, configuration: Configuration) -> bool:
 
 
 def _messages(evidence: Evidence) -> tuple[str, ...]:
-    """Why runs failed, each once."""
+    """The messages of failed runs, each once."""
     return tuple(dict.fromkeys(run.detail.partition("\n")[0] or run.outcome.value for run in evidence.failed))
 
 

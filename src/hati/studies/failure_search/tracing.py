@@ -1,4 +1,4 @@
-"""From a failing configuration to the fewest of its settings that fail: the difference to passing ones is halved."""
+"""Trace a failing configuration to the fewest settings that fail, by halving its difference from passing ones."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from hati.space import Constraint, Space
 
 REPEATED = 3
-"""Runs of a configuration that failed; one that passed among them makes it ``REPEATED_FLAKY``."""
+"""The number of runs of a configuration that failed; ``REPEATED_FLAKY`` if one of them passed."""
 REPEATED_FLAKY = 10
 RAREST = 0.3
-"""A failure that is rarer than this, of repeated runs, is not traced: each step would take more than ten runs."""
+"""A failure in less than this fraction of repeated runs is not traced: each step would take more than ten runs."""
 MOST_UNSTARTED = 3
 _SAMPLED = 64
 _SPLITS = 24
@@ -43,17 +43,17 @@ class FailureNeighbourhood(Struct, frozen=True, dict=True):
 
     @cached_property
     def formulas(self) -> tuple[Constraint, ...]:
-        """What the named combinations exclude."""
+        """The formulas that exclude the named combinations."""
         return tuple(excluding(self.space, elements) for elements in self.named)
 
     @cached_property
     def clear(self) -> Flags:
-        """The configurations that ran without a named combination, shape (configurations,)."""
+        """Whether each configuration that ran has no named combination, shape (configurations,)."""
         return ~self.outcomes.having(self.named)
 
     @cached_property
     def needed(self) -> int:
-        """How often a configuration has to pass until it counts: once where no failure was flaky."""
+        """The number of passes after which a configuration counts as passing: one if no failure was flaky."""
         own = self.clear & (self.outcomes.failed > 0) & (self.outcomes.ran >= REPEATED)
         failed, ran = self.outcomes.failed[own], self.outcomes.ran[own]
         flaky = (failed < ran) & (failed >= RAREST * ran)
@@ -67,13 +67,13 @@ class FailureNeighbourhood(Struct, frozen=True, dict=True):
         return self.space.valid(configuration) and all_hold(self.formulas, configuration)
 
     def changed(self, base: Mapping[str, Setting], elements: Iterable[Element]) -> Configuration | None:
-        """A configuration with these settings; None where they do not all remain."""
+        """The configuration with these settings; None if not all of them remain."""
         settings = dict(elements)
         made = self.space.canonical({**base, **settings})
         return made if all(made.get(name) == setting for name, setting in settings.items()) else None
 
     def drawn(self, elements: tuple[Element, ...], rng: Generator) -> list[Configuration]:
-        """Random valid configurations with these settings and no named combination; none where there are none."""
+        """Random valid configurations with these settings and no named combination; empty if there are none."""
         from hati.formula import Comparator
         from hati.space import sample
         from hati.space.constraint import Literal, Name, TermComparison
@@ -90,8 +90,8 @@ class FailureNeighbourhood(Struct, frozen=True, dict=True):
 class Trace(Struct, frozen=True, dict=True):
     """The search around one configuration that failed.
 
-    Of the settings that all failures around the target share (the *core*), one is necessary where a configuration with
-    all others passes. The difference of the core to the nearest passing configuration is halved until it is one
+    Of the settings that all failures around the target share (the *core*), one is necessary if a configuration with
+    all others passes. The difference between the core and the nearest passing configuration is halved until it is one
     setting: a combination of t among n settings takes about t log2(n) runs (Zhang and Zhang 2011, characterising
     failure-causing parameter interactions by adaptive testing; the halving is Zeller's and Hildebrandt's, 2002).
     """
@@ -105,7 +105,7 @@ class Trace(Struct, frozen=True, dict=True):
 
         Raises:
             RunNeeded: with the configuration that has to be run.
-            UntraceableError: where they cannot be found.
+            UntraceableError: if they cannot be found.
         """
         self._repeat()
         core = self._core
@@ -128,11 +128,11 @@ class Trace(Struct, frozen=True, dict=True):
         return self._elements(kept)
 
     def _repeat(self) -> None:
-        """Repeat the target until it is known whether it fails always.
+        """Check that the target has enough runs to know whether it always fails.
 
         Raises:
-            RunNeeded: where it has too few runs.
-            UntraceableError: where it fails too rarely.
+            RunNeeded: if it has too few runs.
+            UntraceableError: if it fails too rarely.
         """
         passed, failed, unstarted = self.around.outcomes.counts[self.target]
         ran = passed + failed
@@ -145,7 +145,7 @@ class Trace(Struct, frozen=True, dict=True):
 
     @cached_property
     def _agree(self) -> Flags:
-        """Where each configuration that ran has the target's setting, shape (configurations, options)."""
+        """Whether each configuration that ran has the target's setting, shape (configurations, options)."""
         outcomes = self.around.outcomes
         row = outcomes.configurations.index(self.target)
         return np.asarray((outcomes.rows == outcomes.rows[row]) & outcomes.active(row))
@@ -158,14 +158,14 @@ class Trace(Struct, frozen=True, dict=True):
 
     @cached_property
     def _passing(self) -> Flags:
-        """Where these have the target's settings, shape (passing configurations, options)."""
+        """Whether these have the target's settings, shape (passing configurations, options)."""
         return self._agree[self.around.outcomes.passing(self.around.needed)]
 
     @cached_property
     def _core(self) -> Flags:
         """The settings that the failures around the target share, shape (options,).
 
-        A failure is left out where a configuration with all that would be left passed: it has another cause.
+        A failure is left out if a configuration with all remaining settings passed: it has another cause.
         """
         outcomes = self.around.outcomes
         core = outcomes.active(outcomes.configurations.index(self.target))
@@ -190,12 +190,12 @@ class Trace(Struct, frozen=True, dict=True):
         return generator(self.around.seed, "failures", self.target.key, *map(str, words))
 
     def _shared(self, configuration: Configuration) -> Flags:
-        """Where a configuration has the target's settings, shape (options,)."""
+        """Whether a configuration has the target's settings, shape (options,)."""
         names, target = self.around.space.names, self.target
         return np.array([name in target and configuration.get(name) == target[name] for name in names])
 
     def _between(self, base: Configuration, missing: Flags, kept: Flags, core: Flags) -> Configuration | None:
-        """A passing configuration with about half of the settings that it lacks; None where none is valid."""
+        """A passing configuration with about half of the settings that it lacks added; None if none is valid."""
         places = np.flatnonzero(missing)
         for chosen in _splits(len(places), self._rng("between", base.key, kept.tolist())):
             made = self.around.changed(base, self._elements(_only(places[chosen], len(missing))))
@@ -208,7 +208,7 @@ class Trace(Struct, frozen=True, dict=True):
         return None
 
     def _avoiding(self, rest: Flags, kept: Flags) -> Configuration | None:
-        """A configuration with what is kept and as few as possible of the rest; None where all have all of it."""
+        """A configuration with the kept settings and as few as possible of the rest; None if all have all of it."""
         elements, rng = self._elements(kept), self._rng("avoiding", kept.tolist(), rest.tolist())
         bases = (self.around.changed(self._avoided(base, rest, rng), elements) for base in self._bases)
         candidates = [made for made in bases if made is not None]
@@ -221,7 +221,7 @@ class Trace(Struct, frozen=True, dict=True):
         return best
 
     def _avoided(self, base: Configuration, rest: Flags, rng: Generator) -> dict[str, Setting]:
-        """The settings of a configuration, with others where it has one of the rest."""
+        """The settings of a configuration, with each one of the rest replaced by another setting."""
         settings = dict(base)
         for name, setting in self._elements(rest):
             others = [each for each in self.around.space.option(name).settings if each != setting]

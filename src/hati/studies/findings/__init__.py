@@ -1,6 +1,7 @@
-"""Findings that are reported once: their state after events, and those that a new measurement is about.
+"""Findings, which are reported once: their states after events, and the events of a new measurement.
 
-Pure: events in, findings and further events out. The store keeps events alone, so that stores can be merged.
+This package is pure: events in, findings and further events out. The store keeps only events, so that stores can be
+merged.
 """
 
 from hati.studies.findings.findings import (

@@ -1,4 +1,4 @@
-"""The life of a finding, what a measurement says of findings, and what stops a change."""
+"""The life cycle of a finding, the events of a measurement on findings, and the verdicts that stop a change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRANSITIONS: Mapping[tuple[FindingState, EventKind], FindingState] = {
     (FindingState.REOPENED, EventKind.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
     (FindingState.REOPENED, EventKind.GONE): FindingState.RESOLVED,
 }
-"""What becomes of a finding; whatever is not here leaves it as it is. No hand resolves one: only measuring does."""
+"""The transitions of a finding; any other event leaves its state. Only a measurement resolves one, never a person."""
 
 
 def findings_of(events: Iterable[Event]) -> tuple[Finding, ...]:
@@ -39,9 +39,9 @@ def findings_of(events: Iterable[Event]) -> tuple[Finding, ...]:
 
 
 def finding_of(events: Sequence[Event]) -> Finding:
-    """What the events of one finding make of it: each once, in the order of their times.
+    """The finding that results from its events, each taken once, in the order of their times.
 
-    What comes before it was first seen, as the clocks of two machines can have it, counts as nothing.
+    Events before it was first seen, which the clocks of two machines can cause, are ignored.
     """
     ordered = sorted({event.id: event for event in events}.values(), key=lambda event: (event.at, event.id))
     first = next(place for place, event in enumerate(ordered) if event.what is EventKind.SEEN)
@@ -82,13 +82,13 @@ def _after(found: Finding, event: Event) -> Finding:
 
 
 def _of_its_own(found: Finding, event: Event) -> bool:
-    """Whether it is the measurement that opened a finding which sees it at more spots: none confirms itself."""
+    """Whether the measurement that opened a new finding sees it again, at more spots: it does not confirm itself."""
     opening = next(each for each in found.events if each.what is EventKind.SEEN)
     return found.state is FindingState.NEW and event.what is EventKind.SEEN and event.study == opening.study
 
 
 def _news(found: Finding, state: FindingState, event: Event) -> EventKind | None:
-    """Growth, resolution and reopening are news until they are reported."""
+    """The unreported news after an event: growth, resolution and reopening are news until they are reported."""
     if event.what is EventKind.REPORTED:
         return None
     changed = state is not found.state
@@ -100,7 +100,7 @@ def _news(found: Finding, state: FindingState, event: Event) -> EventKind | None
 
 
 def _worse(finding: str) -> bool:
-    """A finding's id begins with what it is."""
+    """Whether a finding is a regression, which its id begins with."""
     return finding.startswith("regression")
 
 
@@ -108,11 +108,11 @@ _SHORT = 8
 
 
 class Sighting(Struct, frozen=True):
-    """What a measurement from ``reference`` to ``revision`` saw: changes, and spots that are shown to be the same.
+    """The changes that a measurement from ``reference`` to ``revision`` saw, and the spots shown to be the same.
 
-    ``between`` has the ids of the revisions after the reference up to the revision: whatever is found in one of them
-    is a thing that this measurement is about. ``covered`` are the findings all of whose range is among them, by id: of
-    these alone it shows the size, and whether they are gone.
+    ``between`` holds the ids of the revisions after the reference up to the revision: the measurement is about every
+    finding in one of them. ``covered`` holds the ids of the findings whose whole range is among them: only for these
+    does it show the size, and whether they are gone.
     """
 
     study: str
@@ -126,7 +126,7 @@ class Sighting(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The report due on a finding: ``news`` where it was not yet reported, ``fails`` where it stops a change."""
+    """The report due on a finding: ``news`` if it was not yet reported, ``fails`` if it stops a change."""
 
     finding: Finding
     news: bool
@@ -134,7 +134,7 @@ class Report(Struct, frozen=True):
 
 
 def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozenset[str]) -> Sighting:
-    """What a gate saw, over all configurations and in strata."""
+    """The changes that a regression check saw, over all configurations and in strata."""
     worse: dict[SeriesKey, Size] = {}
     better: dict[SeriesKey, Size] = {}
     same = set()
@@ -152,18 +152,18 @@ def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozens
 
 
 def finding_id(worse: bool, reference: str, revision: str) -> str:  # noqa: FBT001  # which of the two it is
-    """The same for whoever sees a change first over the same range."""
+    """The id of a finding; it is the same for every measurement that first sees the change over the same range."""
     return f"{'regression' if worse else 'improvement'}-{digest([reference, revision])[:_SHORT]}"
 
 
 def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> list[Event]:
-    """The events of a measurement on findings, and on those that it opens.
+    """The events of a measurement on known findings, and on those that it opens.
 
-    A change belongs to a finding whose revision is in the measured range and that shows at one of the same benchmarks'
-    metrics; there it has grown where its interval is wholly beyond the reported one, from the same reference where
-    that was measured from before. A finding is gone where all of its spots that were measured are the same now. What
-    was measured over a part of a finding's range alone says neither that it is gone, nor how large it is unless it has
-    grown: the rest of the range may have the change.
+    A change belongs to a finding whose revision is in the measured range and that shows at a metric of the same
+    benchmark. It has grown if its interval is wholly beyond the reported one, from the same reference if that was
+    measured before. A finding is gone if all of its measured spots are the same now. A measurement over only a part of
+    a finding's range shows neither that it is gone, nor its size unless it has grown: the rest of the range may have
+    the change.
     """
     new_events: list[Event] = []
     for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
@@ -187,12 +187,12 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
 
 
 def concluded(study: str, reference: str, revision: str, at: datetime) -> Event:
-    """The event that a measurement's findings are all kept and reported, even where there are none: of no finding."""
+    """The event that all of a measurement's findings are stored and reported, if any; it belongs to no finding."""
     return Event("", EventKind.REPORTED, at, study, reference, revision)
 
 
 def is_concluded(study: str, last: datetime, events: Iterable[Event]) -> bool:
-    """Whether a measurement was reported completely; ``last`` is when its last run was started."""
+    """Whether a measurement was reported completely; ``last`` is the time when its last run was started."""
     return any(event.study == study and not event.finding and event.at >= last for event in events)
 
 
@@ -210,9 +210,9 @@ def reports(
 ) -> Iterator[Report]:
     """The reports that are due on the findings of a measurement's ``events``.
 
-    ``before`` and ``after`` are all findings without and with these events. A regression fails the revision that was
-    measured unless it is known: acknowledged, or found at another revision that is ``merged`` by now; it fails again
-    where it has grown since, at the revision at which it did each time that is measured, until it is acknowledged.
+    ``before`` and ``after`` are all findings without and with these events. A regression fails the measured revision
+    unless it is known: acknowledged, or found at another revision that is ``merged`` by now. If it has grown since, it
+    fails again, and each time the revision at which it grew is measured, until it is acknowledged.
     """
     were = {finding.id: finding for finding in before}
     measured = {event.finding: event for event in events}
@@ -233,7 +233,7 @@ def _known(finding: Finding | None, revision: str, merged: frozenset[str]) -> bo
 
 
 def _grew_at(finding: Finding, revision: str) -> bool:
-    """Whether the revision made it worse, and nobody acknowledged that."""
+    """Whether the finding grew at the revision and was not acknowledged since."""
     said = [place for place, event in enumerate(finding.events) if event.what is EventKind.ACKNOWLEDGED]
     since = finding.events[said[-1] + 1 :] if said else finding.events
     return any(event.what is EventKind.GROWN and event.revision == revision for event in since)
@@ -258,10 +258,10 @@ def _happening(finding: Finding, sizes: Mapping[SeriesKey, Size], reference: str
 
 
 def _reported_sizes(events: Sequence[Event]) -> Mapping[SeriesKey, Size]:
-    """The reported sizes: those of the last report or acknowledgement.
+    """The reported sizes: those at the last report or acknowledgement.
 
-    The sizes of an opening, a reopening or a growth are reported, and count at once. Those of a mere repetition
-    do not: else many small steps would never be a growth.
+    The sizes of an opening, a reopening or a growth count at once. Those of a mere repetition do not: otherwise many
+    small steps would never be a growth.
     """
     seen: dict[SeriesKey, Size] = {}
     new_events: dict[SeriesKey, Size] = {}
@@ -297,7 +297,7 @@ def _event(finding: str, what: EventKind, sighting: Sighting, at: datetime, size
 
 
 def spot_of(row: Comparison) -> SeriesKey:
-    """Where a comparison is of: its configuration is the stratum's, and empty over all."""
+    """The series of a comparison; its configuration is that of the stratum, and empty over all."""
     return SeriesKey(row.benchmark, row.metric.name, str(row.configuration), str(row.workload), row.after.machine)
 
 
@@ -312,7 +312,7 @@ def _size(row: Comparison) -> Size | None:
 class Ruling(Struct, frozen=True):
     """A check's conclusion with the reports due on findings; ``failing`` are the verdicts that stop a change.
 
-    Every output of a check asks here what fails, so that all agree.
+    Every output of a check takes its failures from here, so that all agree.
     """
 
     gate: GateConclusion
@@ -321,7 +321,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def verdict(self) -> ChangeVerdict:
-        """The worst unknown verdict: slower anywhere, else inconclusive, faster or the same over all."""
+        """The worst verdict that is not known: slower anywhere, else inconclusive, faster or the same over all."""
         ranked = (ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE, ChangeVerdict.FASTER)
         return next((verdict for verdict in ranked if verdict in self._verdicts), ChangeVerdict.SAME)
 
@@ -332,7 +332,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def broken(self) -> tuple[Broken, ...]:
-        """What cannot be measured at the revision, and can at the reference."""
+        """The configurations that cannot be measured at the revision, but can at the reference."""
         gate = self.gate
         return tuple(each for each in gate.broken if each.alone and each.revision == gate.revision)
 
@@ -343,7 +343,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def slower(self) -> tuple[Comparison, ...]:
-        """All that is slower and not known, over all configurations and in strata."""
+        """The comparisons that are slower and not known, over all configurations and in strata."""
         return tuple(
             row for row in self._rows() if row.change.verdict is ChangeVerdict.SLOWER and self.known(row) is None
         )
@@ -354,7 +354,7 @@ class Ruling(Struct, frozen=True):
         return tuple(sorted({one.id for row in self._rows() if (one := self.known(row)) is not None}))
 
     def known(self, row: Comparison) -> Finding | None:
-        """The finding because of which a row that is slower fails nothing; None where it is not known."""
+        """The finding that excuses a slower row; None if the row is not known."""
         if row.change.verdict is not ChangeVerdict.SLOWER:
             return None
         spot = spot_of(row)
@@ -363,7 +363,7 @@ class Ruling(Struct, frozen=True):
 
     @property
     def _verdicts(self) -> frozenset[ChangeVerdict]:
-        """Of unknown rows: over all configurations, and the reported ones of strata."""
+        """The verdicts of rows that are not known: those over all configurations, and the changes in strata."""
         return frozenset(
             row.change.verdict
             for row in (*self.gate.rows, *(row for row in self._rows() if row.change.changed))

@@ -1,4 +1,4 @@
-"""Which settings may be better than the default's: gains by what a screening measured, and what it found."""
+"""The settings that may be better than the default's, by gains estimated from a screening's runs and findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Options = tuple[str, ...]
 
 
 class ChangeScale(StrEnum):
-    """The scale on which changes are reported: ratios, or differences as parts of the mean size."""
+    """The scale on which changes are reported: ratios, or differences as fractions of the mean size."""
 
     LOG = "log"
     RAW = "raw"
@@ -33,9 +33,9 @@ class Findings(Struct, frozen=True, eq=False):
     """A screening's runs and its findings.
 
     ``values`` holds one value for each of the ``configurations``, in the order of the runs, in the metric's unit.
-    ``important`` are the effects that are, by their options; ``offered`` all that may predict; ``relevant`` is the
-    fraction below which a change does not matter. ``machines`` are those of the runs, from 0, ``blocks`` the
-    repetitions on each of them, and ``order`` the places in time, None where that is not known. ``dominating`` is the
+    ``important`` are the important effects, by their options; ``offered`` are all effects that may predict;
+    ``relevant`` is the fraction below which a change does not matter. ``machines`` are those of the runs, from 0,
+    ``blocks`` the repetitions on each of them, and ``order`` the places in time, None if unknown. ``dominating`` is the
     option that explains most of the variance, if one does.
     """
 
@@ -72,7 +72,7 @@ class Findings(Struct, frozen=True, eq=False):
 
     @property
     def repetitions(self) -> Index:
-        """The block of each run; where it is not known how often its configuration came before."""
+        """The block of each run; if unknown, the number of earlier runs of its configuration."""
         if self.blocks is not None:
             return self.blocks
         seen = Counter[Configuration]()
@@ -90,10 +90,10 @@ _SAME = 1e-6
 
 
 class Gains(Struct, frozen=True, eq=False):
-    """Estimated gains, shape (flips,), above 0 where they are good, with their standard errors.
+    """Estimated gains, shape (flips,), above 0 if they are good, with their standard errors.
 
-    Differences of logarithms, or fractions of the mean size. The error of a gain that the runs do not determine is
-    infinite, and so are all where ``df``, the residual degrees of freedom, are zero.
+    They are differences of logarithms, or fractions of the mean size. The error of a gain that the runs do not
+    determine is infinite; all are if ``df``, the residual degrees of freedom, is zero.
     """
 
     estimates: FloatArray
@@ -106,7 +106,7 @@ class Gains(Struct, frozen=True, eq=False):
 
     @property
     def order(self) -> list[int]:
-        """The places of the flips, the most promising first: by the gain and its error, where that is finite."""
+        """The places of the flips, the most promising first: by the gain plus its error, if that is finite."""
         promising = self.estimates + np.where(np.isfinite(self.errors), self.errors, 0.0)
         return [int(place) for place in np.argsort(-promising, kind="stable")]
 
@@ -114,11 +114,11 @@ class Gains(Struct, frozen=True, eq=False):
 def gains(space: Space, findings: Findings, start: Configuration, flips: Sequence[Flip]) -> Gains:
     """The gain of each flip at the start, by the model of the main effects and the important interactions.
 
-    Where an option dominates all interactions with it are in the model: next to it they are small, and so not shown,
-    but the gains at its default may be twice their averages.
+    If an option dominates, all interactions with it are in the model: compared with its effect they are small, and so
+    not shown, but the gains at its default may be twice their averages.
     Machines and repetitions are blocks, and a linear trend over the order of runs is in the model, as in the screening.
-    Of the gains that the runs do not determine the smallest are taken: that of a setting that was never run is zero
-    where its option has two settings.
+    For gains that the runs do not determine, the smallest ones are taken: that of a setting that was never run is zero
+    if its option has two settings.
     """
     model = _model(space, findings)
     usual = model.columns(levels([start], space))
@@ -143,9 +143,9 @@ def _model(space: Space, findings: Findings) -> Model:
 
 
 def _fit(model: Model, usual: Mapping[Term, FloatArray], findings: Findings, space: Space) -> ModelFit:
-    """Columns are differences from those of the start, so that the smallest coefficients are the smallest gains.
+    """The fit of the model; columns are differences from the start's, so that minimum norm gives the smallest gains.
 
-    Means of configurations are cleared of the blocks of their runs, and so are then their places in time.
+    Means of configurations are adjusted for the blocks of their runs, and so are their places in time.
     """
     of_runs = levels(findings.configurations, space)
     units = model_units(model, of_runs, findings.repetitions, findings.machines, findings.order)
@@ -155,7 +155,7 @@ def _fit(model: Model, usual: Mapping[Term, FloatArray], findings: Findings, spa
 
 
 def _errors(fit: ModelFit, weights: FloatArray) -> FloatArray:
-    """The standard error of each combination of coefficients; infinite where the values do not determine it."""
+    """The standard error of each combination of coefficients; infinite if the values do not determine it."""
     if fit.variance is None:
         return np.full(len(weights), math.inf)
     squares = np.clip(np.einsum("ij,jk,ik->i", weights, fit.inverse, weights), 0.0, None)
@@ -174,7 +174,7 @@ Allowed = Mapping[str, tuple[Setting, ...]]
 class Candidate(Struct, frozen=True):
     """A setting of an option, the configuration in which it is tried, and its estimated ``gain`` at the baseline.
 
-    The gain is a difference of logarithms or a fraction of the mean size, above 0 where it is good.
+    The gain is a difference of logarithms or a fraction of the mean size, above 0 if it is good.
     """
 
     option: str
@@ -186,7 +186,7 @@ class Candidate(Struct, frozen=True):
 def candidates(space: Space, findings: Findings, start: Configuration, allowed: Allowed) -> tuple[Candidate, ...]:
     """The settings whose gain at the start may be relevant, the most promising first.
 
-    The gain is estimated at the start, and is not an average over settings that nobody uses. Where the screening does
+    The gain is estimated at the start, not as an average over settings that nobody uses. If the screening does
     not determine it, as for a setting that was never run, it may be relevant.
     """
     flips = [
@@ -218,7 +218,7 @@ def is_allowed(configuration: Configuration, start: Configuration, allowed: Allo
 
 
 def reached(space: Space, start: Configuration, settings: Mapping[str, Setting]) -> Configuration | None:
-    """The start with these settings, or where that is not valid the nearest valid configuration; None without one."""
+    """The start with these settings, or the nearest valid configuration if that is not valid; None without one."""
     try:
         direct = space.canonical({**start, **settings})
         if space.valid(direct):

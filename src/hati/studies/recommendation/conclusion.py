@@ -1,4 +1,4 @@
-"""What a recommendation study concludes, and the rules that are kept."""
+"""The conclusion of a recommendation study, and the rules that a recommendation has to keep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIX = "write --keep 'METRIC <= 1.1 * default', or >="
 
 
 class KeepRule(Struct, frozen=True):
-    """``metric <= factor * default``, or >= where the limit is a ``lower`` one."""
+    """``metric <= factor * default``, or >= if the limit is a ``lower`` one."""
 
     metric: str
     factor: float
@@ -36,15 +36,15 @@ class KeepRule(Struct, frozen=True):
         return f"{self.metric} {'>=' if self.lower else '<='} {self.factor:g} * default"
 
     def holds(self, value: float, baseline: float) -> bool:
-        """Whether a value is within the limit that one at the default configuration sets; rounding decides nothing."""
+        """Whether a value is within the limit set by the value at the default configuration, apart from rounding."""
         limit = self.factor * baseline
         beyond = limit - value if self.lower else value - limit
         return beyond <= _ROUNDING * (abs(value) + abs(limit))
 
     def margin(self, values: FloatArray, baselines: FloatArray, error: float) -> float | None:
-        """How far the mean has to be within the limit to be shown at that error; None with fewer than two runs each.
+        """The distance within the limit that shows the rule at that error; None with fewer than two runs each.
 
-        That is Welch's one-sided t test of value - factor * baseline, whatever the values are.
+        It is that of Welch's one-sided t test of value - factor * baseline, whatever the values are.
 
         Args:
             values: runs of the configuration, shape (n,).
@@ -82,11 +82,11 @@ def parse_keep(text: str) -> KeepRule:
 
 
 class MetricChange(Struct, frozen=True):
-    """What a recommended configuration does to a metric, against the baseline.
+    """The change of a metric by a recommended configuration, compared with the baseline.
 
-    ``predicted`` and ``measured`` are in the metric's unit; the changes are fractions. ``interval`` is of ``change``;
-    intervals of the requested metric hold for all verdicts together with 95 %. None where nothing is known.
-    ``pending`` runs of its round are still to be made: it is judged after the last one only.
+    ``predicted`` and ``measured`` are in the metric's unit; the changes are fractions. ``interval`` is that of
+    ``change``; intervals of the requested metric hold for all verdicts together with 95 %. Unknown values are None.
+    ``pending`` runs of its round are still to be made: the change is judged only after the last one.
     """
 
     metric: Metric
@@ -106,7 +106,7 @@ class MetricChange(Struct, frozen=True):
 
 
 class SettingGain(Struct, frozen=True):
-    """What a setting does to the metric given the others: the change from the same configuration without it."""
+    """The gain of a setting given the others: the change of the metric from the same configuration without it."""
 
     option: str
     setting: Setting
@@ -123,10 +123,10 @@ class SettingGain(Struct, frozen=True):
 
 
 class KeptMetric(Struct, frozen=True):
-    """Whether a rule was shown, by the means ``value`` and ``baseline``, in ``unit``, that of the default.
+    """The test of a rule by the means ``value`` and ``baseline`` (that of the default), in ``unit``.
 
-    It is where the value is within the limit by the ``margin``; None where fewer than two pairs of runs have values.
-    ``pending`` runs of its round are still to be made: nothing is shown before the last one.
+    The rule is shown if the value is within the limit by the ``margin``, which is None if fewer than two pairs of runs
+    have values. ``pending`` runs of its round are still to be made: nothing is shown before the last one.
     """
 
     rule: KeepRule
@@ -138,12 +138,12 @@ class KeptMetric(Struct, frozen=True):
 
     @property
     def held(self) -> bool:
-        """Whether the means hold it."""
+        """Whether the means keep the rule."""
         return self.value is not None and self.baseline is not None and self.rule.holds(self.value, self.baseline)
 
     @property
     def bound(self) -> float | None:
-        """The value that is by the margin nearer to the limit, in the unit."""
+        """The value shifted by the margin towards the limit, in the unit."""
         if self.value is None or self.margin is None:
             return None
         return self.value - self.margin if self.rule.lower else self.value + self.margin
@@ -156,7 +156,7 @@ class KeptMetric(Struct, frozen=True):
         return self.rule.holds(self.bound, self.baseline)
 
     def relative(self, value: float | None) -> float | None:
-        """A value as a change, a fraction of the default's; None where that is not above zero."""
+        """A value as a change, a fraction of the default's; None if that is not above zero."""
         if value is None or self.baseline is None or self.baseline <= 0.0:
             return None
         return value / self.baseline - 1.0
@@ -188,10 +188,10 @@ class LeaveReason(StrEnum):
 
 
 class LeftOut(Struct, frozen=True):
-    """A candidate that is not recommended: what it ``set``, the ``reason``, and what its runs show.
+    """A candidate that is not recommended: what it ``set``, the ``reason``, and the change in its runs.
 
-    ``change`` is that of the metric against the default, or given the other settings where that is the reason: a
-    fraction with its 95 % ``interval``, over ``pairs`` pairs of runs; None without any. ``broken`` has the rules of
+    ``change`` is that of the metric against the default, or given the other settings if that is the reason: a
+    fraction with its 95 % ``interval``, over ``pairs`` pairs of runs; None without any. ``broken`` holds the rules of
     ``--keep`` that the means break.
     """
 
@@ -206,7 +206,7 @@ class LeftOut(Struct, frozen=True):
 class Recommended(Struct, frozen=True):
     """A configuration, the settings that change the baseline into it, and its effect on each metric.
 
-    ``metric`` is the name of the one that it is recommended for; ``gains`` has an entry for each setting where there
+    ``metric`` is the name of the metric for which it is recommended; ``gains`` has an entry for each setting if there
     are several, ``kept`` one for each rule.
     """
 
@@ -219,7 +219,7 @@ class Recommended(Struct, frozen=True):
 
     @property
     def leading(self) -> MetricChange:
-        """The change of the metric that it is recommended for."""
+        """The change of the metric for which it is recommended."""
         return next(change for change in self.changes if change.metric.name == self.metric)
 
     @property
@@ -233,12 +233,12 @@ class Recommended(Struct, frozen=True):
 
 
 class RecommendationConclusion(Struct, frozen=True):
-    """What to set, and whether it was confirmed by fresh runs; complete or not.
+    """The settings to change, and whether fresh runs confirmed them; complete or not.
 
-    ``baseline`` is the default configuration where that is valid. ``looked_up`` says that the runs are those of a
-    table, perhaps the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs;
-    ``pairs`` those of the last confirmation. ``instead_of`` is the configuration of several settings that it was about
-    where one of them is recommended alone; ``left_out`` are the candidates that are not recommended.
+    ``baseline`` is the default configuration if that is valid. ``looked_up`` is true if runs come from a table, perhaps
+    the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs; ``pairs`` counts the pairs of
+    the last confirmation. ``instead_of`` is its configuration of several settings if one of these is recommended alone;
+    ``left_out`` are the candidates that are not recommended.
     """
 
     study: str

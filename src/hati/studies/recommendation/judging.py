@@ -1,6 +1,6 @@
-"""Rounds of blocks in which each configuration runs once, and what their runs say of configurations.
+"""Rounds of blocks in which each configuration runs once, and the judgement of configurations by their runs.
 
-Configurations are compared with others in the same blocks; a candidate that is not recommended has the reason why.
+Configurations are compared with others in the same blocks; each candidate that is not recommended has a reason.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Settings = tuple[tuple[str, Setting], ...]
 
 
 class Round(Struct, frozen=True):
-    """Blocks in which each configuration runs once; the baseline first, the configuration to confirm second.
+    """Blocks in which each configuration runs once; the baseline is first, the configuration to confirm second.
 
-    ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
+    ``settings`` are those to be confirmed, ``without`` the configurations with each of them left out (the baseline
     for a single one); a follow-up has neither. ``alpha`` is the error of all verdicts together.
     ``pending`` counts the runs that are still to be made: nothing is confirmed before the last. ``first`` counts the
     blocks of earlier follow-ups, whose stage is the same.
@@ -64,12 +64,12 @@ class Round(Struct, frozen=True):
 
     @property
     def alone(self) -> tuple[Configuration, ...]:
-        """What could be recommended instead: of two settings each one alone, which is run for the other's gain."""
+        """The alternatives to recommend: of two settings, each one alone, which is run for the other's gain."""
         return self.without if len(self.settings) == 2 else ()
 
     @property
     def compared(self) -> tuple[tuple[tuple[str, Setting], Configuration], ...]:
-        """The settings whose gain given the others is judged, each with the configuration without it; none of one."""
+        """The settings judged given the others, each with the configuration without it; none for a single setting."""
         return tuple(zip(self.settings, self.without, strict=True)) if len(self.settings) > 1 else ()
 
     @property
@@ -78,14 +78,14 @@ class Round(Struct, frozen=True):
         return self.alpha / (len(self.configurations) - 1)
 
     def verdicts(self, rules: int) -> int:
-        """How many verdicts share the error where every recommended configuration has to keep that many rules."""
+        """The number of verdicts that share the error if a recommended configuration has to keep ``rules`` rules."""
         return (1 + rules) * (1 + len(self.alone)) + len(self.compared)
 
 
 class RoundStep(Struct, frozen=True):
-    """A round, the settings that were to be confirmed ``before`` it, and those that are ``after`` it.
+    """A round, the settings to be confirmed ``before`` it, and those ``after`` it.
 
-    None where nothing follows: before its last run, and where it confirms everything or no run could say more.
+    ``after`` is None if nothing follows: before the last run, and if it confirms everything or no run could add to it.
     """
 
     round: Round
@@ -106,9 +106,9 @@ CONFIDENCE = 0.95
 class PairedChange(Struct, frozen=True):
     """The change from a baseline: a fraction; its interval is None without degrees of freedom.
 
-    ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric where all values are positive.
-    ``middle`` is the change on the scale of the differences and ``deviation`` its standard error of ``df`` degrees of
-    freedom, None without any.
+    ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric if all values are positive.
+    ``middle`` is the change on the scale of the differences, and ``deviation`` its standard error with ``df`` degrees
+    of freedom, None without any.
     """
 
     value: float
@@ -121,9 +121,9 @@ class PairedChange(Struct, frozen=True):
     df: int
 
     def shown(self, error: float) -> bool:
-        """Whether noise alone would make so large a change of its sign less often than the error.
+        """Whether noise alone would cause a change of this size and sign less often than the error.
 
-        So it is where nothing is known of the noise.
+        True if the noise is unknown.
         """
         return self.deviation is None or abs(self.middle) >= t_quantile(1.0 - error, self.df) * self.deviation
 
@@ -131,7 +131,7 @@ class PairedChange(Struct, frozen=True):
 def paired_change(values: FloatArray, baselines: FloatArray, confidence: float = CONFIDENCE) -> PairedChange:
     """The mean change over pairs of runs, with the t interval of the pairs' differences.
 
-    Of positive values the differences are those of logarithms, as a ratio less one; of others they are divided by
+    For positive values the differences are those of logarithms, as a ratio less one; otherwise they are divided by
     the mean size of all values.
 
     Args:
@@ -148,12 +148,12 @@ def paired_change(values: FloatArray, baselines: FloatArray, confidence: float =
 def pooled_changes(values: FloatArray, rows: Index, blocks: Index) -> dict[int, PairedChange]:
     """The mean change of each row from row 0 over the blocks in which both have a value, as in ``paired_change``.
 
-    The variance of a run is the residual one of rows plus blocks. Rows that share no block with row 0 are missing.
+    The variance of a run is the residual variance of rows plus blocks. Rows that share no block with row 0 are missing.
 
     Args:
         values: one per run, shape (runs,).
-        rows: of the configuration that was run; once in a block.
-        blocks: of the runs.
+        rows: the configuration of each run; each occurs once in a block.
+        blocks: the block of each run.
     """
     scale = _Scale.of(values)
     variance, df = pure_error(scale.decided(values), rows, blocks)
@@ -167,13 +167,13 @@ def pooled_changes(values: FloatArray, rows: Index, blocks: Index) -> dict[int, 
 
 
 class _Scale(Struct, frozen=True):
-    """Logarithms, or parts of a mean size."""
+    """The scale of changes: logarithms, or fractions of a mean ``size``."""
 
     size: float | None
 
     @classmethod
     def of(cls, values: FloatArray) -> _Scale:
-        """Logarithms where all values are positive."""
+        """Logarithms if all values are positive, else fractions of the mean size."""
         if not len(values) or np.min(values) > 0.0:
             return cls(None)
         return cls(float(np.mean(np.abs(values))) or 1.0)
@@ -211,20 +211,20 @@ class _Scale(Struct, frozen=True):
 
 
 def _ratio_less_one(difference: float) -> float:
-    """Of a difference of logarithms; infinite beyond what a float holds, as of two pairs at a high confidence."""
+    """The ratio less one, of a difference of logarithms; infinite beyond a float (two pairs at high confidence)."""
     with np.errstate(over="ignore"):
         return float(np.expm1(difference))
 
 
 _DOUBT = 0.1
-"""A gain is convincing where noise would make so large a one less often than that."""
+"""A gain is convincing if noise would cause a gain of its size less often than that."""
 
 
 class GainJudgement(Struct, frozen=True):
-    """Gains of configurations by the runs of ``evidence``, and those that are shown.
+    """Gains of configurations by the runs of ``evidence``, and the tests that show them.
 
     ``metrics`` has the requested one first. ``relevant`` is the fraction below which a gain does not matter;
-    ``keep`` are rules that have to be shown too.
+    ``keep`` are rules that have to be shown, too.
     """
 
     evidence: Evidence
@@ -235,9 +235,10 @@ class GainJudgement(Struct, frozen=True):
     keep: tuple[KeepRule, ...]
 
     def recommended(self, each: Round) -> Recommended:
-        """What a round confirms: its target, else the better one of the settings alone that are confirmed.
+        """The configuration that a round confirms: its target, else the better of the confirmed settings alone.
 
-        The target where nothing is. Which one is better is seen in the follow-up, too: that takes no error.
+        It is the target if nothing is confirmed. The better one is chosen by the follow-up's runs, too: this choice
+        does not spend error.
         """
         whole = self.whole(each)
         if whole.confirmed:
@@ -248,7 +249,7 @@ class GainJudgement(Struct, frozen=True):
         return max(confirmed, key=lambda one: self._mean_gain(one.configuration, stages), default=whole)
 
     def whole(self, each: Round) -> Recommended:
-        """What a round says of its target: of all its settings together, and of each given the others."""
+        """A round's judgement of its target: of all its settings together, and of each given the others."""
         error = each.alpha / each.verdicts(len(self.keep))
         gains = (self._setting_gain(pair, less, each, error) for pair, less in each.compared)
         return self._offered(each, each.target, tuple(gains))
@@ -282,8 +283,9 @@ class GainJudgement(Struct, frozen=True):
     def holds_together(self, settings: Settings, arms: Sequence[Arm], stage: str) -> bool:
         """Whether settings are expected to keep the rules together, by the means of arms that were followed up.
 
-        By the arm that has exactly these, else by the product of the changes of arms with some of them: of single
-        settings, and of several for a setting that was not run alone. Of metrics that are not positive by the sum.
+        The expectation is from the arm with exactly these settings, else from the product of the changes of arms with
+        some of them: single settings, and several for a setting that was not run alone. For metrics that are not
+        positive it is from the sum.
         """
         wanted = set(settings)
         parts = sorted((arm for arm in arms if set(arm.settings) <= wanted), key=lambda arm: len(arm.settings))
@@ -307,9 +309,9 @@ class GainJudgement(Struct, frozen=True):
         return rule.holds(baseline + sum(value - own for value, own in known), baseline)
 
     def followed_up(self, each: Round) -> dict[Configuration, PairedChange]:
-        """The change from the baseline of each configuration of a follow-up that has one, by this round's runs alone.
+        """The change of each configuration of a follow-up from the baseline, by this round's runs alone.
 
-        So what a round decided stays as it is once there are others.
+        What a round decided thus does not change with later rounds.
         """
         blocks = range(each.first, each.first + each.blocks)
         runs = (run for run in self.evidence.stage(FOLLOW_UP).runs if run.task.repetition in blocks)
@@ -325,12 +327,12 @@ class GainJudgement(Struct, frozen=True):
         return self._change_of(one, other, self.metrics[0], stage, confidence)
 
     def against_baseline(self, configuration: Configuration, stage: str) -> PairedChange | None:
-        """The same against the baseline."""
+        """The change of the metric from the baseline; None without a shared block."""
         return self.compared(configuration, self.wanted.baseline, stage)
 
     @property
     def sign(self) -> float:
-        """-1 where lower is better."""
+        """-1 if lower is better, else 1."""
         return -1.0 if self.metrics[0].better is Better.LOWER else 1.0
 
     def settings(self, configuration: Configuration) -> Settings:
@@ -379,7 +381,7 @@ class GainJudgement(Struct, frozen=True):
         return KeptMetric(rule, metric.unit, value, baseline, rule.margin(*found, error), pending)
 
     def _mean_gain(self, configuration: Configuration, stages: Sequence[str]) -> float:
-        """Over all blocks of some stages, on the scale of the differences."""
+        """The mean gain over all blocks of some stages, on the scale of the differences."""
         found = [each for stage in stages if (each := self.against_baseline(configuration, stage)) is not None]
         weights = [each.pairs for each in found]
         return self.sign * float(np.average([each.middle for each in found], weights=weights))
@@ -393,7 +395,7 @@ class GainJudgement(Struct, frozen=True):
     def _values(
         self, one: Configuration, other: Configuration, metric: Metric, stage: str
     ) -> tuple[FloatArray, FloatArray] | None:
-        """Those of the blocks, repetitions on a machine, in which both have one; None without any."""
+        """The values of both in the blocks (repetitions on a machine) that have both; None without any."""
         found = measured(self.evidence.stage(stage), metric, {one: 0, other: 1})
         values, others = (
             dict(zip(found.blocks[found.rows == row].tolist(), found.values[found.rows == row], strict=True))
@@ -415,12 +417,12 @@ class GainJudgement(Struct, frozen=True):
 
 
 def without_runs(settings: Sequence[tuple[str, Setting]], reason: LeaveReason) -> Iterator[LeftOut]:
-    """Each of some settings, left out for a reason that no run shows."""
+    """Each of the settings, left out for a reason without runs."""
     return (LeftOut((pair,), reason) for pair in settings)
 
 
 def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
-    """Those of single settings, and those of several none of which is tried alone."""
+    """The arms of single settings, and those of several settings of which none is tried alone."""
     alone = {arm.settings[0] for arm in arms if len(arm.settings) == 1}
     return tuple(arm for arm in arms if len(arm.settings) == 1 or not alone & set(arm.settings))
 
@@ -446,7 +448,7 @@ def after_follow_up(judged: GainJudgement, arms: Sequence[Arm], each: Round, sel
 
 
 def unfinished(judged: GainJudgement, arms: Sequence[Arm], each: Round) -> Iterator[LeftOut]:
-    """All arms of a follow-up that is not complete: the budget has ended, or all runs failed."""
+    """All arms of an incomplete follow-up: the budget ended, or all runs failed."""
     failed = judged.evidence.failed and not judged.evidence.done
     reason = LeaveReason.NOT_MEASURED if failed else LeaveReason.UNFINISHED
     changes = judged.followed_up(each)
@@ -455,7 +457,7 @@ def unfinished(judged: GainJudgement, arms: Sequence[Arm], each: Round) -> Itera
 
 
 def after_round(judged: GainJudgement, each: Round, kept: Settings) -> Iterator[LeftOut]:
-    """The settings of a round of confirmation that are dropped after it, ``kept`` being the others."""
+    """The settings of a round of confirmation that are dropped after it; ``kept`` are the others."""
     for place, pair in enumerate(each.settings):
         if pair not in kept:
             found = judged.compared(each.target, each.without[place], each.stage)

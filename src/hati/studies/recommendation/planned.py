@@ -29,16 +29,16 @@ from hati.studies.recommendation.prediction import Prediction, Score, baseline, 
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30
 RULES_VERSION = 2
-"""The rules by which rounds are made and judged: campaigns by others are not continued or reported."""
+"""The version of the rules for rounds: campaigns by other versions are not continued or reported."""
 FEWEST_BLOCKS = 2
-"""Of a follow-up. With 28 runs that is room for four candidates, with four blocks for one."""
+"""The fewest blocks of a follow-up. With 28 runs they allow four candidates; four blocks would allow one."""
 
 
 class Predicted(Struct, frozen=True):
     """A configuration that is predicted to be the best for a metric.
 
-    ``values`` are predicted in each metric's unit, None where nothing is known to matter for it; ``changes`` are
-    fractions of the baseline's prediction (of the mean size on the raw scale).
+    ``values`` are predicted in each metric's unit, None if no effect on it is known; ``changes`` are fractions of the
+    baseline's prediction (of the mean size on the raw scale).
     """
 
     configuration: Configuration
@@ -48,13 +48,13 @@ class Predicted(Struct, frozen=True):
 
 
 class RecommendationPlan(Struct, frozen=True):
-    """What may be recommended: stored, so that a resumed campaign repeats it.
+    """The candidates for a recommendation: stored, so that a resumed campaign uses them again.
 
     ``recommended`` holds the predicted best configuration, if any; ``candidates`` the single settings that may be
-    better than the ``baseline``'s, ``ruled_out`` those of which the project says that they may not be recommended.
-    ``runs`` may be made in all, of a configuration up to ``pairs`` in a round. ``allowed`` are the settings that may be
-    recommended, for the options that are restricted; empty in plans that were stored before they held it.
-    ``seconds`` is what the runs may cost: the round in which that is reached is the last.
+    better than the ``baseline``'s, ``ruled_out`` those that the project does not allow to be recommended. Up to
+    ``runs`` runs are made in all, and up to ``pairs`` of a configuration in a round. ``allowed`` are the settings that
+    may be recommended, for the options that are restricted; empty in plans stored before this field existed.
+    ``seconds`` is the time for the runs: the round in which it is reached is the last.
     """
 
     baseline: Configuration
@@ -154,18 +154,18 @@ def plan_recommendation(
 ) -> RecommendationPlan:
     """The predicted best configuration for the metric, and the single settings that may be better than the default's.
 
-    Options without an important effect stay as they are in the prediction, and every setting that is changed has to be
-    worth the relevant fraction: the fewest changes.
+    In the prediction, options without an important effect stay as they are, and every changed setting has to gain the
+    relevant fraction, so that there are few changes.
 
     Args:
         space: with the default configuration.
-        findings: what a screening found for the metric.
-        runs: how many may be made.
+        findings: of a screening, for the metric.
+        runs: the largest number of runs.
         rng: for the sample of a space that is too big to list.
-        among: the only configurations that can be run, where not all can.
-        most_pairs: how often a configuration can be run at most.
+        among: the only configurations that can be run, if not all can.
+        most_pairs: the largest number of runs of a configuration.
         allowed: the settings that may be recommended, for the options that are restricted.
-        seconds: what the runs may cost.
+        seconds: the time for the runs.
     """
     permitted = allowed or {}
     start = baseline(space, among, rng)
@@ -197,7 +197,7 @@ def _best(
     among: Sequence[Configuration],
     allowed: Allowed,
 ) -> Predicted | None:
-    """The predicted best configuration, None where that is the start."""
+    """The predicted best configuration, None if that is the start."""
     model = predict(findings, space)
     row = levels([start], space)[0]
     score = _worth(model, row, space)
@@ -211,7 +211,7 @@ def _best(
 
 
 def _permitted(rows: Levels, start: Levels, space: Space, allowed: Allowed) -> NDArray[np.bool_]:
-    """Which rows differ from the start only by settings that may be recommended."""
+    """Whether each row differs from the start only by settings that may be recommended, shape (rows,)."""
     found = np.ones(len(rows), dtype=np.bool_)
     for column, option in enumerate(space.options):
         if option.name in allowed:

@@ -1,4 +1,4 @@
-"""Predictions for configurations that were not run, and the search for the best of these."""
+"""Predictions for configurations that were not run, and the search for the best ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TINY = 1e-9
 
 
 class Prediction(Struct, frozen=True, eq=False):
-    """A fitted model of a metric, of the options that matter: ``movable`` are their positions.
+    """A fitted model of a metric by the options that matter: ``movable`` are their positions.
 
-    Of the model's terms only those of movable options predict: what the others do was not shown.
+    Only terms of movable options predict: effects of other options were not shown.
     """
 
     findings: Findings
@@ -37,7 +37,7 @@ class Prediction(Struct, frozen=True, eq=False):
         return frozenset(option for term in self.model.terms for option in term)
 
     def values(self, rows: Levels) -> FloatArray:
-        """The predictions on the deciding scale for those configurations."""
+        """The predictions for configurations, on the deciding scale."""
         return np.asarray(self.model.matrix(rows) @ self.coefficients)
 
     def in_unit(self, row: Levels) -> float:
@@ -46,7 +46,7 @@ class Prediction(Struct, frozen=True, eq=False):
         return math.exp(value) if self.findings.scale is ChangeScale.LOG else value
 
     def gains(self, rows: Levels, baseline: Levels) -> FloatArray:
-        """How much better than the baseline: a difference of logarithms, or a part of the mean size; good above 0."""
+        """The gains over the baseline: differences of logarithms, or fractions of the mean size; good above 0."""
         found = np.asarray(self.values(rows) - self.values(baseline[None, :])[0])
         if self.findings.scale is ChangeScale.RAW:
             found = found / (self.findings.typical or 1.0)
@@ -54,10 +54,10 @@ class Prediction(Struct, frozen=True, eq=False):
 
 
 def predict(findings: Findings, space: Space) -> Prediction:
-    """Fit the important effects, their options' main effects, and what forward selection adds of those offered.
+    """Fit the important effects, their options' main effects, and the offered effects that forward selection adds.
 
-    Least squares on the deciding scale; each repetition on each machine has a mean of its own, and where the order of
-    runs is known there is a linear trend over it.
+    The fit is by least squares on the deciding scale; each repetition on each machine has a mean of its own, and there
+    is a linear trend over the order of runs if this is known.
     """
     sizes = tuple(len(option.settings) for option in space.options)
     places = {name: place for place, name in enumerate(space.names)}
@@ -84,12 +84,12 @@ def predict(findings: Findings, space: Space) -> Prediction:
 
 
 def _least_squares(columns: FloatArray, values: FloatArray) -> FloatArray:
-    """The smallest solution where columns depend on each other."""
+    """The least-squares solution; of minimum norm if columns are linearly dependent."""
     return np.asarray(np.linalg.pinv(columns, rcond=_TINY) @ values)
 
 
 Score = Callable[[Levels], FloatArray]
-"""How good configurations are, shape (configurations,)."""
+"""Returns the quality of configurations, shape (configurations,)."""
 
 _SAMPLE = 4_000
 _STARTS = 5
@@ -97,7 +97,7 @@ _STEPS = 200
 
 
 def baseline(space: Space, among: Sequence[Configuration], rng: np.random.Generator) -> Configuration:
-    """The default configuration, or the valid one (of those ``among`` which, if any) with the fewest other settings."""
+    """The default configuration, or else the valid one (of ``among``, if given) that differs in the fewest settings."""
     default = space.default
     if space.valid(default) and (not among or default in among):
         return default
@@ -108,10 +108,11 @@ def baseline(space: Space, among: Sequence[Configuration], rng: np.random.Genera
 def pool(
     space: Space, start: Configuration, movable: frozenset[int], scores: Sequence[Score], rng: np.random.Generator
 ) -> Levels:
-    """The start, then all configurations that may be best: all valid ones where they can be listed.
+    """The start, then all configurations that may be best: all valid ones if they can be listed.
 
-    Where all combinations are valid, options that are not ``movable`` stay as they are. Where there are too many, what
-    is reached from the start and from the best of a uniform sample by one option at a time, for each of the scores.
+    If all combinations are valid, options that are not ``movable`` stay as they are. If there are too many, the
+    configurations are local optima for each score, found from the start and the best of a uniform sample by changing
+    one option at a time.
     """
     row = levels([start], space)
     among = candidates(space, rng)
@@ -127,13 +128,13 @@ def pool(
 def to_set(row: Levels, start: Levels, space: Space) -> tuple[str, ...]:
     """The options that have to be set to get from one configuration to another.
 
-    An option that becomes active need not be set where it gets its default, nor one that becomes inactive.
+    An option that becomes active with its default need not be set, nor one that becomes inactive.
     """
     return tuple(space.names[option] for option in np.flatnonzero(_moved(row[None, :], start, space)[0]))
 
 
 def changes(rows: Levels, start: Levels, space: Space) -> FloatArray:
-    """How many options have to be set, for each configuration."""
+    """The number of options that have to be set for each configuration, shape (configurations,)."""
     return np.asarray(_moved(rows, start, space).sum(axis=1), dtype=np.float64)
 
 
@@ -156,7 +157,7 @@ def _climbed(among: Candidates, drawn: Levels, score: Score) -> Levels:
 
 
 def _top(among: Candidates, row: Levels, score: Score) -> Levels:
-    """Where no other setting of one option is better."""
+    """The local optimum reached from a row: no other setting of one option is better."""
     value = float(score(row[None, :])[0])
     for _ in range(_STEPS):
         [near] = among.neighbours(row[None])

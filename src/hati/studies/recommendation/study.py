@@ -1,4 +1,4 @@
-"""What to set: candidates followed up against the default, then each setting confirmed by fresh, interleaved runs."""
+"""The study: candidates are followed up against the default, then each setting is confirmed by interleaved runs."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ from hati.studies.recommendation.judging import (
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
 
 MOST_ROUNDS = 4
-"""Rounds of confirmation."""
+"""The most rounds of confirmation."""
 
 _FOLLOW_UP_PART = 0.4
 _ROUND_PART = 0.4
 _MOST_OF_LEFT = 0.6
-"""Of the runs that are left a round after which settings may be dropped takes the one part, at most the other."""
+"""A round after which settings may be dropped takes ``_ROUND_PART`` of the runs left, at most ``_MOST_OF_LEFT``."""
 _MOST_BLOCKS = 10
 _SELECTED_BY_CHANCE = 0.2
-"""A follow-up in which nothing gains selects a candidate with at most this probability; the selected are confirmed."""
+"""The most probability that a follow-up selects a candidate if nothing gains; selected ones are then confirmed."""
 _CLEARLY = 0.01
 """The error with which a setting alone is better in the follow-up, so that it is not dropped with others."""
 _SHORTFALL = 0.5
@@ -68,17 +68,17 @@ _NONE: Settings = ()
 class Recommendation(Struct, frozen=True, dict=True):
     """Follows up candidates, then confirms a configuration by each of its settings, in randomised blocks.
 
-    First single settings that may be better than the baseline's, and the predicted best configuration, run against the
+    First, single settings that may be better than the baseline's, and the predicted best configuration, run against the
     baseline: as many as a part of the runs allows, then the next ones until one is better. The settings that are better
     there are confirmed by fresh runs: the configuration against the baseline, and against itself without each setting.
     A setting without a confirmed gain is left out, and the rest is confirmed by fresh runs again, or the next
-    candidates are followed up; where the budget ends before that, one of two settings may be confirmed alone. The
-    rounds share the error: each after which settings may be dropped spends half of the rest. A round is judged
-    once, after its last run or where the time that the runs may cost is spent: before, nothing is confirmed.
+    candidates are followed up; if the budget ends before that, one of two settings may be confirmed alone. The
+    rounds share the error: each round after which settings may be dropped spends half of the rest. A round is judged
+    once, after its last run or when the time for the runs is spent; nothing is confirmed before.
 
-    ``metrics`` has the requested one first. ``looked_up`` says that runs come from a table that has them once.
-    ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
-    ``screened_revision`` is that of the screening.
+    ``metrics`` has the requested one first. ``looked_up`` is true if runs come from a table that has each once.
+    ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown, too.
+    ``screened_revision`` is the revision of the screening.
     """
 
     id: StudyId
@@ -95,7 +95,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     screened_revision: str = ""
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks left of the first round that is not complete; no more than five before a run has worked."""
+        """The tasks left of the first incomplete round; at most five before a run has worked."""
         for each in self.rounds(evidence):
             left = Plan.of(task for task in self.tasks(each) if task.id not in evidence.known)
             if left:
@@ -113,14 +113,14 @@ class Recommendation(Struct, frozen=True, dict=True):
         )
 
     def rounds(self, evidence: Evidence) -> Iterator[Round]:
-        """The rounds as far as they are decided, the last one perhaps not complete."""
+        """The rounds as far as they are decided; the last one may be incomplete."""
         return (step.round for step in self._steps(evidence))
 
     def conclude(self, evidence: Evidence) -> RecommendationConclusion:
         """The confirmed recommendation, complete or not.
 
         Raises:
-            InputError: where a run's unit cannot be converted to the metric's.
+            InputError: if a run's unit cannot be converted to the metric's.
         """
         found, steps = self._judgement(evidence), list(self._steps(evidence))
         confirming = [step.round for step in steps if step.round.stage != FOLLOW_UP]
@@ -149,9 +149,9 @@ class Recommendation(Struct, frozen=True, dict=True):
         )
 
     def _steps(self, evidence: Evidence) -> Iterator[RoundStep]:
-        """The rounds as far as they are decided, and what each leaves to be confirmed.
+        """The rounds as far as they are decided, and the settings that each leaves to be confirmed.
 
-        An arm that is left for itself, or has no room together with others, is confirmed at once.
+        An arm that is the last, or for which the runs do not suffice together with others, is confirmed at once.
         """
         left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
         waiting, settings, number = self._arms, _NONE, 1
@@ -177,7 +177,7 @@ class Recommendation(Struct, frozen=True, dict=True):
                 alpha, number = alpha - each.alpha, number + 1
 
     def _asked(self, rounds: Iterable[Round]) -> frozenset[str]:
-        """The runs of rounds: a table has each configuration once, the baseline in all rounds."""
+        """The ids of the tasks of rounds; a table has each configuration once, the baseline over all rounds."""
         return frozenset(task.id for each in rounds for task in self.tasks(each))
 
     def _step(self, each: Round, settings: Settings, followed: Sequence[Round], evidence: Evidence) -> RoundStep:
@@ -191,7 +191,7 @@ class Recommendation(Struct, frozen=True, dict=True):
 
     @cached_property
     def _arms(self) -> tuple[Arm, ...]:
-        """The predicted configuration where it has several settings, then the candidates."""
+        """The predicted configuration if it is not a candidate itself, then the candidates."""
         tried = tuple(Arm(((one.option, one.setting),), one.configuration) for one in self.wanted.candidates)
         settings = self._judgement(Evidence()).settings
         best = [Arm(settings(one.configuration), one.configuration) for one in self.wanted.recommended]
@@ -199,20 +199,20 @@ class Recommendation(Struct, frozen=True, dict=True):
         return (*(arm for arm in best if arm.configuration not in known), *tried)
 
     def _follow_up(self, arms: tuple[Arm, ...], runs: int, first: int) -> Round | None:
-        """The first of the arms that a part of the runs allows; None where that is but one."""
+        """A follow-up of the first arms, as many as a part of the runs allows; None if this is only one."""
         part, most = int(_FOLLOW_UP_PART * runs), min(_MOST_BLOCKS, self.wanted.pairs)
         blocks = min(most, max(FEWEST_BLOCKS, part // (len(arms) + 1)))
         arms = arms[: max(0, part // blocks - 1)]
         if len(arms) < 2:
             return None
         configurations = dict.fromkeys((self.wanted.baseline, *(arm.configuration for arm in arms)))
-        first = 0 if self.looked_up else first  # a table has no other runs
+        first = 0 if self.looked_up else first  # a table has no further runs
         return Round(FOLLOW_UP, tuple(configurations), blocks, alpha=_SELECTED_BY_CHANCE, first=first)
 
     def _selected(self, each: Round, judged: GainJudgement) -> Settings:
-        """The settings to confirm: each that is better alone, the best first, as far as together they keep the rules.
+        """The settings to confirm: all that are better alone, the best first, as far as they keep the rules together.
 
-        Those of the prediction, too, where it is better by half than its settings are expected to be alone.
+        The prediction's settings are added if its gain exceeds the sum of their gains alone by half.
         """
         gains: dict[Settings, float] = {}
         changes = judged.followed_up(each)
@@ -239,7 +239,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     ) -> Settings:
         """As many of the settings, then of others that gain, as are expected to keep the rules together.
 
-        Settings that were run together and kept the rules, where these gain more.
+        Settings that were run together and kept the rules are taken instead if they gain more.
         """
         arms = self._tried(each)
         if judged.holds_together(best_first, arms, each.stage):
@@ -257,10 +257,10 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _confirmation(
         self, number: int, settings: Settings, left: int, alpha: float, waiting: tuple[Arm, ...]
     ) -> Round | None:
-        """A round for the first of the settings that the runs left allow; None where there is nothing to confirm.
+        """A round for the first of the settings that the runs left allow; None if there is nothing to confirm.
 
-        It takes a part of the runs and of the error where settings may be dropped after it, or where others are waiting
-        that the rest of the runs could confirm; all of both otherwise.
+        It takes a part of the runs and of the error if settings may be dropped after it, or if others are waiting that
+        the rest of the runs could confirm; otherwise it takes all of both.
         """
         stage = STAGE if number == 1 else f"{STAGE}-{number}"
         for count in range(len(settings), 0, -1):
@@ -290,11 +290,11 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _reduced(
         self, each: Round, settings: Settings, followed: Sequence[Round], judged: GainJudgement
     ) -> Settings | None:
-        """The settings of the next round; None where everything is confirmed or no run could say more.
+        """The settings of the next round; None if everything is confirmed or no run could decide more.
 
-        Settings whose gain could as well be noise go, but not all of those that do the same thing and so have no gain
-        given each other. Else the setting that does most harm to a rule that the means break goes; else all stay, and
-        more runs decide. Where none of the round's is left those come that it had no runs for.
+        Settings whose gain could be noise are dropped, but not all of those that do the same thing and so have no gain
+        given each other. Otherwise the setting that does most harm to a rule broken by the means is dropped; otherwise
+        all stay, and more runs decide. If none of the round's settings is left, those for which it had no runs follow.
         """
         found = judged.whole(each)
         if found.confirmed:
@@ -342,7 +342,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _left_out(
         self, steps: list[RoundStep], last: list[Round], recommended: tuple[Recommended, ...], judged: GainJudgement
     ) -> tuple[LeftOut, ...]:
-        """The candidates that are not recommended: those without runs, then in the order in which that is known."""
+        """The candidates that are not recommended: those without runs, then the others in the order of decisions."""
         offered = {pair for one in recommended for pair in one.set}
         found = {one.set: one for one in self._dropped(steps, last, recommended, judged)}  # the last reason counts
         return tuple(one for one in found.values() if not set(one.set) <= offered)
@@ -383,13 +383,13 @@ class Recommendation(Struct, frozen=True, dict=True):
         return GainJudgement(evidence, self.metrics, self.wanted, self.space, self.relevant, self.keep)
 
     def _with(self, settings: Settings) -> Configuration | None:
-        """The baseline with these settings; None where they need a setting that may not be recommended."""
+        """The baseline with these settings; None if they need a setting that may not be recommended."""
         baseline = self.wanted.baseline
         found = reached(self.space, baseline, dict(settings)) if settings else baseline
         return found if found is not None and is_allowed(found, baseline, self.wanted.allowed) else None
 
     def _allowed_together(self, settings: Settings) -> Settings:
-        """The settings, or the first of them that together need none that may not be recommended."""
+        """The settings, or the first of them that together need only settings that may be recommended."""
         if self._with(settings) is not None:
             return settings
         kept: Settings = ()
@@ -401,7 +401,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         return all(task.id in evidence.known for task in self.tasks(each))
 
     def _pending(self, each: Round, evidence: Evidence) -> int:
-        """How many runs of a round are still to be made: none after the time that they may cost."""
+        """The number of runs of a round that are still to be made; 0 once the time for the runs is spent."""
         if evidence.seconds >= self.wanted.seconds:
             return 0
         return sum(task.id not in evidence.known for task in self.tasks(each))

@@ -1,4 +1,4 @@
-"""What a suite's runs say of the whole space, and how this agrees with other data."""
+"""Estimates over the whole space from a suite's runs, and their agreement with other data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StratumEstimate(Struct, frozen=True):
     """One valid combination of the important options: its completions, and the metric's mean over them.
 
     ``setting`` has no entry for an inactive option; ``weight`` is the number of valid completions. ``estimate`` and its
-    95 % ``interval`` are in the metric's unit, None where no run yielded a value; ``configurations`` were planned,
+    95 % ``interval`` are in the metric's unit, None if no run yielded a value; ``configurations`` were planned,
     ``runs`` yielded a value.
     """
 
@@ -62,7 +62,7 @@ class SpaceMean(Struct, frozen=True):
 
 
 class Box(Struct, frozen=True):
-    """What a box plot draws, in the metric's unit; quantiles are weighted."""
+    """The values of a box plot, in the metric's unit; quantiles are weighted."""
 
     name: str
     minimum: float
@@ -73,12 +73,12 @@ class Box(Struct, frozen=True):
 
 
 class Agreement(Struct, frozen=True, eq=False):
-    """The suite against other values of the metric: a full data set's, or those of a random sample.
+    """The suite compared with other values of the metric: a full data set's, or those of a random sample.
 
-    ``ks`` is the largest distance of the distribution functions. ``range`` is the share of the others between the
-    suite's smallest and largest value. ``mean`` and ``geometric_mean`` are the others'. ``equivalence`` is of the means
-    on the study's scale: on ``log`` a difference of logarithms. ``pairs``, shape (points, 2), are the suite's and the
-    others' quantiles.
+    ``ks`` is the largest distance of the distribution functions. ``range`` is the fraction of the others between the
+    suite's smallest and largest value. ``mean`` and ``geometric_mean`` are those of the others. ``equivalence`` is of
+    the means on the study's scale: on ``log`` a difference of logarithms. ``pairs``, shape (points, 2), are the suite's
+    and the others' quantiles.
     """
 
     kind: str
@@ -94,10 +94,10 @@ class Agreement(Struct, frozen=True, eq=False):
 
 
 class SuiteConclusion(Struct, frozen=True):
-    """What a suite says of the whole space, complete or not.
+    """A suite's estimates for the whole space, complete or not.
 
-    ``options`` made the strata; ``configurations`` is how many valid ones there are; ``planned``, ``done`` and
-    ``failed`` count runs, those of a random sample included.
+    ``options`` define the strata; ``configurations`` is the number of valid ones; ``planned``, ``done`` and
+    ``failed`` count runs, including those of a random sample.
     """
 
     study: str
@@ -127,8 +127,9 @@ class SuiteConclusion(Struct, frozen=True):
 class MeasuredSuite(Struct, frozen=True, eq=False):
     """``values`` are means over runs, in the metric's unit, of the requested configurations at ``places``.
 
-    ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count. Of several machines they
-    are those of the mean machine; ``apart`` is whether this is not known, as the machines share too few configurations.
+    ``runs`` is the number of runs of each value; ``failed`` runs yielded none, for ``reasons``, each once with its
+    count. With several machines, values are those of the mean machine; ``apart`` is true if this is unknown because
+    the machines share too few configurations.
     """
 
     values: FloatArray
@@ -143,7 +144,7 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
     """One value for each configuration that has any.
 
     Raises:
-        InputError: where a run's unit cannot be converted to the metric's.
+        InputError: if a run's unit cannot be converted to the metric's.
     """
     found: list[tuple[int, str, float]] = []
     where = {configuration: place for place, configuration in enumerate(configurations)}
@@ -171,15 +172,15 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
 
 
 def _without_machines(values: FloatArray, owners: Index, machines: Index) -> FloatArray | None:
-    """The values as the mean machine would have them: less the effect of each one's machine as a block.
+    """The values for the mean machine: each less the effect of its machine as a block.
 
-    Block effects are those of least squares in addition to configurations, of logarithms where all values are above
-    zero. None where configurations do not connect the machines.
+    Block effects are estimated by least squares together with configurations, on logarithms if all values are above
+    zero. None if configurations do not connect the machines.
 
     Args:
         values: of each run.
-        owners: its configuration, from 0.
-        machines: its machine, from 0.
+        owners: the configuration of each run, from 0.
+        machines: the machine of each run, from 0.
     """
     count = int(machines.max(initial=0)) + 1
     if count == 1:
@@ -194,9 +195,10 @@ def _without_machines(values: FloatArray, owners: Index, machines: Index) -> Flo
 
 
 class Weighted(Struct, frozen=True, eq=False):
-    """The values there are, each with its stratum among those that have any, their shares, and centred columns.
+    """The values, each with its stratum among those that have any, the strata's shares, and centred columns.
 
-    ``strata`` are the positions of those strata in the suite, ``sizes`` how many configurations they stand for.
+    ``strata`` are the positions of those strata in the suite, ``sizes`` the numbers of configurations that they
+    represent.
     """
 
     values: FloatArray
@@ -208,12 +210,12 @@ class Weighted(Struct, frozen=True, eq=False):
 
     @property
     def weights(self) -> FloatArray:
-        """What each value counts; they sum to 1."""
+        """The weights of the values; they sum to 1."""
         return np.asarray((self.shares / np.bincount(self.owners))[self.owners])
 
     @property
     def single(self) -> int:
-        """How many strata have one value only, though there are more configurations in them."""
+        """The number of strata that have only one value but several configurations."""
         return int(np.count_nonzero((np.bincount(self.owners) == 1) & (self.sizes > 1)))
 
     def on(self, scale: SuiteScale) -> FloatArray:
@@ -226,7 +228,7 @@ class Weighted(Struct, frozen=True, eq=False):
 
 
 def weighted(suite: Suite, found: MeasuredSuite, columns: FloatArray) -> Weighted:
-    """The values with their weights; strata without a value are left out, the others stand for them."""
+    """The values with their weights; strata without a value are left out, and the others represent them."""
     strata, owners = np.unique(suite.owners[found.places], return_inverse=True)
     shares = suite.shares[strata]
     sizes = np.array([suite.strata[int(number)].weight for number in strata], dtype=np.intp)
@@ -236,7 +238,7 @@ def weighted(suite: Suite, found: MeasuredSuite, columns: FloatArray) -> Weighte
 def stratum_estimates(
     suite: Suite, found: MeasuredSuite, given: Weighted, scale: SuiteScale
 ) -> tuple[StratumEstimate, ...]:
-    """Each stratum's mean; its interval from the deviation within all strata, on the log scale a relative one."""
+    """Each stratum's mean; its interval is from the deviation within all strata, relative on the log scale."""
     means = stratum_means(given.values, given.owners, given.shares)
     spread = stratum_means(given.on(scale), given.owners, given.shares)
     by_stratum = {int(stratum): place for place, stratum in enumerate(given.strata)}
@@ -255,13 +257,13 @@ def stratum_estimates(
 
 
 def space_mean(given: Weighted) -> SpaceMean:
-    """The arithmetic mean over the space: the strata's, weighted. Their deviations may differ, as values do."""
+    """The arithmetic mean over the space: the weighted mean of the strata's, whose deviations may differ."""
     found = stratified_mean(given.values, given.owners, given.shares)
     return SpaceMean(found.estimate, found.interval())
 
 
 def geometric_mean(given: Weighted) -> SpaceMean:
-    """That of the logarithms, whose deviations are much alike: the regression estimator's, brought back."""
+    """The geometric mean over the space: the regression estimate of the mean logarithm, transformed back."""
     found = given.mean(SuiteScale.LOG)
     interval = found.interval()
     return SpaceMean(math.exp(found.estimate), interval and (math.exp(interval[0]), math.exp(interval[1])))
@@ -286,10 +288,10 @@ _BOX = np.array([0.25, 0.5, 0.75])
 
 
 def agreement(given: Weighted, others: FloatArray, kind: str, scale: SuiteScale, margin: float) -> Agreement:
-    """How well the suite's weighted values agree with others.
+    """The agreement of the suite's weighted values with others.
 
-    ``margin`` is a fraction: on the log scale means are equivalent where their ratio is from 1 / (1 + margin) to
-    1 + margin, otherwise where their difference is within margin times the others' mean size. The power of the
+    ``margin`` is a fraction: on the log scale, means are equivalent if their ratio is from 1 / (1 + margin) to
+    1 + margin; otherwise, if their difference is within margin times the others' mean size. The power of the
     Mann-Whitney test is for a shift of that size.
     """
     compared = np.log(others) if scale is SuiteScale.LOG else others
@@ -311,7 +313,7 @@ def agreement(given: Weighted, others: FloatArray, kind: str, scale: SuiteScale,
 
 
 def _mean(values: FloatArray, kind: str) -> MeanEstimate:
-    """The others' mean: of all configurations without a sampling error, of a sample with one."""
+    """The others' mean: for all configurations without a sampling error, for a sample with one."""
     if kind == FULL:
         return MeanEstimate(float(np.mean(values)), 0.0, math.inf)
     return stratified_mean(values, np.zeros(len(values), dtype=np.intp), np.ones(1))

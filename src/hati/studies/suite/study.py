@@ -1,4 +1,4 @@
-"""The screening suite: how a program performs over its whole space, from few configurations."""
+"""The screening suite: the performance of a program over its whole space, from few configurations."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 class SuitePlan(Struct, frozen=True):
     """The plan of a suite: its important options, the ranking of all, its size, and the interleaved sample.
 
-    ``size`` is the number of configurations, ``repetitions`` how often each is run; ``sampled`` configurations of a
-    uniform random sample run interleaved with it (0: none). ``options_from`` says in words where the options are from.
-    ``left_out`` are important options for whose strata there are too few runs; ``including`` is how many would suffice,
-    None where these are too many to count.
+    ``size`` is the number of configurations, ``repetitions`` the number of runs of each; ``sampled`` configurations of
+    a uniform random sample run interleaved with it (0: none). ``options_from`` is the source of the options in words.
+    ``left_out`` are important options for whose strata there are too few runs; ``including`` is the number that would
+    suffice, None if these are too many to count.
     """
 
     options: tuple[str, ...]
@@ -98,7 +98,7 @@ _DENSE = 2
 
 
 def random_sample(space: Space, number: int, rng: Generator) -> tuple[Configuration, ...]:
-    """``number`` different valid configurations, all sets of them equally likely; all where the space has fewer."""
+    """``number`` different valid configurations, all sets of them equally likely; all if the space has fewer."""
     total = count(space)
     if total <= _DENSE * number:
         everything = list(enumerate_configurations(space))
@@ -122,7 +122,7 @@ def warnings(
     random_sampled: MeasuredSuite,
     against: Agreement | None,
 ) -> tuple[str, ...]:
-    """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
+    """Warnings, each with its remedy; ``single`` counts strata of several configurations with only one value."""
     sentences = [
         _left_out(wanted),
         _missing(strata, found),
@@ -200,12 +200,12 @@ MARGIN = 0.05
 
 @dataclass(frozen=True)
 class SuiteStudy:
-    """Measures a suite's configurations, interleaved with a random sample's where requested, in random order.
+    """Measures a suite's configurations, interleaved with a random sample's if requested, in random order.
 
-    ``population`` holds the metric's values of all or many configurations, where they are known from a data set.
+    ``population`` holds the metric's values of all or many configurations, if they are known from a data set.
 
     Raises:
-        InputError: where the space has no such options, or the size does not cover the strata.
+        InputError: if the space has no such options, or the size does not cover the strata.
     """
 
     id: StudyId
@@ -251,15 +251,15 @@ class SuiteStudy:
         return tuple(self._task(*staged[int(row)], place // len(staged)) for place, row in enumerate(rows))
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
+        """The tasks that are left; at most five until a first run has worked, so that a study that cannot work ends."""
         left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
         return limit_until_first_success(left, evidence)
 
     def conclude(self, evidence: Evidence) -> SuiteConclusion:
-        """What the runs say of the whole space, complete or not.
+        """The estimates for the whole space from the runs so far, complete or not.
 
         Raises:
-            MeasurementError: where not one run of the suite yielded a value, with the reason of the failures.
+            MeasurementError: if no run of the suite yielded a value, with the reason of the failures.
         """
         found = measured(evidence.stage(STAGE), self.metric, self.suite.configurations)
         random_sampled = measured(evidence.stage(RANDOM_STAGE), self.metric, self.sampled)
@@ -308,7 +308,7 @@ class SuiteStudy:
         )
 
     def _others(self, random_sampled: MeasuredSuite) -> tuple[FloatArray | None, str]:
-        """The values to compare with, and what they are."""
+        """The values to compare with, and their kind."""
         if self.population is not None:
             return self.population, FULL if len(self.population) >= count(self.space) else PARTIAL
         return (random_sampled.values, RANDOM) if len(random_sampled.values) else (None, RANDOM)
