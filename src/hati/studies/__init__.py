@@ -1,1 +1,1 @@
-"""The questions that Hati answers: each study plans runs and concludes from them, and does nothing else."""
+"""The studies of Hati: each plans runs and concludes from them, and does nothing else."""

@@ -1,6 +1,6 @@
-"""Which commits made it slower: revisions between a good and a bad one are measured, each only as long as it takes.
+"""Bisection: find the commits that changed a metric between a good and a bad revision, with as few runs as needed.
 
-Every probe is measured together with the good revision, in pairs, until changes are located on one side of it. An
+Every probe is measured together with the good revision, in pairs, until changes are located on one side of it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from hati.studies.paired.judging import JudgedPairs, PairValues
 
 
 class Culprit(Struct, frozen=True):
-    """A change between two revisions that were measured, all between which could not be.
+    """A change between two measured revisions; no revision between them could be measured.
 
-    ``revisions`` are those that can have made it, oldest first: one, unless those before it could not be measured.
-    ``ratio`` is what it made of the metric, with its ``interval``; ``confidence`` that there is a change at all; 0
-    where the budget ended before it was shown.
+    ``revisions`` are those that can have caused it, oldest first: one, unless those before it could not be measured.
+    ``ratio`` is the ratio of the metric after to before, with its ``interval``; ``confidence`` is that of there being a
+    change at all, 0 if the budget ended before it was shown.
     """
 
     revisions: tuple[Revision, ...]
@@ -53,12 +53,12 @@ class Culprit(Struct, frozen=True):
 
 
 class BisectionConclusion(Struct, frozen=True):
-    """The culprits from the oldest, their total change, and the cost.
+    """The culprits from the oldest, the total change, and the cost.
 
     ``same`` means that the total is shown to be within the ``margin``: the search stops then.
 
-    ``open_ranges`` are intervals in which there is a change that the budget did not suffice to find; the whole where it
-    did not suffice to decide whether there is one.
+    ``open_ranges`` are intervals with a change that the budget did not suffice to locate; the whole range if it did not
+    suffice to decide whether there is one.
     """
 
     study: str
@@ -82,35 +82,35 @@ class BisectionConclusion(Struct, frozen=True):
 RULE = RULES[Stopping.ANYTIME]
 HOPELESS = 3
 PART = 1.0 / 3.0
-"""Of an interval's change: a half that has less of it is not followed."""
+"""The fraction of an interval's change below which a half is not followed."""
 
 
 class ProbeSide(StrEnum):
-    """What a run of a probe is: of the good revision, or of the probed one."""
+    """The side of a run of a probe: the good revision, or the probed one."""
 
     BASE = "base"
     PROBE = "probe"
 
 
 def stage(probe: str, side: ProbeSide) -> str:
-    """The stage of a task."""
+    """The stage of a probe's tasks on a side."""
     return f"{side.value} {probe}"
 
 
 def probe_of(task: Task) -> str:
-    """The revision whose pair a task is of."""
+    """The probed revision of a task's pair."""
     return task.stage.partition(" ")[2]
 
 
 class PlacedValue(NamedTuple):
-    """What a run yielded, and on which machine."""
+    """The value of a run, and its machine."""
 
     value: float
     machine: str
 
 
 class Half(StrEnum):
-    """Whether a half of an interval has a part of its change that matters."""
+    """Whether a half of an interval has a relevant part of its change."""
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -118,7 +118,7 @@ class Half(StrEnum):
 
 
 class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
-    """What pairs say of each probed revision: logarithms of ratios to the good one.
+    """The levels of probed revisions by their pairs: logarithms of ratios to the good one.
 
     ``alpha`` is the level of each interval.
     """
@@ -129,21 +129,21 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
     alpha: float
 
     def pairs(self, revision: str) -> int:
-        """How many were begun of a revision."""
+        """The number of pairs of a revision that were begun."""
         rounds = self._rounds.get(revision)
         return 0 if not rounds else 1 + max(rounds)
 
     def broken(self, revision: str, side: ProbeSide = ProbeSide.PROBE) -> bool:
-        """Whether a revision does not work, or cannot be built; or the good one paired with it."""
+        """Whether a revision, or by ``side`` the good one paired with it, does not work or cannot be built."""
         outcomes = self._outcomes.get(stage(revision, side), [])
         if Outcome.DONE in outcomes:
             return False
         return Outcome.NOT_BUILT in outcomes or len(outcomes) >= HOPELESS
 
     def differences(self, revision: str) -> FloatArray:
-        """Of the complete pairs, in order.
+        """The differences of the complete pairs, in order.
 
-        A pair is a block: one whose runs are of two machines, or of two states of one, does not count.
+        A pair is a block: one whose runs are of two machines, or of two states of a machine, does not count.
         """
         pairs = [sides for _, sides in sorted(self._rounds.get(revision, {}).items()) if len(sides) == len(ProbeSide)]
         both = [
@@ -154,7 +154,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         return PairValues(*np.array(both).T).differences if both else np.empty(0)
 
     def interval(self, revision: str | None) -> tuple[float, float]:
-        """That of a level; without end where nothing is known, nothing but zero for the good one itself (None)."""
+        """The interval of a level; infinite if nothing is known, zero for the good revision itself (None)."""
         if revision is None:
             return 0.0, 0.0
         found = self.differences(revision)
@@ -164,14 +164,14 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         return judged.estimate - judged.half_width, judged.estimate + judged.half_width
 
     def level(self, revision: str | None) -> float:
-        """The mean of its pairs; 0 for the good one itself."""
+        """The mean difference of a revision's pairs; 0 for the good revision itself (None)."""
         return 0.0 if revision is None else float(self.differences(revision).mean())
 
     def split(self, first: str | None, probe: str, last: str | None) -> tuple[Half, Half]:
         """Whether the change from ``first`` to ``last`` happened up to a probe, and after it.
 
-        A half has a part of it that matters where the probe's level is a third of the way or more from its own end. The
-        levels of both ends count as estimated: a search's result is shown separately.
+        A half has a relevant part of it if the probe's level is at least a third of the way from the half's own end.
+        The levels of both ends are taken as estimated: a search's result is shown separately.
         """
         start, change = self.level(first), self.level(last) - self.level(first)
         ends = sorted((end - start) / change for end in self.interval(probe))
@@ -186,7 +186,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _rounds(self) -> dict[str, dict[int, dict[ProbeSide, PlacedValue]]]:
-        """By probed revision and number of the pair the values there are; begun ones count, empty or not."""
+        """The values by probed revision and number of the pair; pairs that were begun are included, even if empty."""
         found: dict[str, dict[int, dict[ProbeSide, PlacedValue]]] = {}
         for run in self.evidence.runs:
             side, _, probe = run.task.stage.partition(" ")
@@ -199,7 +199,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
 
 
 def middle(inside: Sequence[str], broken: Sequence[str]) -> str | None:
-    """The revision nearest to the middle that works; None where there is none inside."""
+    """The working revision nearest to the middle; None if there is none inside."""
     places = [place for place, revision in enumerate(inside) if revision not in broken]
     if not places:
         return None
@@ -215,7 +215,7 @@ def _beyond(interval: Sequence[float], limit: float) -> Half:
 
 
 BATCH = 4
-"""Pairs that are planned at a time before there are enough: one that does not work is known soon."""
+"""The number of pairs planned at a time before there are enough, so that a failing revision is recognised soon."""
 MOST_PAIRS = 64
 """The largest number of pairs of one revision: if it is undecided by then, both sides are followed."""
 
@@ -240,7 +240,7 @@ def bisection_id(
 
 
 class _Range(Struct, frozen=True):
-    """Between two revisions by their places; the good one's is 0."""
+    """The range between two revisions, by their places; the good one's place is 0."""
 
     first: int
     last: int
@@ -273,7 +273,7 @@ class Bisection(Struct, frozen=True, dict=True):
             )
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The next pair; none where every change is found, or there is none."""
+        """The next pair; none if every change is found, or there is none."""
         levels = self._levels(evidence)
         unfinished = [task for task in self._begun(levels) if task.id not in evidence.known]
         tasks = unfinished or self._next(levels)
@@ -283,7 +283,7 @@ class Bisection(Struct, frozen=True, dict=True):
         """The culprits found so far.
 
         Raises:
-            MeasurementError: where the good or the bad revision could not be measured.
+            MeasurementError: if the good or the bad revision could not be measured.
         """
         levels = self._levels(evidence)
         bad = self._ids[-1]
@@ -323,11 +323,11 @@ class Bisection(Struct, frozen=True, dict=True):
 
     @property
     def _alpha(self) -> float:
-        """That of each interval, which all probes of a search together keep: as many as halving takes, and the bad."""
+        """The level of each interval, so that all probes of a search (the bad one and those of halving) keep alpha."""
         return self.question.alpha / (1 + math.ceil(math.log2(max(2, len(self.revisions)))))
 
     def _next(self, levels: RevisionLevels) -> list[Task]:
-        """A pair of the bad one until its change is clear; then of the first revision that a search asks for."""
+        """A pair of the bad revision until its change is decided; then of the first that the search needs."""
         bad = self._ids[-1]
         if self._undecided(levels):
             return self._more(levels, bad)
@@ -343,7 +343,7 @@ class Bisection(Struct, frozen=True, dict=True):
         return [task for number in range(begun, until) for task in self._pair(revision, number)]
 
     def _undecided(self, levels: RevisionLevels) -> bool:
-        """Whether it is not clear yet whether the bad revision differs from the good one."""
+        """Whether it is still undecided if the bad revision differs from the good one."""
         bad = self._ids[-1]
         if any(levels.broken(bad, side) for side in ProbeSide) or levels.pairs(bad) >= MOST_PAIRS:
             return False
@@ -356,7 +356,7 @@ class Bisection(Struct, frozen=True, dict=True):
         return -self.question.limit <= low and high <= self.question.limit
 
     def _search(self, levels: RevisionLevels) -> Iterator[tuple[_Range, str | None]]:
-        """The ranges that have a change: with the revision to be measured next, or None where it is found."""
+        """Yield the ranges with a change, each with the revision to measure next, or None if the change is found."""
         low, high = levels.interval(self._ids[-1])
         if low <= 0.0 <= high or self._same(levels):
             return
@@ -377,7 +377,7 @@ class Bisection(Struct, frozen=True, dict=True):
                 ahead += self._followed(levels, halves, found)
 
     def _weaker_end(self, levels: RevisionLevels, leaf: _Range) -> str | None:
-        """Of two neighbours the one that was measured less, until it is shown that they differ."""
+        """The less measured of two neighbours until they are shown to differ; then None."""
         ends = [name for name in (self._name(leaf.first), self._name(leaf.last)) if name is not None]
         able = [name for name in ends if levels.pairs(name) < MOST_PAIRS]
         return None if self._shown(levels, leaf) else min(able, key=levels.pairs, default=None)
@@ -393,7 +393,7 @@ class Bisection(Struct, frozen=True, dict=True):
         return low_last - high_first, high_last - low_first
 
     def _followed(self, levels: RevisionLevels, halves: Sequence[_Range], found: Sequence[Half]) -> list[_Range]:
-        """Those that have a change; where none is shown to the one with the larger part."""
+        """The halves that have a change; if none is shown to, the one with the larger part of it."""
         changed = [half for half, words in zip(halves, found, strict=True) if words is Half.CHANGED]
         if changed:
             return changed

@@ -1,7 +1,7 @@
-"""Effects at two revisions: which options matter more or less than they did, and by how much.
+"""Effects at two revisions: which options matter more or less than before, and by how much.
 
-A screening's design is measured at both, in rounds of pairs. What an option does is estimated in each round at each
-revision; whether that changed is tested on the differences of pairs.
+A screening's design is measured at both, in rounds of pairs. The effect of an option is estimated in each round at each
+revision; a change of it is tested on the differences of pairs.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from hati.studies.failures import failure_reasons, limit_until_first_success, no
 class OptionDrift(Struct, frozen=True):
     """An option's effect before and after: the metric with ``settings[1]`` relative to ``settings[0]``, a fraction.
 
-    Of an option with more settings, the two that differ most. ``ratio`` is the effect after over that before, on the
-    logarithmic scale, with Fieller's interval: None where the effect before is not shown to be other than zero.
-    ``difference`` is of the logarithms of these relative metrics, with its interval. ``p_value`` is that
+    For an option with more settings, these are the two that differ most. ``ratio`` is the effect after over that
+    before, on the logarithmic scale, with Fieller's interval: None if the effect before is not shown to differ from
+    zero. ``difference`` is that of the logarithms of these relative metrics, with its interval. ``p_value`` is that
     of an unchanged effect, for all options together (Holm).
     """
 
@@ -92,9 +92,9 @@ class MainEffectsModel(Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def of(cls, configurations: Sequence[Configuration]) -> MainEffectsModel:
-        """That of these cells; an option that those before it decide is left out.
+        """The model of these cells; an option that is determined by those before it is left out.
 
-        An option that is inactive in a cell has no part in its value.
+        An option that is inactive in a cell does not contribute to its value.
         """
         columns = [np.ones(len(configurations))]
         codings, left_out = [], []
@@ -110,7 +110,7 @@ class MainEffectsModel(Struct, frozen=True, eq=False, dict=True):
         return cls(tuple(codings), np.column_stack(columns), tuple(left_out))
 
     def coefficients(self, values: FloatArray) -> FloatArray:
-        """By least squares for each round of ``values``, shape (rounds, cells): shape (rounds, parameters)."""
+        """Least-squares estimates for each round of ``values``, shape (rounds, cells): shape (rounds, parameters)."""
         return np.asarray(values @ np.linalg.pinv(self.matrix).T, dtype=np.float64)
 
     @cached_property
@@ -119,10 +119,10 @@ class MainEffectsModel(Struct, frozen=True, eq=False, dict=True):
         return np.asarray(np.linalg.inv(self.matrix.T @ self.matrix))
 
     def p_values(self, changes: FloatArray) -> FloatArray:
-        """Of an unchanged effect of each option, shape (options,).
+        """The p-values of an unchanged effect of each option, shape (options,).
 
-        ``changes`` has shape (rounds, cells): by how much the logarithm of each cell's value changed, in each round. F
-        tests of the coefficients; the error is how cells' changes differ between rounds.
+        ``changes``, shape (rounds, cells), holds the change of the logarithm of each cell's value in each round. These
+        are F tests of the coefficients; the error is the variation of cells' changes between rounds.
         """
         noise, df = cell_noise(changes)
         variance = max(noise, np.finfo(float).tiny)
@@ -141,7 +141,7 @@ def drifts(
     """The drift of each option's effect, the most surely changed first, and the options that cannot be estimated.
 
     ``before`` and ``after`` are logarithms of each cell's values, shape (rounds, cells). An interval has the noise and
-    the level of its option's test, so that of two settings it excludes no change just where a change is shown.
+    the level of its option's test; for two settings it therefore excludes zero exactly if a change is shown.
     """
     model = MainEffectsModel.of(configurations)
     p_values = model.p_values(after - before) if model.codings else np.empty(0)
@@ -173,7 +173,7 @@ class _Noise(NamedTuple):
 
     @classmethod
     def of(cls, before: FloatArray, after: FloatArray) -> _Noise:
-        """By what cells vary from round to round, that of changes as their test has it."""
+        """Estimate it from the variation of cells between rounds; for changes as in their test."""
         changed, df = cell_noise(after - before)
         first, second = cell_noise(before)[0], cell_noise(after)[0]
         shared = (first + second - changed) / 2.0
@@ -188,7 +188,7 @@ class _Tested(NamedTuple):
 
 
 def _drift(coding: Coding, before: FloatArray, after: FloatArray, unscaled: FloatArray, tested: _Tested) -> OptionDrift:
-    """Of the two settings that differ most in the mean of both revisions; coefficients of shape (settings - 1,)."""
+    """The drift for the two settings that differ most in the mean of both; coefficients of shape (settings - 1,)."""
     levels = np.vstack([-np.ones(len(before)), np.eye(len(before))])
     order = np.argsort(levels @ (before + after))
     low, high = sorted((int(order[0]), int(order[-1])))
@@ -215,7 +215,7 @@ def _drift(coding: Coding, before: FloatArray, after: FloatArray, unscaled: Floa
 def fieller(
     bottom: float, top: float, covariance: FloatArray, critical: float
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """The ratio of two means, top / bottom, and Fieller's interval; None where the bottom one may be zero.
+    """The ratio of two means, top / bottom, and Fieller's interval; None if the bottom one may be zero.
 
     Fieller (1954), Some problems in interval estimation, Journal of the Royal Statistical Society B 16(2), 175-185: the
     ratios r for which top - r bottom is not significant. ``covariance`` is that of (bottom, top), shape (2, 2).
@@ -243,7 +243,7 @@ def effect_drift_id(
     seed: int,
     machine: str,
 ) -> StudyId:
-    """The identity of a study of effect drift with all that decides its tasks."""
+    """The identity of a study of effect drift, with all that determines its tasks."""
     parameters: dict[str, object] = {
         "benchmark": [benchmark.name, benchmark.definition],
         "configurations": [dict(configuration) for configuration in configurations],
@@ -254,7 +254,7 @@ def effect_drift_id(
 
 
 class EffectDriftStudy(Struct, frozen=True):
-    """A number of rounds of a design at two revisions, the two runs of each configuration next to each other.
+    """Measures a number of rounds of a design at two revisions; the two runs of a configuration follow each other.
 
     Raises:
         InputError: for fewer than two rounds, or one revision twice.
@@ -279,16 +279,16 @@ class EffectDriftStudy(Struct, frozen=True):
             raise InputError(f"{self.revision} is {self.reference} itself", fix="name two revisions")
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left; no more than five before a first run has worked."""
+        """The tasks that are left; at most five before a first run has worked."""
         return limit_until_first_success(
             Plan.of(task for task in self.tasks() if task.id not in evidence.known), evidence
         )
 
     def conclude(self, evidence: Evidence) -> EffectDrift:
-        """How each effect changed, from the rounds and the configurations that are complete.
+        """The change of each effect, from complete rounds of the configurations with values.
 
         Raises:
-            MeasurementError: where fewer than two rounds are.
+            MeasurementError: if fewer than two rounds are complete.
         """
         before, after = (self._logarithms(evidence, stage) for stage in STAGES)
         known = ~np.isnan(before) & ~np.isnan(after)
@@ -318,7 +318,7 @@ class EffectDriftStudy(Struct, frozen=True):
         )
 
     def tasks(self) -> Iterator[Task]:
-        """All of them, round after round."""
+        """All tasks, round after round."""
         for number in range(self.rounds):
             rng = generator(self.id.seed, "effect-drift", str(number))
             for row in rng.permutation(len(self.configurations)).tolist():
@@ -332,7 +332,7 @@ class EffectDriftStudy(Struct, frozen=True):
         )
 
     def _logarithms(self, evidence: Evidence, stage: str) -> FloatArray:
-        """Of the runs' values, shape (rounds, cells); NaN where there is none, or it is not above zero."""
+        """The logarithms of the runs' values, shape (rounds, cells); NaN without a value or if not above zero."""
         places = {configuration: place for place, configuration in enumerate(self.configurations)}
         found = np.full((self.rounds, len(self.configurations)), np.nan)
         for run in evidence.stage(stage).done:

@@ -33,12 +33,12 @@ from hati.studies.failures import limit_until_first_success, remarked
 
 
 class Summary(Struct, frozen=True):
-    """One configuration's metric over its runs; a run's value is its mean after warm-up. In the metric's unit.
+    """One configuration's metric over its runs, in the metric's unit; a run's value is its mean after warm-up.
 
     ``interval`` is the mean's 95 % confidence interval over runs, None with fewer than two; ``deviation`` is the
-    standard deviation between runs; ``within`` the median over runs of the deviation within them, None where
-    runs have one observation. All of them include the ``disturbed`` runs, whose reasons these are; ``undisturbed`` is
-    the mean without them, None where nothing is left.
+    standard deviation between runs; ``within`` is the median over runs of the deviation within them, None if runs have
+    one observation. All of these include disturbed runs, whose reasons are ``disturbed``; ``undisturbed`` is the mean
+    without them, None if no run is left.
     """
 
     configuration: Configuration
@@ -57,7 +57,7 @@ class Summary(Struct, frozen=True):
 
 
 class MeasurementConclusion(Struct, frozen=True):
-    """All summaries, and the outcomes of the runs; ``warnings`` concern completed ones."""
+    """All summaries, and the outcomes of the runs; ``warnings`` concern completed runs."""
 
     study: str
     benchmark: str
@@ -109,7 +109,7 @@ def _interval(means: FloatArray) -> tuple[float, float] | None:
 STAGE = "measurement"
 BATCH = 32
 REPEATED = 0.2
-"""The part of a budget in runs that is planned last, where disturbed runs are known."""
+"""The fraction of a budget in runs that is planned last, when disturbed runs are known."""
 
 
 def measurement_id(
@@ -127,10 +127,10 @@ def measurement_id(
 
 
 class Measurement(Struct, frozen=True):
-    """Runs of each configuration, interleaved in random order, until the budget is spent.
+    """Runs each configuration, interleaved in random order, until the budget is spent.
 
     Tasks are planned in batches. The next are for the configurations with the fewest undisturbed runs, so that a
-    disturbed run is repeated; it remains, is marked and counts. What fails is not repeated.
+    disturbed run is repeated; it is kept, marked and counted. Failed runs are not repeated.
     """
 
     id: StudyId
@@ -140,7 +140,7 @@ class Measurement(Struct, frozen=True):
     budget: Budget
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left, or the next batch of them; none where all runs so far have failed."""
+        """The tasks that are left, or the next batch of them; none if all of the first runs failed."""
         left = self.budget.left(evidence)
         plan = Plan.of(self._next(evidence, self._batch(left)), 0 if math.isinf(left.runs) else int(left.runs))
         return limit_until_first_success(plan.within(left), evidence)
@@ -149,7 +149,7 @@ class Measurement(Struct, frozen=True):
         """A summary of each configuration and metric.
 
         Raises:
-            MeasurementError: where no run yielded anything.
+            MeasurementError: if no run yielded anything.
         """
         if not evidence.done:
             raise MeasurementError("nothing was measured", fix=_reason(evidence.failed))
@@ -176,12 +176,12 @@ class Measurement(Struct, frozen=True):
         )
 
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks in order as long as no run is disturbed; of a budget in time the first batch."""
+        """All tasks in order if no run is disturbed; with a budget in time, the first batch."""
         number = BATCH * len(self.configurations) if math.isinf(self.budget.runs) else int(self.budget.runs)
         return self._next(Evidence(), number)
 
     def _batch(self, left: Budget) -> int:
-        """The number of tasks to plan at once: enough of the budget is left to repeat some of them."""
+        """The number of tasks to plan at once, such that enough of the budget is left to repeat some of them."""
         if math.isinf(left.runs):
             return BATCH * len(self.configurations)
         whole = math.ceil(REPEATED * self.budget.runs)
@@ -204,7 +204,7 @@ class Measurement(Struct, frozen=True):
         return tuple(tasks[:number])
 
     def _counted(self, made: Sequence[Run]) -> int:
-        """The runs that need no repetition: all, where the budget is too small to show the usual level."""
+        """The number of runs that need no repetition: all if the budget is too small to show the usual level."""
         return _undisturbed(made) if self.budget.runs >= FEWEST * len(self.configurations) else len(made)
 
     def _order(self, block: int) -> Iterable[int]:

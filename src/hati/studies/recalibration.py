@@ -1,4 +1,4 @@
-"""When important options are due to be determined again, and what that changed (RES paper, step 6).
+"""Recalibration: when important options are due to be determined again, and what changed then (RES paper, step 6).
 
 ``due`` compares the events since the last screening with a ``Policy``; ``residual_shift`` tests whether the model of
 a screening still predicts the measurements; ``effect_changes`` compares the effects of two screenings.
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def values_of(runs: Iterable[Run], metric: Metric, configurations: Sequence[Configuration]) -> FloatArray:
-    """The mean of each run, in the metric's unit, shape (most runs of any, configurations); nan where there are fewer.
+    """The mean of each run, in the metric's unit, shape (most runs of any, configurations); nan for missing runs.
 
     Raises:
-        InputError: where a run's unit cannot be converted to the metric's.
+        InputError: if a run's unit cannot be converted to the metric's.
     """
     found: dict[Configuration, list[float]] = {configuration: [] for configuration in configurations}
     for run in runs:
@@ -47,10 +47,10 @@ _MOST_GONE = 8
 
 
 def earlier_space(choice: Choice, options: Sequence[str], made: Iterable[Configuration], today: Space) -> Space | None:
-    """The two-setting options of which ``made`` are configurations of a chosen fraction; None where they are unknown.
+    """The space of two-setting options in which ``made`` are configurations of a chosen fraction; None if unknown.
 
-    The order of an option's settings, which decides the sign of its effect, is today's; of one that is gone, one in
-    which all runs are in the fraction.
+    The order of an option's settings, which determines the sign of its effect, is today's; for an option that is gone,
+    it is an order in which all runs are in the fraction.
     """
     from hati.design import configurations
     from hati.space import Option, Space
@@ -87,7 +87,7 @@ def _typed(setting: Setting) -> tuple[type, Setting]:
 class Prior(Struct, frozen=True):
     """An earlier screening: its study's key, and its options.
 
-    ``conclusion`` is None where it cannot be reproduced, as other options have another design.
+    ``conclusion`` is None if it cannot be reproduced, because other options have another design.
     """
 
     study: str
@@ -102,17 +102,17 @@ class Prior(Struct, frozen=True):
 
 
 def scale_of(screened: ScreeningConclusion) -> EffectScale:
-    """That of logarithms where all values are positive: a level that rises by a tenth leaves ratios as they are."""
+    """The log scale if all values are positive: a level that rises by a tenth does not change ratios. Else raw."""
     return EffectScale.LOG if min(point.value for point in screened.points) > 0.0 else EffectScale.RAW
 
 
 class MainEffectPrediction(Struct, frozen=True, eq=False):
     """The main effects of all options, by least squares from the means of a screening's configurations.
 
-    All, not only the important ones: a selected fit predicts worse than it seems to. ``coefficients``
-    has shape (columns,), the columns being those of ``settings``, and ``unscaled`` is their covariance in units of
-    ``variance``, which is that of a configuration's mean about the model, estimated with ``df`` degrees of freedom:
-    noise, and what the model leaves out.
+    All main effects are used, not only the important ones, because a selected fit predicts worse than it seems to.
+    ``coefficients`` has shape (columns,), for the columns of ``settings``, and ``unscaled`` is their covariance in
+    units of ``variance``: that of a configuration's mean about the model, estimated with ``df`` degrees of freedom. It
+    contains noise and the effects that the model omits.
     """
 
     settings: Mapping[str, tuple[Setting, ...]]
@@ -123,7 +123,7 @@ class MainEffectPrediction(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, screened: ScreeningConclusion, scale: EffectScale) -> MainEffectPrediction | None:
-        """The prediction of a screening; None where its runs leave no degrees of freedom for the model's fit."""
+        """The prediction of a screening; None if its runs leave no degrees of freedom for the model's fit."""
         values, configurations = _means(screened, scale)
         matrix, settings = _estimable({one.name: one.settings for one in screened.options}, configurations)
         df = len(values) - matrix.shape[1]
@@ -135,15 +135,15 @@ class MainEffectPrediction(Struct, frozen=True, eq=False):
         return cls(settings, coefficients[1:], unscaled[1:, 1:], float(rest @ rest) / df, df)
 
     def columns(self, configurations: Sequence[Configuration]) -> FloatArray:
-        """Shape (configurations, columns)."""
+        """The model's columns for configurations, shape (configurations, columns)."""
         coded = [_coded(name, own, configurations) for name, own in self.settings.items()]
         return np.hstack([np.zeros((len(configurations), 0)), *coded])
 
 
 def _means(screened: ScreeningConclusion, scale: EffectScale) -> tuple[FloatArray, list[Configuration]]:
-    """Each configuration's mean on a scale, without what differs between repetitions of all of them.
+    """Each configuration's mean on a scale, without the differences between repetitions common to all of them.
 
-    A configuration's n-th run is of the n-th repetition, as each is a block of all configurations.
+    A configuration's n-th run belongs to the n-th repetition, since each repetition is a block of all configurations.
     """
     runs: dict[Configuration, list[float]] = {}
     for point in sorted(screened.points, key=lambda point: point.order):
@@ -173,7 +173,7 @@ def _coded(name: str, settings: tuple[Setting, ...], configurations: Sequence[Co
 
 
 class EffectStatus(StrEnum):
-    """What became of an effect."""
+    """The change of an effect's status."""
 
     BECAME = "became important"
     CEASED = "no longer shown"
@@ -182,9 +182,9 @@ class EffectStatus(StrEnum):
 
 
 class EffectChange(Struct, frozen=True):
-    """An effect then and now, fractions on the scale that each screening decided on, with intervals of 95 %.
+    """An effect then and now, fractions on the deciding scale of each screening, with intervals of 95 %.
 
-    None where a screening has no such effect. ``moved``: the intervals have nothing in common.
+    They are None if a screening has no such effect. ``moved`` is true if the intervals do not overlap.
     """
 
     options: Options
@@ -196,7 +196,7 @@ class EffectChange(Struct, frozen=True):
 
     @property
     def moved(self) -> bool:
-        """Whether the sizes are distinguishable: of equal effects far less than one in twenty is."""
+        """Whether the sizes are distinguishable; far less than one in twenty equal effects are."""
         if self.before_interval is None or self.after_interval is None:
             return False
         return max(self.before_interval[0], self.after_interval[0]) > min(
@@ -205,7 +205,7 @@ class EffectChange(Struct, frozen=True):
 
 
 class EffectChanges(Struct, frozen=True):
-    """All options, and the interactions that are important in either screening, the largest effect of now first.
+    """All options, and the interactions that are important in either screening, the largest present effect first.
 
     ``added`` and ``removed`` name options that only one of the screenings has.
     """
@@ -218,7 +218,7 @@ class EffectChanges(Struct, frozen=True):
     removed: tuple[str, ...]
 
     def of(self, change: EffectStatus) -> tuple[EffectChange, ...]:
-        """Those of which that became."""
+        """The effects with that change of status."""
         return tuple(effect for effect in self.effects if effect.change is change)
 
 
@@ -272,14 +272,14 @@ TOLERANCE = 0.05
 
 
 class Policy(Struct, frozen=True):
-    """The conditions that individually make a recalibration due; None, or False: not a condition.
+    """The conditions each of which makes a recalibration due; None, or False, for an unused condition.
 
     ``checks`` and ``days`` are counted from the last screening. ``residuals`` is the level of the test whether its
-    model still predicts, to within ``tolerance``, a fraction. ``options``: one was added or removed, or its settings
-    changed.
+    model still predicts, to within ``tolerance``, a fraction. ``options`` is met if one was added or removed, or its
+    settings changed.
 
     Raises:
-        InputError: for a policy of nothing, or of values that mean nothing.
+        InputError: for a policy without conditions, or with values out of range.
     """
 
     checks: int | None = None
@@ -310,7 +310,7 @@ _FEWEST = 2
 
 
 class ResidualShift(Struct, frozen=True):
-    """How far values are from their predictions, both about their means: root mean squares on ``scale``.
+    """The distance of values from their predictions, both about their means: root mean squares on ``scale``.
 
     ``expected`` is the shift without a change; ``p_value`` is that of no shift beyond it.
     """
@@ -332,19 +332,19 @@ def residual_shift(
 ) -> ResidualShift | None:
     """Test whether values differ from a screening's prediction by more than noise.
 
-    Expected are the values of all configurations ``before``, where known; else the values that the model
-    of the screening predicts, which may err by as much as it did in the screening's own runs. Levels are not compared.
-    A shift whose root mean square is within the tolerance is none.
+    The expected values are those of all configurations ``before``, if known; else those that the screening's model
+    predicts, which may err by as much as in the screening's own runs. Levels are not compared. A shift whose root mean
+    square is within the tolerance does not count.
 
     Args:
         screened: the screening.
         configurations: those measured now; each once.
-        values: of the metric, in its unit, shape (rounds, configurations); nan where there is none.
-        before: what configurations had then, in the metric's unit.
-        tolerance: a fraction, of the mean size where values are not all positive.
+        values: of the metric, in its unit, shape (rounds, configurations); nan for missing ones.
+        before: the earlier values of configurations, in the metric's unit.
+        tolerance: a fraction, of the mean size if values are not all positive.
 
     Returns:
-        None where fewer than two configurations were measured, or the model's fit is unknown.
+        None if fewer than two configurations were measured, or the model's fit is unknown.
     """
     scale = scale_of(screened)
     now = _Now.of(values if scale is EffectScale.RAW else _logarithms(values))
@@ -370,7 +370,7 @@ def residual_shift(
 def _tested(
     metric: Metric, scale: EffectScale, away: FloatArray, covariance: FloatArray, df: int, peaked: float = 1.0
 ) -> ResidualShift:
-    """Generalised least squares of the level: the squares that are left, over their number, are F.
+    """The F test of the residual mean square about the level, which is estimated by generalised least squares.
 
     Both numbers of degrees of freedom are divided by ``peaked``, 1 + gamma / 2 for noise of excess kurtosis gamma: Box
     (1953), Non-normality and tests on variances, Biometrika 40(3/4), 318-335.
@@ -391,10 +391,10 @@ def _tested(
 
 
 class _Now(Struct, frozen=True, eq=False):
-    """Of the ``measured`` configurations the ``means`` over ``counts`` rounds, and a round's variance about them.
+    """The ``means`` of the ``measured`` configurations over ``counts`` rounds, and the variance of a round about them.
 
-    ``variance`` is known with ``df`` degrees of freedom; 0 where no configuration has two rounds. ``peaked`` is
-    one plus half the excess kurtosis of a round, at least 1.
+    ``variance`` has ``df`` degrees of freedom; it is 0 if no configuration has two rounds. ``peaked`` is one plus half
+    the excess kurtosis of a round, at least 1.
     """
 
     measured: NDArray[np.bool_]
@@ -406,7 +406,7 @@ class _Now(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, values: FloatArray) -> _Now:
-        """Those of values on a scale, shape (rounds, configurations)."""
+        """Summarise values on a scale, shape (rounds, configurations)."""
         measured = np.asarray(~np.isnan(values).all(axis=0), dtype=np.bool_)
         chosen = values[:, measured]
         counts = np.sum(~np.isnan(chosen), axis=0).astype(np.float64)
@@ -418,7 +418,7 @@ class _Now(Struct, frozen=True, eq=False):
 
 
 def _peaked(rest: FloatArray, counts: FloatArray, variance: float) -> float:
-    """From deviations of rounds from their means, whose excess kurtosis is less than that of rounds."""
+    """``peaked``, from deviations of rounds from their means, whose excess kurtosis is less than that of rounds."""
     if variance == 0.0:
         return 1.0
     rounds = max(2.0, float(np.mean(counts)))
@@ -429,7 +429,7 @@ def _peaked(rest: FloatArray, counts: FloatArray, variance: float) -> float:
 
 
 def _logarithms(values: FloatArray) -> FloatArray:
-    """Nan where there is none."""
+    """The logarithms of values; nan for values not above zero."""
     found = np.full(values.shape, np.nan)
     np.log(values, out=found, where=values > 0.0)
     return found
@@ -441,7 +441,7 @@ def _size(screened: ScreeningConclusion) -> float:
 
 
 class RecalibrationCondition(StrEnum):
-    """What of a policy is met."""
+    """A condition of a policy that is met."""
 
     UNSCREENED = "unscreened"
     CHECKS = "checks"
@@ -451,11 +451,11 @@ class RecalibrationCondition(StrEnum):
 
 
 class Since(Struct, frozen=True):
-    """What happened to a benchmark since it was last screened, by ``study``; None where it never was.
+    """The events of a benchmark since it was last screened, by ``study``; None if it never was.
 
-    ``screened`` is when its last run started; ``checks`` counts those since, the present one included. ``added`` and
-    ``removed`` name options; ``altered``: they are the same, and their settings or constraints are not. ``shifts`` are
-    of the metrics whose residuals were tested.
+    ``screened`` is the time when the screening's last run started; ``checks`` counts the checks since, including the
+    present one. ``added`` and ``removed`` name options; ``altered`` is true if options are the same, but their settings
+    or constraints are not. ``shifts`` are those of the metrics whose residuals were tested.
     """
 
     benchmark: str
@@ -471,7 +471,7 @@ class Since(Struct, frozen=True):
 class Reason(Struct, frozen=True):
     """A condition that is met for a benchmark: its ``value``, and the ``limit`` of the policy.
 
-    They count checks or days; of residuals they are the p-value, corrected for all metrics that were tested, and the
+    They count checks or days; for residuals they are the p-value, corrected for all metrics that were tested, and the
     level. ``shift`` is given for residuals only.
     """
 
@@ -483,7 +483,7 @@ class Reason(Struct, frozen=True):
 
 
 class Recalibration(Struct, frozen=True):
-    """Whether important options are due to be determined again: where there is a reason."""
+    """Whether important options are due to be determined again: they are if there is a reason."""
 
     reasons: tuple[Reason, ...] = ()
 
@@ -494,9 +494,9 @@ class Recalibration(Struct, frozen=True):
 
 
 def due(policy: Policy, benchmarks: Sequence[Since], now: datetime) -> Recalibration:
-    """Hold each benchmark against the policy.
+    """Compare each benchmark with the policy.
 
-    The level of residuals is that of all benchmarks and metrics of this check together (Holm).
+    The level of residuals holds for all benchmarks and metrics of this check together (Holm).
     """
     return Recalibration(
         tuple(reason for since in benchmarks for reason in _counted(policy, since, now))

@@ -1,6 +1,6 @@
-"""The past replayed: revisions of a line measured now, over the configurations that stand for a space.
+"""Replay: revisions of a line measured now, over configurations that represent a space.
 
-Their series go to the change points and trends of ``studies.regression``.
+``studies.regression`` finds the change points and trends of their series.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ from hati.studies.regression import FEWEST_POSITIONS, HistoryConclusion, Series,
 
 
 class Affected(Struct, frozen=True):
-    """The strata whose level changed at a position, of how many; ``settings`` are those that only these have in common.
+    """The strata whose level changed at a position, and the number ``of`` all strata.
 
-    ``settings`` is empty where no options' settings distinguish the strata that changed from the others.
+    ``settings`` are those that only the changed strata have in common; empty if no options' settings distinguish them
+    from the others.
     """
 
     position: str
@@ -66,7 +67,7 @@ class Affected(Struct, frozen=True):
 
 
 def affected_strata(concluded: Sequence[HistoryConclusion]) -> tuple[Affected, ...]:
-    """The strata that changed, for each position, benchmark and metric where any did, in the order of the positions."""
+    """The changed strata, for each position, benchmark and metric with any, in the order of the positions."""
     found: dict[tuple[int, str, str, str], list[Assignment]] = {}
     strata: dict[tuple[str, str], list[Assignment]] = {}
     for one in concluded:
@@ -89,7 +90,7 @@ def affected_strata(concluded: Sequence[HistoryConclusion]) -> tuple[Affected, .
 
 
 def _common(changed: Sequence[Assignment], strata: Sequence[Assignment]) -> Assignment:
-    """The settings that all that changed have, where no other stratum has all of them."""
+    """The settings that all changed strata have in common, if no other stratum has all of them; else empty."""
     common = {
         option: setting
         for option, setting in changed[0].items()
@@ -101,7 +102,7 @@ def _common(changed: Sequence[Assignment], strata: Sequence[Assignment]) -> Assi
 
 
 class RevisionSpread(Struct, frozen=True):
-    """How a metric is distributed over the configurations at a revision: five quantiles, weighted (RES paper, Fig. 12).
+    """The distribution of a metric over configurations at a revision: five weighted quantiles (RES paper, Fig. 12).
 
     ``quantiles`` are the smallest value, the quartiles and the largest, in the metric's unit.
     """
@@ -112,7 +113,7 @@ class RevisionSpread(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A revision that could not be measured, or one configuration of a benchmark at it, and ``why``."""
+    """A revision, or one configuration of a benchmark at it, that could not be measured, and ``why``."""
 
     revision: Revision
     why: str
@@ -123,8 +124,9 @@ class Skipped(Struct, frozen=True):
 class Replayed(Struct, frozen=True):
     """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
 
-    ``spreads`` are by benchmark and metric. A revision of which one configuration could not be measured is in no series
-    of several configurations that have it. ``coverage`` describes the measured part of each benchmark's space.
+    ``spreads`` are by benchmark and metric. A revision at which a configuration could not be measured is left out of
+    every series of several configurations that includes it. ``coverage`` describes the measured part of each
+    benchmark's space.
     """
 
     study: str
@@ -163,7 +165,7 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         return self.choices.of(group.benchmark.name, group.metric.name)
 
     def values(self, group: Group) -> _Values:
-        """By place of the revision, cell and machine the values of its runs, of the places with all the cells."""
+        """The values of runs by place of the revision, cell and machine, for places with all cells."""
         return self._counted(group, self.choice(group).statistic.of)
 
     def _counted(self, group: Group, count: Callable[[FloatArray], float]) -> _Values:
@@ -189,12 +191,11 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         }
 
     def series(self, group: Group) -> Series | None:
-        """The weighted geometric mean over the cells at each revision; arithmetic where a value is not above zero.
+        """The weighted geometric mean over the cells at each revision; arithmetic if a value is not above zero.
 
-        Revisions at which the same cells ran on the same machines, or states of one, have their level in
-        common. Its standard errors are those of the cells' means, the variance of a cell's runs pooled over all
-        revisions.
-        None of fewer than two revisions, or fewer than eight of single runs.
+        Revisions at which the same cells ran on the same machines, or states of a machine, share a level. The standard
+        errors are those of the cells' means; the variance of a cell's runs is pooled over all revisions.
+        None for fewer than two revisions, or fewer than eight of single runs.
         """
         choice = self.choice(group)
         values = self.values(group)
@@ -205,14 +206,14 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         return replace(found, choice=choice, tails=tails)
 
     def _tails(self, group: Group, statistic: Statistic) -> Tails | None:
-        """The same of means, and of these relative to the statistic; None where runs have a single value."""
+        """The series of means, and of means relative to the statistic; None if runs have a single value."""
         values = self._counted(group, statistic.tail_of)
         if all(bool((runs == 1.0).all()) for runs in _all_runs(values)):
             return None
         mean, relative = self._series(group, self._counted(group, MEAN.of)), self._series(group, values)
         if mean is None or relative is None:
             return None
-        return Tails(mean, replace(relative, bridges=()))  # of handovers the statistic alone is joined
+        return Tails(mean, replace(relative, bridges=()))  # handovers are joined by the statistic alone
 
     def _series(self, group: Group, values: _Values) -> Series | None:
         errors, freedom = self._errors(values)
@@ -240,7 +241,7 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         )
 
     def _bridges(self, values: _Values, weights: FloatArray) -> tuple[SeriesBridge, ...]:
-        """The revisions of which two machines ran all cells."""
+        """The bridges: revisions of which two machines ran all cells."""
         return tuple(
             SeriesBridge(index, (first, second), _bridge(list(cells.values()), (first, second), weights))
             for index, cells in enumerate(values.values())
@@ -257,7 +258,7 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
     def _errors(self, values: _Values) -> tuple[FloatArray, float]:
         """The standard error at each place, on the scale of ``series``, and its degrees of freedom; none of one run.
 
-        The variance of a cell without several runs is taken for the largest of the other cells'.
+        The variance of a cell without several runs is assumed to be the largest of the other cells'.
         """
         if not values:
             return np.zeros(0), 0.0
@@ -277,7 +278,7 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         return np.sqrt(parts.sum(axis=1)), satterthwaite(parts, freedoms[freedoms > 0.0])
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
-        """How the values of a group's cells are distributed at each revision."""
+        """The distribution of the values of a group's cells at each revision."""
         spreads = []
         for place, cells in self.values(group).items():
             means = np.array([_mean(own) for own in cells.values()])
@@ -288,7 +289,7 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         return tuple(spreads)
 
     def levels(self, group: Group) -> tuple[dict[int, float], list[float]]:
-        """Of a group the logarithm at each place, and the errors of these."""
+        """The logarithm of a group's level at each place, and the standard errors of these."""
         levels, noises = {}, []
         for place, cells in self.values(group).items():
             logs = [np.log(np.maximum(np.concatenate([*own.values()]), _TINY)) for own in cells.values()]
@@ -331,20 +332,20 @@ def _of_means(groups: Sequence[FloatArray], pooled: Pooled, places: Index, numbe
 
 
 def _machines(values: _Values) -> tuple[tuple[tuple[str, ...], ...], Index]:
-    """The machines of each combination of cells and machines, and that of each place, counted from 0."""
+    """The machines of each combination of cells and machines, and the combination of each place, counted from 0."""
     codes: dict[tuple[tuple[str, ...], ...], int] = {}
     numbers = [codes.setdefault(_combination(cells), len(codes)) for cells in values.values()]
     return tuple(tuple(sorted({name for own in each for name in own})) for each in codes), np.array(numbers, np.intp)
 
 
 def _combination(cells: Mapping[int, _Groups]) -> tuple[tuple[str, ...], ...]:
-    """The machines of each cell, once where they are the same of all."""
+    """The machines of each cell; only once if all cells have the same."""
     own = tuple(tuple(groups) for groups in cells.values())
     return own[:1] if len(set(own)) == 1 else own
 
 
 def _bridge(cells: Sequence[_Groups], machines: tuple[str, str], weights: FloatArray) -> Bridge:
-    """The weighted mean of the cells' bridges, as the level is theirs."""
+    """The weighted mean of the cells' bridges, with the weights of the level."""
     own = [Bridge.of(groups[machines[0]], groups[machines[1]]) for groups in cells]
     parts = np.square(weights) * np.array([each.variance for each in own])
     freedoms = np.array([each.freedom for each in own])
@@ -359,7 +360,7 @@ def _bridge(cells: Sequence[_Groups], machines: tuple[str, str], weights: FloatA
 
 
 class ReplayOrder(StrEnum):
-    """How a line of revisions is gone through."""
+    """The order in which a line of revisions is measured."""
 
     INTERLEAVED = "interleaved"
     NEWEST = "newest"
@@ -373,16 +374,17 @@ class KnownLevels(NamedTuple):
     noise: float
 
     def change(self, first: int, last: int) -> float:
-        """How much the level changes from a place to another; 0 within the noise."""
+        """The size of the change of level between two places; 0 within the noise."""
         change = abs(self.levels[last] - self.levels[first])
         return change if change > self.noise else 0.0
 
 
 def refined(number: int, series: Sequence[KnownLevels]) -> int | None:
-    """The next of ``number`` places, from 0: the ends, then the middle of where the level of any series changes most.
+    """The next of ``number`` places, from 0: the ends, then the middle of the interval with the largest change.
 
-    All ``series`` have the same places, those that were measured. Of changes within the noise the widest interval is
-    taken, so that what goes up and down again between two places is found too. None where all are measured.
+    The change is that of any series; all ``series`` have the same places, those that were measured. If all changes are
+    within the noise, the widest interval is taken, so that a change that is undone later is found, too. None if all
+    places are measured.
     """
     known = sorted(series[0].levels)
     for end in (number - 1, 0):
@@ -400,7 +402,7 @@ def refined(number: int, series: Sequence[KnownLevels]) -> int | None:
 
 
 def typical_noise(deviations: Sequence[float]) -> float:
-    """What two levels differ by without a change: three times the error of their difference, in the median."""
+    """The difference of two levels without a change: three times the median error of a difference."""
     return 3.0 * float(np.median(deviations)) * 2.0**0.5 if len(deviations) else 0.0
 
 
@@ -411,7 +413,7 @@ _HOPELESS = 3
 def replay_id(
     cells: Sequence[Cell], revisions: Sequence[Revision], repetitions: int, order: ReplayOrder, seed: int, machine: str
 ) -> StudyId:
-    """The identity of a replay with all that decides its tasks."""
+    """The identity of a replay, with all that determines its tasks."""
     parameters: dict[str, object] = {
         "cells": [
             [cell.benchmark.name, cell.benchmark.definition, dict(cell.configuration), dict(cell.stratum), cell.weight]
@@ -429,9 +431,9 @@ class Replay:
     """Measures ``revisions``, oldest first, each cell ``repetitions`` times.
 
     Interleaved, all revisions are in random order within a repetition, so that a machine's drift is not a trend; newest
-    first, and refining, whole revisions follow each other. ``statistic`` stands for a run; where it is to be chosen,
-    ``choices`` has the chosen one. ``coverage`` says of each benchmark what its cells stand
-    for.
+    first, and refining, whole revisions follow each other. ``statistic`` is that of a run; if it is automatic,
+    ``choices`` holds the chosen ones. ``coverage`` describes the part of the space that each benchmark's cells
+    represent.
 
     Raises:
         InputError: for too few revisions, or nothing to measure.
@@ -460,16 +462,16 @@ class Replay:
             raise InputError("a replay needs a configuration and a run of it")
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left, in order; of a refining replay those of the next revision."""
+        """The tasks that are left, in order; for a refining replay, those of the next revision."""
         tasks = tuple(task for task in self._wanted(evidence) if task.id not in evidence.known)
         total = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
         return Plan.of(tasks, total if tasks else 0)
 
     def conclude(self, evidence: Evidence) -> Replayed:
-        """The series that there are.
+        """The series from the runs so far.
 
         Raises:
-            MeasurementError: where too few revisions could be measured.
+            MeasurementError: if too few revisions could be measured.
         """
         measured = self._measured(evidence)
         found = {group: series for group in groups(self.cells) if (series := measured.series(group)) is not None}
@@ -491,13 +493,13 @@ class Replay:
         )
 
     def tasks_of(self, place: int) -> list[Task]:
-        """All of one revision, in random order."""
+        """All tasks of one revision, in random order."""
         made = [self._task(place, cell, number) for number in range(self.repetitions) for cell in self.cells]
         rng = generator(self.id.seed, "replay", self.revisions[place].id)
         return [made[row] for row in rng.permutation(len(made)).tolist()]
 
     def _measured(self, evidence: Evidence) -> MeasuredRevisions:
-        """In random order the noise of a revision is independent of the next one's."""
+        """The measured revisions; interleaved, the noise of a revision is independent of the next one's."""
         known = self.order is ReplayOrder.INTERLEAVED
         dependence = Dependence.INDEPENDENT if known else Dependence.ESTIMATED
         return MeasuredRevisions(evidence, self.revisions, self.cells, self.statistic, dependence, self.choices)
@@ -514,7 +516,7 @@ class Replay:
             yield from self._refining(evidence, given_up)
 
     def _interleaved(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
-        """The rest of the first repetition that is not complete: failing cells are known after it."""
+        """The rest of the first incomplete repetition, after which failing revisions are known."""
         pairs = [(place, cell) for place in range(len(self.revisions)) for cell in self.cells]
         for number in range(self.repetitions):
             rng = generator(self.id.seed, "replay", str(number))
@@ -543,7 +545,7 @@ class Replay:
         return [] if following is None else self.tasks_of(following)
 
     def _given_up(self, evidence: Evidence) -> frozenset[int]:
-        """Revisions that cannot be built, or of which three runs failed and none worked."""
+        """The places of revisions that cannot be built, or with three failed runs and none that worked."""
         outcomes: dict[str, list[Outcome]] = defaultdict(list)
         for run in evidence.runs:
             outcomes[run.task.revision].append(run.outcome)
@@ -555,7 +557,7 @@ class Replay:
         return frozenset(place for place, revision in enumerate(self.revisions) if revision.id in bad)
 
     def _skipped(self, evidence: Evidence) -> Iterator[Skipped]:
-        """Revisions of which nothing works, and cells of which nothing works at a revision."""
+        """Yield revisions that do not work at all, and cells that do not work at a revision."""
         given_up = self._given_up(evidence)
         for place, revision in enumerate(self.revisions):
             runs = [run for run in evidence.runs if run.task.revision == revision.id]
@@ -574,7 +576,7 @@ class Replay:
 def _known(measured: MeasuredRevisions, group: Group, places: Sequence[int]) -> KnownLevels:
     """The levels of a group at all places that were begun.
 
-    What does not work has the level of the place nearest to it: next to it nothing is to be looked for.
+    A place that does not work gets the level of the nearest place, so that no change is sought next to it.
     """
     values, noises = measured.levels(group)
     levels = {place: values[min(values, key=lambda known: abs(known - place))] if values else 0.0 for place in places}

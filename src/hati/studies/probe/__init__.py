@@ -1,6 +1,6 @@
-"""Infrastructure experiments: raw observations of kernels in, properties of the machine out; which are measured when.
+"""Infrastructure experiments: raw observations of kernels in, properties of the machine out; and their order.
 
-Each detector answers with value, unit, interval and verdict. After Hauck, Kuperberg, Huber and Reussner (2011), Ginpex.
+Each detector returns value, unit, interval and verdict. After Hauck, Kuperberg, Huber and Reussner (2011), Ginpex.
 """
 
 from hati.studies.probe.conclusion import ProbeConclusion, Probed

@@ -1,4 +1,4 @@
-"""The clock: what a reading costs, and the smallest difference that it shows."""
+"""The clock: the cost of a reading, and the smallest difference that it shows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _SPREAD = 0.25
 def clock(raw: Raw) -> tuple[Property, ...]:
     """Cost of reading the monotonic clock and the CPU-time clock of a thread, and the smallest step, in ns.
 
-    ``cost_ps`` and ``thread_cost_ps`` are means of batches in ps, shape (b,); ``step_ns`` steps between readings that
-    differ, in ns. The smallest step is the resolution where it is longer than a reading; else it is at most the cost.
+    ``cost_ps`` and ``thread_cost_ps`` are means of batches in ps, shape (b,); ``step_ns`` are steps between readings
+    that differ, in ns. The smallest step is the resolution if it is at least twice the cost of a reading; else the
+    resolution is at most that step.
     """
     costs = [
         median_property(name, raw[data] / 1000.0, "ns")

@@ -1,4 +1,4 @@
-"""What the library says of a machine: properties of each experiment, with their age, and what could not be measured."""
+"""The conclusion on a machine: properties of each experiment, with their age, and experiments that failed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hati.studies.probe.finding import Neighbour, Property
 
 
 class Probed(Struct, frozen=True):
-    """An experiment with what it detects.
+    """An experiment with the properties that it detects.
 
-    ``at`` is when it was measured, in UTC; ``reused`` says that it was before. ``refused`` says why there are no
-    properties: what the machine does not permit, or an input that could not be detected.
+    ``at`` is the time of the measurement, in UTC; ``reused`` is true for an earlier one. ``refused`` is the reason why
+    there are no properties: the machine does not permit it, or an input could not be detected.
     """
 
     experiment: str

@@ -1,4 +1,4 @@
-"""The processor: usable cores, a quota on CPU time, and what cores cost each other."""
+"""The processor: usable cores, a quota on CPU time, and the slow-down of cores by each other."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ _UNUSED = 0.5
 
 
 def work_rate(raw: Raw) -> tuple[Property, ...]:
-    """Units of work in a ms of CPU time; ``units`` is the work of a repetition, ``work_cpu_ns`` its times."""
+    """Units of work per ms of CPU time; ``units`` is the work of a repetition, ``work_cpu_ns`` its times."""
     return (median_property("cpu.rate", float(raw["units"][0]) / (pooled(raw, "work_cpu_ns") / 1e6), "1/ms"),)
 
 
 def usable_cores(raw: Raw) -> tuple[Property, ...]:
-    """Cores that processes get in all, as a real number: CPU time over wall time, with a process for each CPU.
+    """The cores that processes get in all, as a real number: CPU time over wall time, with a process for each CPU.
 
-    ``1/`` has a single process, ``n/`` one for each CPU and one more; ``others`` is the CPU time of others, in cores.
+    ``1/`` is from a single process, ``n/`` from one for each CPU and one more; ``others`` is the CPU time of other
+    processes, in cores.
     """
     several = gaps_of(raw, "n/")
     alone = gaps_of(raw, "1/")
@@ -50,12 +51,12 @@ def usable_cores(raw: Raw) -> tuple[Property, ...]:
 
 
 def quota(raw: Raw) -> tuple[Property, ...]:
-    """A limit on CPU time: the quota and the period in ms; no value where there is none.
+    """A limit on CPU time: the quota and the period in ms; no value if there is none.
 
     A process that never waits is stopped once in each period, and runs again when the quota is refilled. The period is
-    the median of the times between refills; the quota is what is left of it without the gaps. ``unused`` is the
-    fraction of the window in which the CPU had nothing to do, which a competitor would not leave; ``throttled`` is the
-    fraction that the kernel's account of the control group gives, where it is known.
+    the median of the times between refills, refined; the quota is the period without the gaps. ``unused`` is the
+    fraction of the window in which the CPU was idle, as it would not be with a competitor; ``throttled`` is the
+    fraction by the kernel's account of the control group, if known.
     """
     gaps = gaps_of(raw)[0]
     long = gaps.longer(_THROTTLED_MS)
@@ -104,9 +105,10 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
 
 
 def pair_slowdown(raw: Raw) -> tuple[Property, ...]:
-    """How much longer work takes on two CPUs at once than alone, as a ratio; near 1 for cores of their own.
+    """The time of work on two CPUs at once over its time on one alone; near 1 for separate cores.
 
-    Each CPU alone is ``a/`` and ``b/``, both are ``both/``; CPU time is compared, so that other processes count less.
+    ``a/`` and ``b/`` are from each CPU alone, ``both/`` from both; CPU time is compared, so that other processes count
+    less.
     """
     alone = [float(np.median(pooled(raw, f"{which}work_cpu_ns"))) for which in ("a/", "b/")]
     both = each(raw, "both/work_cpu_ns")

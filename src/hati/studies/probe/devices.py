@@ -1,4 +1,4 @@
-"""A file's disk and the loopback network: rates and latencies of what a program waits for."""
+"""A file's disk and the loopback network: rates and latencies of operations for which a program waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARTS = 8
 def disk(raw: Raw) -> tuple[Property, ...]:
     """Throughput of blocks of 1 MiB, each made durable; latency of an append with fdatasync; effect of the cache.
 
-    A rate is total bytes over total time: a throttled disk answers in bursts, whose median says nothing.
+    A rate is total bytes over total time: a throttled disk answers in bursts, whose median is meaningless.
     """
     times = raw["durable_ns"]
     parts = np.array([_BLOCK * part.size / part.sum() for part in np.array_split(times, min(_PARTS, times.size))])
@@ -40,9 +40,10 @@ def link_properties(raw: Raw) -> dict[str, Property]:
 
 
 def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
-    """Round trip of a byte in µs, and acknowledged bytes a second of a stream.
+    """The round trip of a byte in µs, and the acknowledged bytes per second of a stream.
 
-    What is written may wait in buffers: only acknowledged bytes have arrived. The first window fills the buffers.
+    Written bytes may wait in buffers: only acknowledged bytes have arrived. The first window fills the buffers and is
+    left out.
     """
     trips = median_property(f"{prefix}_round_trip", raw["round_trip_ns"] / 1e3, "us")
     rates: FloatArray = (raw["acknowledged_bytes"] / raw["window_ns"])[1:]

@@ -1,4 +1,4 @@
-"""How properties of two machines, or of one at two times, differ."""
+"""Differences between the properties of two machines, or of one machine at two times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_WITHOUT = 0.2
 
 
 class PropertyChange(StrEnum):
-    """How a property differs."""
+    """Whether a property differs."""
 
     DIFFERS = "differs"
     ALIKE = "alike"
@@ -22,7 +22,7 @@ class PropertyChange(StrEnum):
 
 
 class PropertyDifference(Struct, frozen=True):
-    """A property before and after; ``ratio`` is after over before, None where one has no value."""
+    """A property before and after; ``ratio`` is after over before, None if one has no value."""
 
     name: str
     before: Property
@@ -35,8 +35,8 @@ class PropertyDifference(Struct, frozen=True):
 def differences(before: Mapping[str, Property], after: Mapping[str, Property]) -> tuple[PropertyDifference, ...]:
     """The properties that both have, those that differ first.
 
-    One differs where the intervals are apart and the values by 5 % at least (20 % without intervals), or where one has
-    no value, as of a quota. What is contaminated or inconclusive on one side is undecided.
+    A property differs if the intervals do not overlap and the values differ by more than 5 % (20 % without intervals),
+    or if only one has a value, such as a quota. It is undecided if it is contaminated or inconclusive on one side.
     """
     order = list(PropertyChange)
     found = list(_compared(before, after))

@@ -1,4 +1,4 @@
-"""What an experiment says of a machine: a property with its interval, and whether it can be relied on."""
+"""The result of an experiment: a property of a machine with its interval, and whether it is reliable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Raw = Mapping[str, FloatArray]
 
 
 class ProbeVerdict(StrEnum):
-    """How far a detected property can be relied on."""
+    """The reliability of a detected property."""
 
     MEASURED = "measured"
     INCONCLUSIVE = "inconclusive"
@@ -28,11 +28,11 @@ class ProbeVerdict(StrEnum):
 class Property(Struct, frozen=True):
     """A property of a machine, such as ``sched.slice``, as an experiment detects it.
 
-    ``value`` is in ``unit``, None where there is none (no quota) or where nothing is detected; ``interval`` is a 95 %
+    ``value`` is in ``unit``, None if there is none (no quota) or nothing is detected; ``interval`` is a 95 %
     confidence interval in the same unit. ``reason`` says why it is not measured, or what an empty value means.
 
     Raises:
-        InputError: where a verdict other than measured has no reason, or a number is not finite.
+        InputError: if a verdict other than measured, or an empty value, has no reason, or a number is not finite.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Neighbour(Struct, frozen=True):
 
 
 def inconclusive(name: str, unit: str, reason: str, value: float | None = None) -> Property:
-    """A property that the raw data do not show; the value is what they suggest."""
+    """A property that the raw data do not show; ``value`` is what they suggest."""
     return Property(name, value, unit, None, ProbeVerdict.INCONCLUSIVE, reason)
 
 
@@ -69,7 +69,7 @@ def contaminated(found: Property, reason: str) -> Property:
 
 
 def pooled(raw: Raw, name: str) -> FloatArray:
-    """The observations of that name of all processes, one process after the other; empty where there are none."""
+    """The observations of that name of all processes, one process after the other; empty if there are none."""
     parts = each(raw, name)
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -85,7 +85,7 @@ def each(raw: Raw, name: str) -> tuple[FloatArray, ...]:
 def median_interval(values: FloatArray) -> tuple[float, float]:
     """The order statistics that cover the median of independent values with at least 95 % confidence.
 
-    With fewer than six values no two of them do: their smallest and largest stand in.
+    With fewer than six values, no two of them do: the smallest and the largest are returned.
     """
     from scipy import stats
 

@@ -1,4 +1,4 @@
-"""Whether benchmarks can be measured here: the smallest visible change, and what disturbs, the largest first."""
+"""The fitness of a machine for benchmarks: the smallest visible change, and disturbances, the largest first."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from hati.studies.probe.finding import Neighbour, ProbeVerdict, Property
 from hati.studies.probe.noise import detectable
 
 EXPERIMENTS = ("noise.gaps", "noise.repetition", "cpu.limit")
-"""Those that the fitness follows from."""
+"""The experiments from which the fitness is derived."""
 RUNS = (5, 10, 30)
 _BUSY = 0.05
 _BURST = 0.01
 _STOLEN = 0.01
 _MOST_OTHERS = 0.25
-"""Of a CPU: a process that wakes up now and then has less."""
+"""The fraction of a CPU taken by others from which on no burst is reported: a timer's process takes less."""
 
 
 class DisturbanceKind(StrEnum):
-    """What disturbs."""
+    """The kind of a disturbance."""
 
     QUOTA = "CPU quota"
     NEIGHBOUR = "busy neighbour"
@@ -36,11 +36,11 @@ class DisturbanceKind(StrEnum):
 
 
 class Conditions(Struct, frozen=True):
-    """Settings of the machine; ``governor`` has the names of those in use, empty where the kernel shows none.
+    """Settings of the machine; ``governor`` holds the names of governors in use, empty if the kernel shows none.
 
-    ``turbo_file`` is where it is set, below ``/sys/devices/system/cpu``; ``quota_file`` holds this process's quota, of
-    ``quota`` cores (None: no limit). ``stolen`` is the fraction of the CPU time asked for that the hypervisor gave to
-    others, since the machine's start.
+    ``turbo_file`` is the file that sets turbo, below ``/sys/devices/system/cpu``; ``quota_file`` holds this process's
+    quota of ``quota`` cores (None: no limit). ``stolen`` is the fraction of the requested CPU time that the hypervisor
+    gave to others since the machine's start.
     """
 
     governor: str = ""
@@ -55,7 +55,7 @@ class Conditions(Struct, frozen=True):
 
 
 class Disturbance(Struct, frozen=True):
-    """One thing that disturbs: ``share`` is the fraction of a CPU's time that it takes, None where it is a setting.
+    """One disturbance: ``share`` is the fraction of a CPU's time that it takes, None for a setting.
 
     ``remedy`` says what to do, ``command`` how.
     """
@@ -68,14 +68,14 @@ class Disturbance(Struct, frozen=True):
 
 
 class VisibleChange(Struct, frozen=True):
-    """The smallest relative change that a number of runs a side shows: 1 % level, 80 % power, interleaved."""
+    """The smallest relative change that a number of interleaved runs per side shows: 1 % level, 80 % power."""
 
     runs: int
     change: float
 
 
 class Fitness(Struct, frozen=True):
-    """The answer to "can I benchmark here?"; ``visible`` is empty where the spread is not known, for the ``reason``."""
+    """The answer to "can I benchmark here?"; ``visible`` is empty if the spread is unknown, for the ``reason``."""
 
     machine: str
     fingerprint: str
@@ -85,7 +85,7 @@ class Fitness(Struct, frozen=True):
 
 
 def fitness(probe: ProbeConclusion, conditions: Conditions) -> Fitness:
-    """What the experiments of ``EXPERIMENTS`` and the settings of the machine say."""
+    """The fitness by the experiments of ``EXPERIMENTS`` and the settings of the machine."""
     found = probe.properties
     measured = sorted(_measured(probe, conditions), key=lambda each: -(each.share or 0.0))
     spread = found.get("noise.spread")
@@ -134,7 +134,7 @@ def _steal(share: float, evidence: str) -> Disturbance:
 
 
 def shown_disturbances(conditions: Conditions, cpus: int) -> tuple[Disturbance, ...]:
-    """What the kernel shows without a measurement: a quota below the ``cpus``, stolen time, governor, turbo, clock."""
+    """The disturbances that the kernel shows without a measurement: a quota below ``cpus``, stolen time, settings."""
     found: list[Disturbance] = []
     if conditions.quota is not None and conditions.quota < cpus:
         found.append(
@@ -152,13 +152,13 @@ def shown_disturbances(conditions: Conditions, cpus: int) -> tuple[Disturbance, 
 
 
 _LASTING = {DisturbanceKind.SMT, DisturbanceKind.ASLR}
-"""What several runs average out, and nearly every machine has."""
+"""Disturbances that several runs average out, and that nearly every machine has."""
 HELD = (DisturbanceKind.GOVERNOR, DisturbanceKind.TURBO, DisturbanceKind.SMT, DisturbanceKind.CLOCK)
-"""What ``hati probe --fit --apply`` sets."""
+"""The settings that ``hati probe --fit --apply`` changes."""
 
 
 def unfit_warning(machine: str, found: Sequence[Disturbance]) -> str:
-    """What disturbs measurements on a machine, with the commands against it, in a line; empty where nothing does."""
+    """A line with the disturbances of a machine and the commands against them; empty if there are none."""
     if not found:
         return ""
     commands = dict.fromkeys("hati probe --fit --apply" if each.kind in HELD else each.command for each in found)
@@ -172,7 +172,7 @@ def _sure(found: Property | None) -> float | None:
 
 
 def _worst(neighbours: Sequence[Neighbour]) -> list[Neighbour]:
-    """The neighbours on the CPU where they have most, the busiest first."""
+    """The neighbours on the CPU where they take most time."""
     by_cpu: dict[int, list[Neighbour]] = {}
     for each in neighbours:
         by_cpu.setdefault(each.cpu, []).append(each)

@@ -1,4 +1,4 @@
-"""Gaps in the progress of a process that does nothing but read the clock: when it did not run, and for how long."""
+"""Gaps in the progress of a process that only reads the clock: when it did not run, and for how long."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hati.core import FloatArray
 from hati.studies.probe.finding import Raw, each
 
 _WIDTH = 0.05
-"""Of the window on the logarithm of lengths in which a mode is sought."""
+"""The width of the window, in the logarithm of lengths, in which a mode is sought."""
 _FEWEST = 5
 _CYCLES = 8.0
-"""The fewest periods that a rhythm is seen in."""
+"""The fewest periods in which a rhythm is recognised."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -30,7 +30,7 @@ class Gaps:
 
     @property
     def ends(self) -> FloatArray:
-        """When the process ran again."""
+        """The times when the process ran again."""
         return self.starts + self.lengths
 
     @property
@@ -39,14 +39,14 @@ class Gaps:
         return max(0.0, 1.0 - self.cpu / self.wall)
 
     def longer(self, least: float) -> Gaps:
-        """Those of at least that length in ms."""
+        """The gaps of at least that length in ms."""
         chosen = self.lengths >= least
         return Gaps(self.starts[chosen], self.lengths[chosen], self.wall, self.cpu)
 
 
 @dataclass(frozen=True, slots=True)
 class GapMode:
-    """The length at which gaps take most time, ``interval`` of it, and the fraction of all gaps' time near it."""
+    """The length at which gaps take most time, its ``interval``, and the ``share`` of all gaps' time near it."""
 
     length: float
     interval: tuple[float, float]
@@ -56,7 +56,7 @@ class GapMode:
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """Gaps that come in a fixed ``period`` of ms, each of ``length`` ms in all; ``share`` is of all gaps' time."""
+    """Gaps that recur with a fixed ``period`` in ms, each ``length`` ms in all; ``share`` is of all gaps' time."""
 
     period: float
     length: float
@@ -79,7 +79,7 @@ def gaps_of(raw: Raw, prefix: str = "") -> tuple[Gaps, ...]:
 
 
 def mode_of(lengths: FloatArray) -> GapMode | None:
-    """The mode of lengths, weighted by time, in a window of 5 % of the length; None of fewer than five there.
+    """The mode of lengths, weighted by time, in a window of 5 % of the length; None with fewer than five in it.
 
     The median of the lengths in the window is the mode: its edges do not shift it as a mean would.
     """
@@ -100,10 +100,10 @@ def mode_of(lengths: FloatArray) -> GapMode | None:
 
 
 def rhythm_of(gaps: Gaps, shortest: float = 20.0) -> Rhythm | None:
-    """The period of gaps that recur, of at least ``shortest`` ms; None where they have none.
+    """The period, at least ``shortest`` ms, of gaps that recur; None if they have none.
 
-    Gaps closer to each other than half of ``shortest`` are one interruption. Where most intervals between them are
-    whole multiples of their median, which a missed one is too, and the interruptions stay in phase, it is their period.
+    Gaps closer to each other than half of ``shortest`` are one interruption. A period is accepted if the interruptions
+    stay in phase with it, and most of its cycles have one.
     """
     starts, lengths = merged(gaps, shortest / 2.0)
     if starts.size < _CYCLES:
@@ -121,7 +121,7 @@ def rhythm_of(gaps: Gaps, shortest: float = 20.0) -> Rhythm | None:
 
 
 def merged(gaps: Gaps, apart: float) -> tuple[FloatArray, FloatArray]:
-    """Starts and total lengths of interruptions: gaps with less than ``apart`` ms between them are one."""
+    """The starts and total lengths of interruptions: gaps with less than ``apart`` ms between them are one."""
     if not gaps.starts.size:
         return gaps.starts, gaps.lengths
     new = np.concatenate([[True], gaps.starts[1:] - gaps.ends[:-1] >= apart])
@@ -131,8 +131,8 @@ def merged(gaps: Gaps, apart: float) -> tuple[FloatArray, FloatArray]:
 def _fundamental(starts: FloatArray, lengths: FloatArray) -> float | None:
     """The period under which the interruptions are most in phase, among intervals between neighbours, refined.
 
-    Harmonics are as much in phase: of periods that fit nearly as well the longest stands, as its halves would be missed
-    half of the time.
+    Harmonics are equally in phase: of all periods that fit, the longest is taken, since interruptions with half of it
+    would be missing half of the time.
     """
     intervals = np.diff(starts)
     candidates = np.unique(np.round(np.concatenate([intervals, [np.median(intervals)]]), 1))

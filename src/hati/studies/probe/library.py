@@ -1,4 +1,4 @@
-"""The library of experiments: what each needs and yields, and the order in which they are measured."""
+"""The library of experiments: the inputs and outputs of each, and the order in which they are measured."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Inputs = Mapping[str, float]
 class Experiment(Struct, frozen=True):
     """An experiment of the library.
 
-    ``outputs`` and ``inputs`` are names of properties, each with its unit; ``method`` changes whenever raw data or
-    their meaning do, so that results of different methods are not confused. ``named_only`` ones run where
-    they are named.
+    ``outputs`` are names of properties, each with its unit, and ``inputs`` are names; ``method`` changes whenever raw
+    data or their meaning do, so that results of different methods are not confused. ``named_only`` experiments run only
+    if they are named.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Experiment(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """What it is about, such as ``cpu``."""
+        """Its domain, such as ``cpu``."""
         return self.name.partition(".")[0]
 
 
 DEMAND_MS = 20.0
-"""That of section 4.1 of the Ginpex paper."""
+"""The demand of section 4.1 of the Ginpex paper."""
 
 _LEVELS = {f"mem.level{i}_{what}": unit for i in range(1, 5) for what, unit in (("size", "B"), ("latency", "ns"))}
 
@@ -174,12 +174,12 @@ LIBRARY = (
 def chosen_experiments(
     names: Sequence[str], given: Iterable[str] = (), library: Sequence[Experiment] = LIBRARY
 ) -> tuple[Experiment, ...]:
-    """The experiments of these names or domains, after those that yield what they need and the user does not give.
+    """The experiments of these names or domains, each after those that yield its inputs unless the user gives them.
 
-    Without names it is the whole library.
+    Without names, all domains are chosen.
 
     Raises:
-        InputError: for an unknown name, an input that no experiment yields, or inputs in a circle.
+        InputError: for an unknown name, an input that no experiment yields, or circular inputs.
     """
     wanted: list[Experiment] = []
     for name in names or sorted({each.domain for each in library}):
@@ -196,7 +196,7 @@ def chosen_experiments(
 def _with_inputs(
     wanted: Sequence[Experiment], given: frozenset[str], library: Sequence[Experiment]
 ) -> tuple[Experiment, ...]:
-    """Depth first: what an experiment needs stands before it."""
+    """The experiments in depth-first order: each after the experiments that yield its inputs."""
     sources = {output: each for each in library for output in each.outputs}
     done: dict[str, Experiment] = {}
 
@@ -220,10 +220,10 @@ def _with_inputs(
 
 
 def validate_given(given: Mapping[str, float], library: Sequence[Experiment] = LIBRARY) -> None:
-    """See that what the user gives is an input of an experiment, and positive.
+    """Check that each value that the user gives is an input of an experiment, and positive.
 
     Raises:
-        InputError: where it is not.
+        InputError: if one is not.
     """
     known = sorted({name for each in library for name in each.inputs})
     for name, value in given.items():

@@ -10,7 +10,7 @@ from hati.studies.probe.finding import Property, Raw, contaminated, each, inconc
 LEVELS_METHOD = "chase-segments-2"
 BANDWIDTH_METHOD = "triad-1"
 _LEAST_STEP = 0.35
-"""Of the logarithm of latencies between levels: a factor of 1.4."""
+"""The least step between levels in the logarithm of latencies: a factor of 1.4."""
 _PENALTY = 0.25
 _MOST_LEVELS = 5
 _OTHERS = 0.1
@@ -19,9 +19,10 @@ _OTHERS = 0.1
 def memory_levels(raw: Raw) -> tuple[Property, ...]:
     """Sizes and latencies of the levels: constant pieces of the logarithm of the latency over that of the size.
 
-    ``size_bytes/i`` has a region's size, ``load_ps/i`` times of a load in it, in ps. Pieces are those of least squares
-    with a penalty for each; a level ends where the latency crosses the geometric mean of its own and the next one's.
-    The last level is the memory itself, or what the largest region shows. ``others`` are the cores that others had.
+    ``size_bytes/i`` is a region's size, ``load_ps/i`` are times of a load in it, in ps. Pieces are fitted by least
+    squares with a penalty for each; a level ends where the latency crosses the geometric mean of its own and the next
+    one's. The last level is the memory itself, or what the largest region shows. ``others`` is the number of cores
+    used by other processes.
     """
     order = np.argsort([float(size[0]) for size in each(raw, "size_bytes")])
     sizes = np.array([float(each(raw, "size_bytes")[i][0]) for i in order])
@@ -47,7 +48,7 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
 
 
 def bandwidth(raw: Raw) -> tuple[Property, ...]:
-    """Bytes a second that all processes move together in a triad; ``triad_ns`` has a row for each process."""
+    """The bytes per second that all processes move together in a triad; ``triad_ns`` has a row for each process."""
     moved, times = float(raw["moved_bytes"][0]), each(raw, "triad_ns")
     rates = np.sum([moved / own for own in times], axis=0)
     low, high = median_interval(rates)
@@ -57,7 +58,7 @@ def bandwidth(raw: Raw) -> tuple[Property, ...]:
 def _crossing(
     sizes: FloatArray, latencies: FloatArray, end: int, threshold: float
 ) -> tuple[float, tuple[float, float]]:
-    """Where the latency last rises above a threshold around a border, and the measured sizes on both sides of it."""
+    """The size at which the latency last rises above a threshold near ``end``, and the measured sizes around it."""
     above = end
     while above > 1 and latencies[above - 1] > threshold:
         above -= 1
@@ -89,7 +90,7 @@ def _pieces(values: FloatArray) -> list[tuple[int, int]]:
 
 
 def _joined(values: FloatArray, pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pieces whose medians differ by less than a level's step are one, as are those that fall back."""
+    """The pieces, joined if the median rises by less than a level's step, or falls."""
     found = pieces[:1]
     for first, end in pieces[1:]:
         before = found[-1]

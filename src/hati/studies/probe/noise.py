@@ -1,4 +1,4 @@
-"""Noise: what interrupts a process, how far its times drift, and the smallest change that can be seen above that."""
+"""Noise: the interruptions of a process, the drift of its times, and the smallest visible change."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ POWER = 0.8
 
 
 def interruptions(raw: Raw) -> tuple[Property, ...]:
-    """The fraction of time in gaps beyond 10 µs on each CPU, how often each size comes, and the longest, in ms.
+    """The fraction of time in gaps beyond 10 µs on each CPU, the rate of each size, and the longest gap, in ms.
 
     Each process is on a CPU of its own, one after the other; intervals are of the mean over parts of the windows.
-    ``noise.taken`` is the fraction of CPU time that others have of the CPU where they have most.
+    ``noise.taken`` is the fraction of time that others take on the CPU where they take most.
     """
     group = gaps_of(raw)
     parts = np.concatenate([_parts(gaps) for gaps in group])
@@ -49,9 +49,9 @@ def interruptions(raw: Raw) -> tuple[Property, ...]:
 
 
 def _burst(raw: Raw, group: Sequence[Gaps]) -> tuple[Property, Property]:
-    """The period of interruptions that recur, in ms, and their fraction of the time: of the CPU where it is largest.
+    """The period of recurring interruptions, in ms, and their fraction of the time, for the CPU where it is largest.
 
-    Where a CPU has nothing to do in the gaps, the process is stopped by a quota, which is no burst.
+    If a CPU is idle in the gaps, the process is stopped by a quota, which is not a burst.
     """
     found = []
     for gaps, unused in zip(group, raw.get("unused", np.zeros(len(group))), strict=True):
@@ -74,11 +74,11 @@ def _parts(gaps: Gaps) -> FloatArray:
 
 
 def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
-    """What repetitions of the same work say of comparisons here: drift, spread, smallest visible change; as fractions.
+    """The repeatability of work on this machine: drift, spread, smallest visible change, as fractions.
 
-    Repetitions of ``work_wall_ns`` are pooled into blocks of 50 ms, as runs. Differences of successive blocks are those
-    of interleaved runs of one program; a paired t-test at 1 % with a power of 80 % finds the smallest change in
-    ``runs`` pairs. Drift is the standard deviation between blocks beyond that of successive ones.
+    Repetitions of ``work_wall_ns`` are pooled into blocks of 50 ms, which count as runs. Differences of successive
+    blocks are those of interleaved runs of one program; the smallest change is what a paired t-test at 1 % finds with a
+    power of 80 % in ``runs`` pairs. Drift is the standard deviation between blocks beyond that of successive ones.
     """
     blocks = np.log(_blocks(pooled(raw, "work_wall_ns") / 1e6))
     if blocks.size < _FEWEST_BLOCKS:
@@ -100,7 +100,7 @@ def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
 def detectable(deviation: float, runs: int) -> float:
     """The smallest relative change that a paired t-test finds, from the standard deviation of the pairs' differences.
 
-    Two-sided at 1 %, with a power of 80 %, in ``runs`` >= 2 pairs.
+    The test is two-sided at 1 %, with a power of 80 %, in ``runs`` >= 2 pairs.
     """
     noncentral = noncentrality_of_t(t_margin(1.0 - ALPHA, runs - 1), runs - 1, POWER)
     return noncentral * deviation / math.sqrt(runs)
@@ -114,7 +114,7 @@ def _blocks(times: FloatArray) -> FloatArray:
 
 
 def _deviation_interval(differences: FloatArray) -> tuple[float, float]:
-    """Of the standard deviation, by a jackknife on its logarithm: heavy tails widen it."""
+    """The interval of the standard deviation, by a jackknife on its logarithm: heavy tails widen it."""
     squares = (differences - differences.mean()) ** 2
     n, total = squares.size, float(squares.sum())
     logs = 0.5 * np.log((total - squares) / (n - 2))

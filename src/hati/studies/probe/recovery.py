@@ -1,4 +1,4 @@
-"""Whether detectors find what was injected: a truth that the test sets, and the property that is detected."""
+"""The self-test of detectors: an injected truth, compared with the property that is detected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hati.studies.probe.finding import ProbeVerdict, Property
 
 
 class RecoveryOutcome(StrEnum):
-    """What became of an injected truth."""
+    """The outcome for an injected truth."""
 
     RECOVERED = "recovered"
     DISTURBED = "disturbed"
@@ -21,7 +21,7 @@ class RecoveryOutcome(StrEnum):
 class Recovery(Struct, frozen=True):
     """An injected ``truth`` and what was detected, in one unit; ``tolerance`` is a factor less one.
 
-    ``detected`` is None where nothing was; ``reason`` says why, or why the machine refused the injection.
+    ``detected`` is None if nothing was; ``reason`` says why, or why the machine refused the injection.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Recovery(Struct, frozen=True):
 
 
 def recovered(name: str, truth: float, tolerance: float, found: Property | None) -> Recovery:
-    """Recovered within the tolerance; else disturbed where the detector says so, and missed where it does not."""
+    """Compare: recovered within the tolerance; else disturbed if the detector reports it, and missed if not."""
     if found is None:
         return Recovery(name, truth, "", tolerance, RecoveryOutcome.MISSED, None, "the experiment has no such property")
     value = found.value
@@ -46,5 +46,5 @@ def recovered(name: str, truth: float, tolerance: float, found: Property | None)
 
 
 def not_injected(name: str, truth: float, unit: str, tolerance: float, reason: str) -> Recovery:
-    """What the machine does not permit to inject."""
+    """The outcome for a truth that the machine does not permit to inject."""
     return Recovery(name, truth, unit, tolerance, RecoveryOutcome.REFUSED, None, reason)

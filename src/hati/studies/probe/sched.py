@@ -1,4 +1,4 @@
-"""The scheduler: how long a process runs before another one does."""
+"""The scheduler: the time that a process runs before another one does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROUND_ROBIN_METHOD = "gap-mode-1"
 DEMAND_METHOD = "response-clusters-1"
 
 _OWN = 0.97
-"""The part of a core's time that competing processes have in all where nothing else runs there."""
+"""The fraction of a core's time that competing processes get in all if nothing else runs there."""
 _OWN_REAL_TIME = 0.90
-"""Less: the kernel keeps 5 % for other processes."""
+"""The fraction for real-time processes; it is smaller because the kernel keeps 5 % for other processes."""
 _SHARE = 0.6
 _AGREES = 0.05
 _EXPLAINED = 0.9
@@ -26,7 +26,7 @@ _EXPLAINED = 0.9
 def timeslice(raw: Raw, counts: Sequence[int] = (2, 3, 4)) -> tuple[Property, ...]:
     """The effective timeslice in ms: the slope of gaps over the number of competitors on one core.
 
-    With k processes on a core each waits for k - 1 slices. The raw data of k processes begin with ``k/``.
+    With k processes on a core, each waits for k - 1 slices. The names of the raw data of k processes begin with ``k/``.
     """
     name = "sched.slice"
     modes: list[tuple[int, GapMode]] = []
@@ -75,16 +75,16 @@ def demand_slice(raw: Raw, demand: float, effective: float | None = None) -> tup
     """The timeslice in ms by response times of a fixed demand under a competitor: section 4.1 of the Ginpex paper.
 
     Response times are in two clusters: those that fit into a slice, and those that waited for one slice of the
-    competitor. The difference of the clusters' means is the slice. Clusters are those of QT_Clust, which the paper
+    competitor. The difference of the clusters' means is the slice. Clusters are found by QT_Clust, which the paper
     cites (Heyer, Kruglyak and Yooseph 1999), with a diameter of a quarter of the demand.
 
-    The method assumes a slice that is longer than the demand. Under CFS and EEVDF, whose slices are shorter, nearly
-    every response waits several times, and the difference of clusters is not a slice: it is then not valid.
+    The method assumes a slice longer than the demand. Under CFS and EEVDF, whose slices are shorter, nearly every
+    response waits several times, and the difference of clusters is not a slice: the method is then not valid.
 
     Args:
         raw: ``response_ns``, shape (n,).
         demand: in ms.
-        effective: the timeslice by ``timeslice``, in ms, where it is known.
+        effective: the timeslice by ``timeslice``, in ms, if known.
     """
     name, times = "sched.demand_slice", pooled(raw, "response_ns") / 1e6
     clusters = sorted(_clusters(times, 0.25 * demand)[:2], key=lambda each: float(each.mean()))
@@ -108,7 +108,7 @@ def demand_slice(raw: Raw, demand: float, effective: float | None = None) -> tup
 
 
 def _clusters(values: FloatArray, diameter: float) -> list[FloatArray]:
-    """QT_Clust in one dimension: again and again the most values within a diameter, the largest cluster first."""
+    """QT_Clust in one dimension: repeatedly take the most values within a diameter; the largest cluster is first."""
     left, found = np.sort(values), []
     while left.size:
         ends = np.searchsorted(left, left + diameter, side="right")
@@ -119,7 +119,7 @@ def _clusters(values: FloatArray, diameter: float) -> list[FloatArray]:
 
 
 def _slope(others: FloatArray, lengths: Sequence[float]) -> float:
-    """Least squares through the origin, each relative to its size: the mean of the lengths for one competitor."""
+    """The slope through the origin by relative least squares: the mean of the lengths per competitor."""
     return float(np.mean(np.asarray(lengths) / others))
 
 
