@@ -125,7 +125,7 @@ class Decision(NamedTuple):
 
     @property
     def of_tail(self) -> bool:
-        """Whether the tail differs: alone, or in the opposite direction to the statistic."""
+        """Whether the tail differs: alone, or in the opposite direction to the statistic and by more than that."""
         if self.rest is None or self.q_value is None or self.rest.p_value > self.level * TAIL_PART:
             return False
         opposite = self.decided.estimate * self.rest.tail.estimate < 0.0

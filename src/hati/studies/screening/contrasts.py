@@ -144,9 +144,9 @@ def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Ind
     """The source of the noise estimate, the standard deviation of a run, and the degrees of freedom of pure error.
 
     Pure error is used if repetitions give it at least the degrees of freedom that Lenth's method would have (a third of
-    the contrasts): always with two complete repetitions or more. Lenth's method is used otherwise, and where effects
-    are aliased and most of them are larger than repetitions explain: effects that the design does not list bias those
-    that it lists, and no repetition shows by how much.
+    the contrasts): always with two complete repetitions or more. Lenth's method is used otherwise, if there are three
+    contrasts, and where effects are aliased and most of them are larger than repetitions explain: effects that the
+    design does not list bias those that it lists, and no repetition shows by how much.
     """
     variance, df = pure_error(values, rows, blocks, fit.trend)
     contrasts = len(fit.terms) + len(fit.remainder)
