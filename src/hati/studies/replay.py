@@ -194,8 +194,8 @@ class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
         """The weighted geometric mean over the cells at each revision; arithmetic if a value is not above zero.
 
         Revisions at which the same cells ran on the same machines, or states of a machine, share a level. The standard
-        errors are those of the cells' means; the variance of a cell's runs is pooled over all revisions.
-        None for fewer than two revisions, or fewer than eight of single runs.
+        errors are those of the cells' means; the variance of a cell's runs is pooled over all revisions. None for fewer
+        than two revisions, or fewer than eight of single runs.
         """
         choice = self.choice(group)
         values = self.values(group)

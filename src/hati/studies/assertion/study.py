@@ -356,9 +356,9 @@ _Rounds = Mapping[_Same, tuple[int, int | None]]
 class ExpectedRuns(Struct, frozen=True):
     """Methods that share their runs, and the expected number of these.
 
-    ``least`` runs are made if all formulas are decided at the earliest; ``most`` if those of this method are
-    decided last and all others at the earliest, None if the number of runs in a budget of time is unknown.
-    ``seconds`` is the cost of a run, None if unknown.
+    ``least`` runs are made if all formulas are decided at the earliest; ``most`` if those of this method are decided
+    last and all others at the earliest, None if the number of runs in a budget of time is unknown. ``seconds`` is the
+    cost of a run, None if unknown.
     """
 
     methods: tuple[str, ...]

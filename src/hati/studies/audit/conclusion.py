@@ -111,11 +111,11 @@ class Audit(Struct, frozen=True):
     """The measured error rates and the sensitivity of a comparison at ``alpha`` with a ``margin``.
 
     Without any change, ``false_alarms`` is the fraction of all comparisons that end in an alarm, ``any_alarm`` that of
-    splits with an alarm of any benchmark, and ``uncorrected`` that of p-values up to alpha. ``same`` and
-    ``false_same`` are the fractions that are called the same, without a change and with one of the margin. ``clusters``
-    is None if no observations form any.
-    ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases; ``by_statistic`` is
-    the same for each statistic alone. ``known`` are the statistics that were chosen before and used, by metric.
+    splits with an alarm of any benchmark, and ``uncorrected`` that of p-values up to alpha. ``same`` and ``false_same``
+    are the fractions that are called the same, without a change and with one of the margin. ``clusters`` is None if no
+    observations form any. ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all
+    cases; ``by_statistic`` is the same for each statistic alone. ``known`` are the statistics that were chosen before
+    and used, by metric.
     """
 
     alpha: float

@@ -102,9 +102,9 @@ class Decision(NamedTuple):
     """The difference of a pair, with its noise estimated from all pairs.
 
     It is of logarithms, or, if ``scale`` is given, of values divided by the scale: the size of the first mean, unless
-    that is zero. ``q_value`` is the p-value corrected for all pairs, None if the noise is unknown;
-    ``level`` is the largest p-value that is significant, given the others. If the statistic is not the mean and
-    ``rest`` is given, the tail has a part of the level.
+    that is zero. ``q_value`` is the p-value corrected for all pairs, None if the noise is unknown; ``level`` is the
+    largest p-value that is significant, given the others. If the statistic is not the mean and ``rest`` is given, the
+    tail has a part of the level.
     """
 
     decided: Difference

@@ -226,9 +226,9 @@ class GateConclusion(Struct, frozen=True):
     """The comparison of each benchmark and metric over all configurations, and over each stratum if there are several.
 
     ``affected_options`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
-    ``unconfirmed`` names suspected changes that fresh runs did not confirm, ``suspected`` those that are not
-    decided yet. ``coverage`` describes the measured part of each benchmark's space,
-    ``warm_ups`` the observations left out of runs whose benchmark states no warm-up.
+    ``unconfirmed`` names suspected changes that fresh runs did not confirm, ``suspected`` those that are not decided
+    yet. ``coverage`` describes the measured part of each benchmark's space, ``warm_ups`` the observations left out of
+    runs whose benchmark states no warm-up.
     """
 
     study: str

@@ -115,10 +115,9 @@ def gains(space: Space, findings: Findings, start: Configuration, flips: Sequenc
     """The gain of each flip at the start, by the model of the main effects and the important interactions.
 
     If an option dominates, all interactions with it are in the model: compared with its effect they are small, and so
-    not shown, but the gains at its default may be twice their averages.
-    Machines and repetitions are blocks, and a linear trend over the order of runs is in the model, as in the screening.
-    For gains that the runs do not determine, the smallest ones are taken: that of a setting that was never run is zero
-    if its option has two settings.
+    not shown, but the gains at its default may be twice their averages. Machines and repetitions are blocks, and a
+    linear trend over the order of runs is in the model, as in the screening. For gains that the runs do not determine,
+    the smallest ones are taken: that of a setting that was never run is zero if its option has two settings.
     """
     model = _model(space, findings)
     usual = model.columns(levels([start], space))

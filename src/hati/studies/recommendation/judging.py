@@ -37,10 +37,10 @@ Settings = tuple[tuple[str, Setting], ...]
 class Round(Struct, frozen=True):
     """Blocks in which each configuration runs once; the baseline is first, the configuration to confirm second.
 
-    ``settings`` are those to be confirmed, ``without`` the configurations with each of them left out (the baseline
-    for a single one); a follow-up has neither. ``alpha`` is the error of all verdicts together.
-    ``pending`` counts the runs that are still to be made: nothing is confirmed before the last. ``first`` counts the
-    blocks of earlier follow-ups, whose stage is the same.
+    ``settings`` are those to be confirmed, ``without`` the configurations with each of them left out (the baseline for
+    a single one); a follow-up has neither. ``alpha`` is the error of all verdicts together. ``pending`` counts the runs
+    that are still to be made: nothing is confirmed before the last. ``first`` counts the blocks of earlier follow-ups,
+    whose stage is the same.
     """
 
     stage: str

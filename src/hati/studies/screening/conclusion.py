@@ -125,9 +125,9 @@ class FlipEvidence(Struct, frozen=True):
 
     ``change`` is the mean change over the ``flips`` from the first end to the second, a fraction on the deciding scale.
     ``interval`` is the 99 % interval of the average effect, None for a single flip; it accounts for what the design's
-    model expects in the flips' configurations. ``claimed`` is the change that the design's rows showed.
-    ``depends_on`` names what changes the sign of the effect beyond noise: another option, or the configuration; empty
-    if the sign does not change.
+    model expects in the flips' configurations. ``claimed`` is the change that the design's rows showed. ``depends_on``
+    names what changes the sign of the effect beyond noise: another option, or the configuration; empty if the sign does
+    not change.
     """
 
     option: str
@@ -378,16 +378,16 @@ class MachineBlocks(Struct, frozen=True):
 class ScreeningConclusion(Struct, frozen=True):
     """The result of a screening campaign, complete or not.
 
-    ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the
-    most influential first; ``important`` those whose main effect is important; ``threshold`` is the size of contrast on
-    the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
-    estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
-    are flips; ``campaign`` counts all runs, pilots and those that trace failures included (None: there are no others),
-    and ``seconds`` is their total time. ``suspects`` are the repeated runs and the suspect runs that were not repeated;
-    the ``robust`` fit is without the latter, None if there are none. ``template``
-    holds the formulas that narrow the space, as they were written. ``conditional_effects`` are the effects of options
-    that depend, or may depend, on another; ``dominating`` is the option that explains nearly all of the variance.
-    ``machine_blocks`` describes the machines if there are several.
+    ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the most
+    influential first; ``important`` those whose main effect is important; ``threshold`` is the size of contrast on the
+    deciding scale above which an effect is significant; ``missing`` names effects that can no longer be estimated;
+    ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them are flips;
+    ``campaign`` counts all runs, pilots and those that trace failures included (None: there are no others), and
+    ``seconds`` is their total time. ``suspects`` are the repeated runs and the suspect runs that were not repeated; the
+    ``robust`` fit is without the latter, None if there are none. ``template`` holds the formulas that narrow the space,
+    as they were written. ``conditional_effects`` are the effects of options that depend, or may depend, on another;
+    ``dominating`` is the option that explains nearly all of the variance. ``machine_blocks`` describes the machines if
+    there are several.
     """
 
     study: str

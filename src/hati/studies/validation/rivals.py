@@ -175,8 +175,8 @@ def follow_up(
 ) -> tuple[Configuration, ...]:
     """The configurations, in the order of the runs, of the smallest follow-up that is expected to be enough.
 
-    Runs vary the options that are in any of the models; all others keep their default, so that nothing
-    else changes within a follow-up. If eight runs or more are left, four are kept for surprises.
+    Runs vary the options that are in any of the models; all others keep their default, so that nothing else changes
+    within a follow-up. If eight runs or more are left, four are kept for surprises.
 
     Args:
         models: the remaining ones, at least two.

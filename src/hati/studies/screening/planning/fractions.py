@@ -101,8 +101,8 @@ def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
     clear of two-factor interactions; the rest of the budget repeats it. A larger design is taken if two repetitions of
     it fit: the same number of runs estimates main effects equally well, fewer interactions share an alias set, and
     there is still pure error. The largest design taken is the smallest of resolution V, in which no reported effect is
-    aliased with another. So 14 options get 32 x 1 from 32 runs, 32 x 3 from 96, 64 x 2 from 128.
-    If a configuration has at ``most`` one run, as in a table, the larger design has to fit only once: 128 x 1.
+    aliased with another. So 14 options get 32 x 1 from 32 runs, 32 x 3 from 96, 64 x 2 from 128. If a configuration has
+    at ``most`` one run, as in a table, the larger design has to fit only once: 128 x 1.
 
     Raises:
         InputError: if even the smallest design of resolution III needs more runs.

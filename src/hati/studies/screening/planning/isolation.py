@@ -218,10 +218,10 @@ NOTHING_ISOLATED = Isolated()
 class Isolation(Struct, frozen=True):
     """Traces every failure of a campaign by changing parts of a configuration's settings to their defaults.
 
-    Settings with which some run worked are suspected last. If a run worked with all settings found, they fail only
-    with some defaults; these are found by changing parts of that run's other settings to their defaults.
-    ``known`` is excluded already and stays so: a stored design was chosen without it. Isolation shares its id, and so
-    its evidence and its budget, with the screening study.
+    Settings with which some run worked are suspected last. If a run worked with all settings found, they fail only with
+    some defaults; these are found by changing parts of that run's other settings to their defaults. ``known`` is
+    excluded already and stays so: a stored design was chosen without it. Isolation shares its id, and so its evidence
+    and its budget, with the screening study.
     """
 
     id: StudyId

@@ -48,10 +48,10 @@ RESERVE = 0.05
 class PilotResult(Struct, frozen=True):
     """Estimates from pilot runs: seconds of wall time per run, and the metric's noise at the default configuration.
 
-    ``noise`` is the standard deviation of a run as a fraction of the mean, None if fewer than two runs of
-    the default configuration worked; ``runs`` and ``seconds`` are the cost of the pilot, and ``failed`` runs failed.
-    ``spread`` is the standard deviation between configurations as a fraction, None if fewer than three worked.
-    ``seconds_per_build`` is the additional time of a build, and ``builds_left`` the most builds after the pilot.
+    ``noise`` is the standard deviation of a run as a fraction of the mean, None if fewer than two runs of the default
+    configuration worked; ``runs`` and ``seconds`` are the cost of the pilot, and ``failed`` runs failed. ``spread`` is
+    the standard deviation between configurations as a fraction, None if fewer than three worked. ``seconds_per_build``
+    is the additional time of a build, and ``builds_left`` the most builds after the pilot.
     """
 
     seconds_per_run: float
