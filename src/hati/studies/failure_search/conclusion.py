@@ -127,9 +127,9 @@ class FailureConclusion(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def status(self, failing: frozenset[CombinationVerdict]) -> ExitStatus:
-        """The status of a command that fails by these verdicts.
+        """The exit status of a command that fails on these verdicts.
 
-        Failures that were not traced, and a search that had too few runs to end, count as unconfirmed.
+        Failures that were not traced, and a search that had too few runs to finish, count as unconfirmed.
         """
         verdicts = {each.verdict for each in self.combinations}
         if failing & verdicts - {CombinationVerdict.UNCONFIRMED}:
