@@ -78,7 +78,7 @@ def read_as_they_end(looks: Looks, engine: FakeMachines, store: MemoryStore, _: 
 def false_alarms(studies: int, loop: Loop) -> int:
     """How many comparisons of equal variants are decided, where slow runs of the first take much longer."""
     rng = np.random.default_rng(20)
-    contest = PairedDesign(OLD, NEW, "r", "m", Question(ALPHA, 0.001), RULES[Stopping.ANYTIME])
+    design = PairedDesign(OLD, NEW, "r", "m", Question(ALPHA, 0.001), RULES[Stopping.ANYTIME])
     study = paired_id(OLD, NEW, "r", Stopping.ANYTIME, "", 1, "m")
     found = 0
     for _ in range(studies):
@@ -91,7 +91,7 @@ def false_alarms(studies: int, loop: Loop) -> int:
             return math.exp(4.0 * drawn(task)) if task.stage == "before" else 0.1
 
         engine = FakeMachines(lambda task: {"time": [math.exp(0.05 * drawn(task))]}, number=MACHINES, lasting=lasting)
-        looks = Looks(PairedComparison(study, contest, (TIME,), Budget(runs=RUNS)))
+        looks = Looks(PairedComparison(study, design, (TIME,), Budget(runs=RUNS)))
         found += loop(looks, engine, MemoryStore(), Budget(runs=RUNS))
     return found
 

@@ -164,7 +164,7 @@ def test_it_cries_wolf_where_alarms_are_too_many() -> None:
     samples = [sample(np.where(rng.random((4, 1)) < 0.5, 1.0, 2.0), f"b{i}") for i in range(40)]
     found = audit(samples, AuditSettings(Question(alpha=0.001)))
     assert found.uncorrected.interval[0] > 0.001
-    assert any("cries wolf" in warning for warning in found.warnings)
+    assert any("too many false alarms" in warning for warning in found.warnings)
 
 
 def test_earlier_samples_make_more_be_found() -> None:

@@ -50,8 +50,8 @@ def comparison(
 ) -> PairedComparison:
     before, after = (replace(v, benchmark=replace(v.benchmark, metrics=metrics)) for v in (OLD, NEW))
     study = paired_id(before, after, "r", stopping, "any", 1, "m")
-    contest = PairedDesign(before, after, "r", "m", question or Question(), RULES[stopping])
-    return PairedComparison(study, contest, metrics, budget)
+    design = PairedDesign(before, after, "r", "m", question or Question(), RULES[stopping])
+    return PairedComparison(study, design, metrics, budget)
 
 
 def values(ratio: float, deviation: float = 0.01) -> Callable[[Task], Mapping[str, Sequence[float]] | str]:
@@ -305,7 +305,7 @@ def test_units_are_converted() -> None:
 
 def test_of_a_duet_that_was_broken_off_neither_run_is_made_again() -> None:
     whole = comparison(Budget(runs=20))
-    study = replace(whole, contest=whole.contest._replace(pairing=Pairing.DUET))
+    study = replace(whole, design=whole.design._replace(pairing=Pairing.DUET))
     store, engine = MemoryStore(), FakeEngine(values(1.1))
     store.kept += list(engine.run(study.tasks(3)[:5]))
     found = campaign(study, engine, store, study.budget)

@@ -80,7 +80,7 @@ class BisectionConclusion(Struct, frozen=True):
 
 
 RULE = RULES[Stopping.ANYTIME]
-HOPELESS = 3
+MOST_FAILURES = 3
 PART = 1.0 / 3.0
 """The fraction of an interval's change below which a half is not followed."""
 
@@ -138,7 +138,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         outcomes = self._outcomes.get(stage(revision, side), [])
         if Outcome.DONE in outcomes:
             return False
-        return Outcome.NOT_BUILT in outcomes or len(outcomes) >= HOPELESS
+        return Outcome.NOT_BUILT in outcomes or len(outcomes) >= MOST_FAILURES
 
     def differences(self, revision: str) -> FloatArray:
         """The differences of the complete pairs, in order.

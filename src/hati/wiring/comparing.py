@@ -56,15 +56,13 @@ def prepare_pairs(
     if request.pairing is Pairing.DUET:
         duet_cores((before.benchmark, after.benchmark))
     rule = RULES[request.stopping]
-    contest = PairedDesign(before, after, place.revision, machine, question, rule, request.pairing)
+    design = PairedDesign(before, after, place.revision, machine, question, rule, request.pairing)
     first = paired_id(
         before, after, place.revision, request.stopping, request.budget, request.seed, machine, request.pairing
     )
 
     def prepared(study: StudyId) -> Campaign[PairedComparison, PairedConclusion]:
-        own = contest._replace(
-            machine=study.machine, choices=statistics_of(place, study, question, (before.benchmark,))
-        )
+        own = design._replace(machine=study.machine, choices=statistics_of(place, study, question, (before.benchmark,)))
         made = PairedComparison(study, own, metrics, Budget.parse(request.budget))
         benchmarks = tuple({each.name: each for each in (before.benchmark, after.benchmark)}.values())
         engine = partial(place.engine, benchmarks)
@@ -82,9 +80,9 @@ def _variant(project: Project, name: str, settings: str) -> Variant:
     return Variant(project.benchmark(name), parse_configuration(project.space, settings))
 
 
-def _described(contest: PairedDesign) -> str:
-    ending = "until it is decided" if contest.rule.kind is Stopping.ANYTIME else "all of them"
-    return f"pairs of {contest.before} and {contest.after}, each in random order, {ending}"
+def _described(design: PairedDesign) -> str:
+    ending = "until it is decided" if design.rule.kind is Stopping.ANYTIME else "all of them"
+    return f"pairs of {design.before} and {design.after}, each in random order, {ending}"
 
 
 PER_COMMIT = "pairs per commit"

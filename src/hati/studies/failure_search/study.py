@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 ARRAY, SEARCH = "array", "search"
-HOPELESS = 16
+MOST_FAILURES = 16
 """The number of first runs after which the search ends if all failed: settings are not the cause then."""
 _UNSTARTED = 5
 _MOST_ROUNDS = 5
@@ -128,7 +128,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
         """Whether further runs would show nothing: none passed, or none could be started."""
         ran = int(outcomes.ran.sum())
         unstarted = len(outcomes.evidence.runs) - ran
-        return not outcomes.passed.any() and (ran >= HOPELESS or (not ran and unstarted >= _UNSTARTED))
+        return not outcomes.passed.any() and (ran >= MOST_FAILURES or (not ran and unstarted >= _UNSTARTED))
 
     def _found(self, outcomes: ConfigurationOutcomes) -> _Found:
         """The combinations that failures were traced to, and the run that is needed next."""

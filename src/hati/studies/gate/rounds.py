@@ -105,7 +105,7 @@ def _groups(cells: Sequence[Cell]) -> Iterator[Group]:
                     yield Group(benchmark, metric, stratum, tuple(p for p in own if cells[p].stratum == stratum))
 
 
-HOPELESS = 3
+MOST_FAILURES = 3
 """The number of failed runs of a side, with none that worked, that ends the measuring of a cell."""
 
 
@@ -156,7 +156,7 @@ def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
     given_up = {
         key
         for (key, _), outcomes in made.items()
-        if Outcome.DONE not in outcomes and (Outcome.NOT_BUILT in outcomes or len(outcomes) >= HOPELESS)
+        if Outcome.DONE not in outcomes and (Outcome.NOT_BUILT in outcomes or len(outcomes) >= MOST_FAILURES)
     }
     return frozenset(position for position, cell in enumerate(cells) if cell.key in given_up)
 

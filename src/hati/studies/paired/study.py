@@ -174,27 +174,27 @@ class _Found(NamedTuple):
         return ChangeVerdict.SLOWER if (self.judged.estimate > 0.0) == lower else ChangeVerdict.FASTER
 
 
-def decided(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
+def decided(design: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
     """Whether every metric has a verdict."""
-    found = _found(contest, evidence, metrics)
+    found = _found(design, evidence, metrics)
     return len(found) == len(metrics) and all(each.verdict is not ChangeVerdict.INCONCLUSIVE for each in found)
 
 
 def weigh(
-    contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]
+    design: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]
 ) -> tuple[Comparisons, tuple[Weighed, ...]]:
     """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
-    found, question = _found(contest, evidence, metrics), contest.question
-    rows = tuple(_row(contest, each, question.alpha / len(found)) for each in found)
+    found, question = _found(design, evidence, metrics), design.question
+    rows = tuple(_row(design, each, question.alpha / len(found)) for each in found)
     judged = [each.judged for each in found]
-    rests_on = tuple(Weighed(one.pairs, one.looks, contest.rule.e_value(one.leading.differences)) for one in judged)
+    rests_on = tuple(Weighed(one.pairs, one.looks, design.rule.e_value(one.leading.differences)) for one in judged)
     return Comparisons(question.alpha, question.margin, str(question.statistic), rows, 0.0, {}, ()), rests_on
 
 
-def _found(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
+def _found(design: PairedDesign, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
     pairs = {metric: found for metric in metrics if (found := complete(evidence, metric))}
-    made = {metric: _values(found, metric, contest.choice(metric).statistic) for metric, found in pairs.items()}
-    judged = {metric: _judged(contest, pairs[metric], metric, values) for metric, values in made.items()}
+    made = {metric: _values(found, metric, design.choice(metric).statistic) for metric, found in pairs.items()}
+    judged = {metric: _judged(design, pairs[metric], metric, values) for metric, values in made.items()}
     p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
     known = np.array(list(p_values.values()))
     adjusted, factors = (dict(zip(p_values, of(known).tolist(), strict=True)) for of in (holm, holm_factors))
@@ -204,14 +204,14 @@ def _found(contest: PairedDesign, evidence: Evidence, metrics: Sequence[Metric])
     ]
 
 
-def _judged(contest: PairedDesign, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: PairValues) -> AnyJudged:
-    question = contest.question
+def _judged(design: PairedDesign, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: PairValues) -> AnyJudged:
+    question = design.question
     limit = 0.0 if values.scale == 0.0 else question.limit
     means = None
-    if contest.choice(metric).keeps_mean and values.scale is None:
+    if design.choice(metric).keeps_mean and values.scale is None:
         whole = _values(pairs, metric, MEAN)
         means = whole.differences if whole.scale is None else None
-    return judge(values.differences, means, contest.rule, question.alpha, limit)
+    return judge(values.differences, means, design.rule, question.alpha, limit)
 
 
 def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statistic) -> PairValues:
@@ -224,13 +224,13 @@ def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statist
     return PairValues(sides[:, 0], sides[:, 1])
 
 
-def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
+def _row(design: PairedDesign, found: _Found, alpha: float) -> Comparison:
     """The comparison of a metric; ``alpha`` is the level of this metric alone."""
     values, judged = found.values, found.judged
     scale = values.scale
     low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
     detectable = None if scale == 0.0 else judged.detectable(POWER)
-    before, after = contest.before, contest.after
+    before, after = design.before, design.after
     names = dict.fromkeys((before.benchmark.name, after.benchmark.name))
     change = Change(
         verdict=found.verdict,
@@ -248,9 +248,9 @@ def _row(contest: PairedDesign, found: _Found, alpha: float) -> Comparison:
         before.benchmark.workload,
         found.metric,
         change,
-        _side(contest, found, 0),
-        _side(contest, found, 1),
-        choice=contest.choice(found.metric),
+        _side(design, found, 0),
+        _side(design, found, 1),
+        choice=design.choice(found.metric),
     )
 
 
@@ -262,7 +262,7 @@ def _needed(found: _Found, alpha: float) -> int | None:
     return max(needed, found.judged.pairs + 1)
 
 
-def _side(contest: PairedDesign, found: _Found, side: int) -> Side:
+def _side(design: PairedDesign, found: _Found, side: int) -> Side:
     judged, shown = found.judged, found.values
     if isinstance(judged, JudgedWithMean) and judged.of_tail:
         shown = _values(found.pairs, found.metric, MEAN)
@@ -274,8 +274,8 @@ def _side(contest: PairedDesign, found: _Found, side: int) -> Side:
         float(values.mean()),
         spread,
         len(values),
-        contest.revision,
-        contest.machine,
+        design.revision,
+        design.machine,
         sum(map(bool, disturbances([usage(run) for run in runs]))),
         seconds=sum(run.seconds for run in runs),
     )
@@ -319,16 +319,16 @@ class PairedComparison(Struct, frozen=True):
     """
 
     id: StudyId
-    contest: PairedDesign
+    design: PairedDesign
     metrics: tuple[Metric, ...]
     budget: Budget
 
     def __post_init__(self) -> None:
-        fewest = self.contest.rule.fewest(self.contest.question.alpha)
+        fewest = self.design.rule.fewest(self.design.question.alpha)
         if self._most < fewest:
             raise InputError(
                 f"{self.budget.runs:g} runs are {self._most:g} pairs, and {fewest} are the fewest that can decide at "
-                f"alpha {self.contest.question.alpha:g}",
+                f"alpha {self.design.question.alpha:g}",
                 fix=f"give --budget {_RUNS * fewest} or more",
             )
 
@@ -352,16 +352,16 @@ class PairedComparison(Struct, frozen=True):
         Raises:
             MeasurementError: if no metric has one.
         """
-        found, rests_on = weigh(self.contest, evidence, self.metrics)
+        found, rests_on = weigh(self.design, evidence, self.metrics)
         reasons = dict.fromkeys(why for metric in self.metrics for why in failure_reasons(evidence.runs, metric))
         if not found.rows:
             raise nothing_measured(tuple(reasons))
         return PairedConclusion(
             study=self.id.key,
-            before=self.contest.before,
-            after=self.contest.after,
-            stopping=self.contest.rule.kind,
-            pairing=self.contest.pairing,
+            before=self.design.before,
+            after=self.design.after,
+            stopping=self.design.rule.kind,
+            pairing=self.design.pairing,
             seed=self.id.seed,
             comparisons=found,
             weighed=rests_on,
@@ -386,19 +386,19 @@ class PairedComparison(Struct, frozen=True):
 
     def _wanted(self, evidence: Evidence) -> int:
         """The total number of pairs wanted before the next look."""
-        if self.contest.rule.kind is Stopping.FIXED:
+        if self.design.rule.kind is Stopping.FIXED:
             return self.most_pairs(evidence)
-        if decided(self.contest, evidence, self.metrics):
+        if decided(self.design, evidence, self.metrics):
             return 0
         begun = _begun(evidence)
-        halved = len(evidence.runs) < _RUNS * begun and self.contest.pairing is Pairing.INTERLEAVED
-        fewest = self.contest.rule.fewest(self.contest.question.alpha)
+        halved = len(evidence.runs) < _RUNS * begun and self.design.pairing is Pairing.INTERLEAVED
+        fewest = self.design.rule.fewest(self.design.question.alpha)
         pairs = min(len(complete(evidence, metric)) for metric in self.metrics)
         return int(min(begun + (0 if halved else max(1, fewest - pairs)), self._most))
 
     def _batches(self, pairs: Iterable[int], evidence: Evidence) -> tuple[Batch[Task], ...]:
         """A batch for each pair, of its tasks without a run; none for a duet with one run, which was interrupted."""
-        duet = self.contest.pairing is Pairing.DUET
+        duet = self.design.pairing is Pairing.DUET
         found: list[Batch[Task]] = []
         for tasks in map(self._pair, pairs):
             left = tuple(task for task in tasks if task.id not in evidence.known)
@@ -411,8 +411,8 @@ class PairedComparison(Struct, frozen=True):
         return [self._task(side, pair) for side in (first, 1 - first)]
 
     def _task(self, side: int, pair: int) -> Task:
-        variant = (self.contest.before, self.contest.after)[side]
-        return variant.benchmark.task(self.id, STAGES[side], variant.configuration, self.contest.revision, pair)
+        variant = (self.design.before, self.design.after)[side]
+        return variant.benchmark.task(self.id, STAGES[side], variant.configuration, self.design.revision, pair)
 
 
 def _begun(evidence: Evidence) -> int:

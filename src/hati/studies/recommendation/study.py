@@ -418,7 +418,9 @@ class Recommendation(Struct, frozen=True, dict=True):
                 "the default configuration cannot be run: the comparison is with the one that differs least from it"
             )
         if self.looked_up and last:
-            remarks.append("runs were looked up in a table, not made afresh: the screening may have had the same ones")
+            remarks.append(
+                "runs were looked up in a table, not measured again: the screening may have had the same ones"
+            )
         elif last and last[0].blocks < FEWEST_PAIRS:
             remarks.append(f"the budget had room for {last[0].blocks} pairs of runs: give more for a narrower interval")
         return tuple(remarks)

@@ -96,7 +96,7 @@ def _of_pair(effect: Estimated, main: set[int], names: Sequence[str]) -> Iterato
     if triples and not any(main.intersection(pair) for pair in pairs):
         yield (
             f"the important interaction {listed(_words(pairs, names))} is more likely {_either(triples, names)}: these "
-            "options are important by themselves; the design cannot tell which: a larger budget can"
+            "options have important main effects; the design cannot tell which: a larger budget can"
         )
     elif len(pairs) > 1:
         likely = likely_pairs(effect, main)
@@ -187,7 +187,7 @@ def _has(configuration: Configuration, name: str, setting: object) -> bool:
 def _lost_effects(s: Situation) -> Iterator[str]:
     if s.analysis.missing:
         lost = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
-        yield advised(f"the runs that there are cannot estimate {listed(lost)}", s.remedies.lost)
+        yield advised(f"the available runs cannot estimate {listed(lost)}", s.remedies.lost)
 
 
 def _weak(s: Situation) -> Iterator[str]:

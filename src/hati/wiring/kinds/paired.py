@@ -253,7 +253,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         """Its variants."""
         from hati.report import variant_names
 
-        return " against ".join(reversed(variant_names(study.contest.before, study.contest.after)))
+        return " against ".join(reversed(variant_names(study.design.before, study.design.after)))
 
 
 def files_report(request: CompareRequest, announce: Announce) -> StudyReport:

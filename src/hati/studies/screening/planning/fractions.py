@@ -53,7 +53,7 @@ class Choice(Struct, frozen=True):
         if min(self.factors, self.configurations, self.repetitions) < 1:
             raise InputError("a design has at least one factor, one configuration and one repetition")
         if self.again < 0:
-            raise InputError(f"{self.again} runs cannot make others again")
+            raise InputError(f"{self.again} runs cannot repeat others")
 
     @property
     def runs(self) -> int:

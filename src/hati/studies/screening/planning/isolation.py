@@ -301,7 +301,7 @@ class Isolation(Struct, frozen=True):
         self._check_default(record)
         if not elements or not record.fails_beyond_chance(configuration, (*formulas, excluding(self.space, elements))):
             return ()
-        return search.beside_working_runs(search.failing_with_defaults(elements))
+        return search.without_working_runs(search.failing_with_defaults(elements))
 
     def _check_default(self, record: FailureRecord) -> None:
         default = self.space.default
@@ -357,7 +357,7 @@ class _Search(Struct, frozen=True):
         found = _fewest((self.never_worked(elements), elements), fails)
         return found if found and self._excludable(self.space.canonical(dict(found)), found) else ()
 
-    def beside_working_runs(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+    def without_working_runs(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
         """The elements, extended by defaults with which they fail until no run worked with all of them."""
         while elements and (working := self.record.working_with(elements)) is not None:
             more = self._defaults(elements, working)
