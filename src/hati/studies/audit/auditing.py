@@ -74,8 +74,8 @@ def _wolf(found: Audit) -> str:
     for rate, what in measured:
         if rate.p_above(found.alpha) <= _FAR:
             return (
-                f"too many false alarms: {_percent(rate.estimate)} of {what}, where {_percent(found.alpha)} should; look "
-                "at the benchmarks with alarms, and compare with more runs, another statistic or a smaller alpha"
+                f"too many false alarms: {_percent(rate.estimate)} of {what}, where {_percent(found.alpha)} should; "
+                "look at the benchmarks with alarms, and compare with more runs, another statistic or a smaller alpha"
             )
     return ""
 
