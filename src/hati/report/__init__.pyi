@@ -159,6 +159,8 @@ from .screening_figures import interactions as interactions
 from .screening_figures import main_effects as main_effects
 from .screening_figures import pareto as pareto
 from .screening_figures import run_order as run_order
+from .screening_support import follow_up_table as follow_up_table
+from .screening_support import suspects_table as suspects_table
 from .screening_values import ScreeningJson as ScreeningJson
 from .screening_values import screening_json as screening_json
 from .screening_words import ALIASED as ALIASED
@@ -167,11 +169,9 @@ from .screening_words import NOT_SHOWN as NOT_SHOWN
 from .screening_words import answer as answer
 from .screening_words import design_summary as design_summary
 from .screening_words import detection as detection
-from .screening_words import follow_up_table as follow_up_table
 from .screening_words import noise_summary as noise_summary
 from .screening_words import run_summary as run_summary
 from .screening_words import space_size as space_size
-from .screening_words import suspects_table as suspects_table
 from .single_values import action_json as action_json
 from .single_values import action_tool as action_tool
 from .single_values import bencher_json as bencher_json

@@ -12,16 +12,14 @@ from hati.report.quantities import change_number, decimals, fixed, tidy
 from hati.report.recalibration import changes_table
 from hati.report.recommendation import recommendation_part
 from hati.report.screening_figures import half_normal, interactions, main_effects, means_table, pareto, run_order
+from hati.report.screening_support import conditional_table, dominating_sentence, follow_up_table, suspects_table
 from hati.report.screening_words import (
     aliased_with,
     answer,
-    conditional_table,
     design_summary,
     detection,
-    dominating_sentence,
     effect_name,
     estimate_meaning,
-    follow_up_table,
     interval_meaning,
     judgement,
     machines_summary,
@@ -33,7 +31,6 @@ from hati.report.screening_words import (
     scale_sentence,
     settings_summary,
     space_size,
-    suspects_table,
     verdict,
 )
 from hati.report.table import Align, Cell, Column, Shown, Table

@@ -11,13 +11,8 @@ from hati.report.known import Knowledge, KnowledgeJson
 from hati.report.publishing import DetectableJson, Interval, Joined, Of, RunsJson, StudyJson, detectable_json, publish
 from hati.report.recalibration import EffectChangesJson
 from hati.report.recommendation import RecommendationJson
-from hati.report.screening_words import (
-    ConditionalEffectJson,
-    DominatingOptionJson,
-    RobustFitJson,
-    dominating_json,
-    estimated_by,
-)
+from hati.report.screening_support import ConditionalEffectJson, DominatingOptionJson, RobustFitJson, dominating_json
+from hati.report.screening_words import estimated_by
 from hati.report.validation import ValidationJson
 from hati.studies.recalibration import EffectChanges
 from hati.studies.recommendation import RecommendationConclusion
