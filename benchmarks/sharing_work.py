@@ -1,4 +1,6 @@
-"""The time of a campaign that two workers share, compared with one worker: real processes, and a subject that sleeps.
+"""The time of a campaign that two workers share, compared with one worker; and what a worker without work takes.
+
+The processes are real, and the subject sleeps.
 
 Run it as: .venv/bin/python -m benchmarks.sharing_work [URL of an empty PostgreSQL database]
 """
@@ -17,9 +19,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psutil
+
 from benchmarks.markdown import table
 
 RUNS, SLEEP_SECONDS, TRIALS, GOAL = 40, 0.5, 3, 0.55
+IDLE_SECONDS, IDLE_GOAL = 30.0, 0.005
+"""How long an idle worker is watched, and the most of a CPU that it may take."""
 HATI = str(Path(sys.executable).with_name("hati"))
 PROJECT = f"""[[benchmark]]
 name = "sleep"
@@ -45,13 +51,13 @@ def environment(folder: Path, name: str) -> dict[str, str]:
 
 
 @contextmanager
-def worker(folder: Path, name: str, store: str) -> Iterator[None]:
+def worker(folder: Path, name: str, store: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker on a machine of this name."""
     process = subprocess.Popen(
         [HATI, "worker", str(project(folder / name)), "--store", store], env=environment(folder, name)
     )
     try:
-        yield
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -62,6 +68,25 @@ def present(folder: Path, store: str) -> int:
     words = [HATI, "grid", "status", str(project(folder / "campaign")), "--store", store, "--format", "json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return len(json.loads(done.stdout)["machines"]) if done.returncode == 0 else 0
+
+
+def wait_for(workers: int, folder: Path, store: str) -> None:
+    """Wait until the workers have joined."""
+    deadline = time.monotonic() + 60
+    while present(folder, store) < workers and time.monotonic() < deadline:
+        time.sleep(0.1)  # there is no signal that a worker has joined
+    if present(folder, store) < workers:
+        raise RuntimeError(f"of {workers} workers not all have joined within 60 s")
+
+
+def idle(folder: Path, store: str) -> float:
+    """The fraction of a CPU that a worker without work takes."""
+    with worker(folder, "machine", store) as process:
+        wait_for(1, folder, store)
+        before = psutil.Process(process.pid).cpu_times()
+        time.sleep(IDLE_SECONDS)
+        after = psutil.Process(process.pid).cpu_times()
+    return (after.user + after.system - before.user - before.system) / IDLE_SECONDS
 
 
 def campaign(folder: Path, workers: int, store: str) -> float:
@@ -81,11 +106,7 @@ def campaign(folder: Path, workers: int, store: str) -> float:
     with ExitStack() as stack:
         for number in range(workers):
             stack.enter_context(worker(folder, f"machine-{number}", store))
-        deadline = time.monotonic() + 60
-        while present(folder, store) < workers and time.monotonic() < deadline:
-            time.sleep(0.1)  # there is no signal that a worker has joined
-        if present(folder, store) < workers:
-            raise RuntimeError(f"of {workers} workers not all have joined within 60 s")
+        wait_for(workers, folder, store)
         began = time.perf_counter()
         done = subprocess.run(words, env=environment(folder, "campaign"), capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - began
@@ -113,10 +134,24 @@ def result(*places: str) -> tuple[str, bool]:
         ratios = [second / first for first, second in zip(one, two, strict=True)]
         each = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
         medians = (statistics.median(one), statistics.median(two))
-        rows.append((name, *(f"{each:.1f}" for each in medians), f"{statistics.median(ratios):.2f}", each))
-        held &= statistics.median(ratios) <= GOAL
-    header = ("database", "one worker (s)", "two workers (s)", "ratio, median", "of each trial")
-    note = f"{RUNS} runs of `sleep {SLEEP_SECONDS}` each, wall time of `hati run`; goal: {GOAL} of one worker's."
+        with tempfile.TemporaryDirectory() as folder:
+            taken = idle(Path(folder), store or f"{folder}/store.sqlite")
+        rows.append(
+            (name, *(f"{each:.1f}" for each in medians), f"{statistics.median(ratios):.2f}", each, f"{taken:.2%}")
+        )
+        held &= statistics.median(ratios) <= GOAL and taken <= IDLE_GOAL
+    header = (
+        "database",
+        "one worker (s)",
+        "two workers (s)",
+        "ratio, median",
+        "of each trial",
+        "idle worker, of a CPU",
+    )
+    note = (
+        f"{RUNS} runs of `sleep {SLEEP_SECONDS}` each, wall time of `hati run`; goal: {GOAL} of one worker's. "
+        f"Idle: over {IDLE_SECONDS:.0f} s; goal: {IDLE_GOAL:.1%}."
+    )
     return table("Sharing work", header, rows, note), held
 
 

@@ -70,13 +70,13 @@ class Worker:
             while True:
                 if time.monotonic() - renewed > self._seconds / _RENEWALS:
                     self._ledger.enter(self._key, self._client, self._seconds)
+                    self._ledger.expire()  # no oftener: an idle worker has to leave its machine quiet
                     renewed = time.monotonic()
                 lease = self._next()
                 if lease is not None:
                     self._work(lease)
                     pause, since = _SHORTEST, time.monotonic()
                     continue
-                self._ledger.expire()
                 if time.monotonic() - since >= idle:
                     return
                 time.sleep(min(pause, max(0.0, since + idle - time.monotonic())))
