@@ -40,10 +40,10 @@ from hati.core import (
     Task,
 )
 from hati.render import to_plain
-from hati.report import replay_json
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
 from hati.studies.replay import Replay, ReplayOrder, replay_id
+from hati.studies.replay.document import replay_json
 from hati.testing import FakeEngine, MemoryStore
 
 TRIES = 40

@@ -20,7 +20,7 @@ from benchmarks.markdown import table
 from benchmarks.simulated import BENCHMARK, METRIC, made, planned, program
 from hati.campaign import campaign
 from hati.core import Budget, StudyId
-from hati.report import percent
+from hati.document import percent
 from hati.stats import proportion
 from hati.studies.screening import ModelScreening, Pilot, choose_followed, outlook
 from hati.studies.screening.planning.choosing import CHECKED, MISSED

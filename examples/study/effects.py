@@ -10,9 +10,9 @@ from examples.study.systems import LETTERS, System
 
 from hati.core import FloatArray
 from hati.design import Design, by_runs, from_generators, resolution
-from hati.report import EffectFigure, EffectPoint
 from hati.stats import Signs, Term, contrasts, half_normal, holm, step_critical, t_two_sided
 from hati.studies.screening import ALPHA, RELEVANT, EffectScale, EffectVerdict
+from hati.studies.screening.figures import EffectFigure, EffectPoint
 
 SEED_2048 = ("L=ABCDEFGHIJK", "M=EFGHIJK", "N=CDGHIJK")
 """The RES paper's fraction for pairs of options (its appendix)."""

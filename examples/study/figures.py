@@ -11,8 +11,10 @@ from examples.study.suites import Sample
 from examples.study.systems import System
 
 from hati.core import conversion
+from hati.document import Chart, ChartKind
 from hati.render import ImageKind, chart_images
-from hati.report import Chart, ChartKind, EffectFigure, SuiteBox, SuiteFigure, half_normal
+from hati.studies.screening.figures import EffectFigure, half_normal
+from hati.studies.suite.document import SuiteBox, SuiteFigure
 
 BOXES = 5
 """The number of random samples drawn next to a suite, as in the RES paper, Fig. 11."""

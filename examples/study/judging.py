@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from hati.report import general, percent
+from hati.document import general, percent
 
 Results = Mapping[str, Any]
 SURE = 0.95

@@ -11,9 +11,10 @@ from pathlib import Path
 from hati.campaign import campaign
 from hati.cli.progress import progress
 from hati.core import Budget, Configuration, Evidence, InputError, Run
+from hati.document import Table
 from hati.render import table_csv
-from hati.report import Table, measured_table
 from hati.space import enumerate_configurations
+from hati.space.document import measured_table
 from hati.studies.measurement import Measurement, measurement_id
 from hati.wiring import Workplace, workplace
 

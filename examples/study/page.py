@@ -14,7 +14,7 @@ from examples.study.claims import CLAIMS, DETAILS
 from examples.study.systems import Source
 from examples.study.validations import SEED_IMPORTANT, costs
 
-from hati.report import change, duration, general, percent, quantity
+from hati.document import change, duration, general, percent, quantity
 
 TEMPLATE = Path(__file__).with_name("feasibility.md.j2")
 RESULTS = "results.json"

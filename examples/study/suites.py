@@ -10,9 +10,9 @@ from examples.study.systems import System, numbers
 from hati.core import FloatArray, generator
 from hati.design import levels
 from hati.design.suite import Suite, screening_suite
-from hati.report import SuiteFigure, suite_figure
 from hati.stats import MeanEstimate, equivalence, ks_distance, mann_whitney, range_covered, stratified_mean
 from hati.studies.suite import MARGIN, SuiteConclusion
+from hati.studies.suite.document import SuiteFigure, suite_figure
 from hati.wiring.kinds.suite import SuiteRequest, SuiteType
 
 ALLOWED = float(np.log1p(MARGIN))

@@ -1,4 +1,4 @@
-"""The conclusions that tests/report makes serve here too, and the samples of tests/studies."""
+"""Makes the conclusions and samples of tests/studies importable."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 
-sys.path[:0] = [str(TESTS / "report"), str(TESTS / "studies")]
+sys.path[:0] = [str(TESTS / "studies")]

@@ -16,6 +16,7 @@ from example_screenings import (
     sqlite_screening,
 )
 
+from hati.document import publish
 from hati.render import (
     document_markdown,
     document_text,
@@ -25,16 +26,9 @@ from hati.render import (
     to_json,
     to_junit,
 )
-from hati.report import (
-    GateJson,
-    gate_answer,
-    gate_cases,
-    gate_document,
-    publish,
-    screening_document,
-    screening_tables,
-)
 from hati.studies.findings import Ruling
+from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_document
+from hati.studies.screening.document import screening_document, screening_tables
 
 FOLDER = Path(__file__).resolve().parent / "golden"
 TITLE = "hati check"

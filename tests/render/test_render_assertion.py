@@ -10,14 +10,15 @@ from assertion_samples import answers, atom, of_means, sample
 from html_page import Page, assert_alone, assert_described
 
 from hati.core import Metric, replace
+from hati.document import Chart, ChartKind
 from hati.formula import Source
 from hati.logic.syntax import parse_file
 from hati.render import ImageKind, chart_images, document_html, to_junit
 from hati.render.charts import chart_in_altair, specification
-from hati.report import Chart, ChartKind, assertion_cases, assertion_document, assertion_evidence, relation_figure
-from hati.report.assertion import BARS
 from hati.studies.assertion import Assured, Cost, Requirement, SampleCollector, Standard, answer
+from hati.studies.assertion.document import assertion_document, relation_figure
 from hati.studies.assertion.requirement import MeasuredSamples
+from hati.studies.assertion.tables import BARS, assertion_cases, assertion_evidence
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e </script><b>"
 TEXT = f"""\

@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import replace
+from hati.document import Chart
 from hati.render import ImageKind, chart_images, charts, charts_of, document_html
 from hati.render.chart_style import factor_axis, labels, plain
 from hati.render.charts import chart_in_altair, chart_script, specification
-from hati.report import Chart, screening_document
 from hati.studies.screening import ScreeningConclusion
+from hati.studies.screening.document import screening_document
 
 NAMES = ["pareto", "half_normal", "main_effects", "interactions", "run_order"]
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import replace
+from hati.document import Aside, Brief, Column, Document, Facts, Folded, Part, Prose, Section, Table
 from hati.render import document_html, document_markdown, document_text
-from hati.report import Aside, Brief, Column, Document, Facts, Folded, Part, Prose, Section, Table
 
 FORMATS: dict[str, Callable[[Document], str]] = {
     "text": document_text,

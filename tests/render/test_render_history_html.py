@@ -10,8 +10,8 @@ from html_page import Page, assert_alone, assert_described
 
 from hati.core import Assignment, Metric, Revision, RevisionKind
 from hati.render import document_html
-from hati.report import histories_document, history_figures
 from hati.studies.regression import HistoryConclusion, Series, histories
+from hati.studies.regression.document import histories_document, history_figures
 from hati.studies.replay import Replayed, RevisionSpread
 
 LATENCY = Metric("latency", "s")

@@ -13,8 +13,8 @@ from example_screenings import (
 from html_page import Page, assert_alone, assert_described
 
 from hati.render import document_html
-from hati.report import screening_document
 from hati.studies.recalibration import EffectChange, EffectChanges, EffectStatus
+from hati.studies.screening.document import screening_document
 
 CHANGES = EffectChanges(
     before="screening-1",

@@ -13,8 +13,8 @@ from golden_texts import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hati.document import Case, Column, Document, Folded, Table
 from hati.render import document_markdown, to_annotations, to_junit
-from hati.report import Case, Column, Document, Folded, Table
 
 SCHEMA = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
 OUTCOMES = ("failure", "error", "skipped", "note")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hati.core.wording import visible
+from hati.document import Align, Column, Shown, Table
 from hati.render import (
     print_document,
     print_table,
@@ -22,7 +23,8 @@ from hati.render import (
     to_json,
     to_plain,
 )
-from hati.report import Align, Column, Shown, Table, screening_document, screening_json
+from hati.studies.screening.document import screening_document
+from hati.studies.screening.values import screening_json
 
 TABLE = Table(
     "Costs",

@@ -9,8 +9,8 @@ from scipy import stats
 
 from hati.core import InputError, Metric, Stopping, Usage
 from hati.logic.interpret import EstimateScale, FormulaVerdict, Interpretation
-from hati.report import assertion_table
 from hati.studies.assertion import Assured, SampleCollector, Standard, answer
+from hati.studies.assertion.tables import assertion_table
 from hati.testing.assertions import requirement
 
 MEANS = of_means(a=0.010, b=0.010, c=0.012)

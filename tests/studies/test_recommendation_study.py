@@ -26,8 +26,8 @@ from hati.core import (
     generator,
     replace,
 )
+from hati.document import publish
 from hati.render import table_text, to_plain
-from hati.report import RecommendationJson, left_out_table, publish, recommendation_answer
 from hati.space import Option, Space, parse_formula
 from hati.stats import proportion
 from hati.studies.recommendation import (
@@ -45,6 +45,7 @@ from hati.studies.recommendation import (
     pooled_changes,
     recommendation_id,
 )
+from hati.studies.recommendation.document import RecommendationJson, left_out_table, recommendation_answer
 from hati.testing import FakeEngine, MemoryStore
 
 TIME, SIZE = Metric("time", "s"), Metric("size", "B")

@@ -25,7 +25,6 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.report import skipped_text
 from hati.stats import Dependence
 from hati.studies.comparison import (
     AUTO,
@@ -49,6 +48,7 @@ from hati.studies.replay import (
     replay_id,
     typical_noise,
 )
+from hati.studies.replay.document import skipped_text
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")

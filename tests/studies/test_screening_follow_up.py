@@ -13,7 +13,6 @@ from simulated_subject import BENCHMARK, LATENCY, measure, space
 
 from hati.core import Evidence, InputError, Run, Setting, StudyId, Task, generator, replace
 from hati.render import to_plain
-from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     Choice,
@@ -30,6 +29,9 @@ from hati.studies.screening import (
     read_choice,
     runs_aside,
 )
+from hati.studies.screening.support import follow_up_table
+from hati.studies.screening.values import screening_json
+from hati.studies.screening.words import answer, noise_summary
 from hati.testing import FakeEngine
 
 Truth = Callable[[Mapping[str, Setting], str], float]

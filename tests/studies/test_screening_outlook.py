@@ -10,7 +10,6 @@ from simulated_subject import BENCHMARK, LATENCY, space
 
 from hati.core import Evidence, Run, StudyId, Task, generator
 from hati.knowledge import Variation
-from hati.report import corrected_promise
 from hati.studies.screening import (
     AnyChoice,
     Outlook,
@@ -21,6 +20,7 @@ from hati.studies.screening import (
     promised,
     screening,
 )
+from hati.studies.screening.promises import corrected_promise
 from hati.testing import FakeEngine
 
 PLACE = space(10)

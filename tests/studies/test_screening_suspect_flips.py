@@ -10,7 +10,6 @@ import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
 from hati.core import Evidence, InputError, Setting, StudyId, Task, generator, replace
-from hati.report import suspects_table
 from hati.studies.screening import (
     FlipEvidence,
     FlipVerdict,
@@ -24,6 +23,7 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.follow_up import Claim, FollowUp
 from hati.studies.screening.model import EffectContrast
+from hati.studies.screening.support import suspects_table
 from hati.testing import FakeEngine, MemoryStore
 
 Off = Callable[[Task], float]

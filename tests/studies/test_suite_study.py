@@ -24,9 +24,9 @@ from hati.core import (
     generator,
     replace,
 )
-from hati.report import suite_answer
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.suite import FULL, RANDOM, SuiteConclusion, SuitePlan, SuiteScale, SuiteStudy, suite_id
+from hati.studies.suite.document import suite_answer
 from hati.testing.fakes import FakeEngine, MemoryStore
 
 Value = Callable[[Task], float | str]

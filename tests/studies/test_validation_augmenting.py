@@ -12,8 +12,8 @@ from test_validation_study import EFFECTS, MAINS, PLACE, alias_of, measure, scre
 
 from hati.campaign import campaign
 from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, generator, replace
+from hati.document import publish
 from hati.render import to_plain
-from hati.report import ValidationJson, publish, validation_answer, validation_tables
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.validation import (
     Augmenting,
@@ -25,6 +25,7 @@ from hati.studies.validation import (
     ValueScale,
     screened_runs,
 )
+from hati.studies.validation.document import ValidationJson, validation_answer, validation_tables
 from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 

@@ -21,7 +21,6 @@ from simulated_subject import BENCHMARK, LATENCY
 from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task, replace
 from hati.design import Model, from_levels, levels
-from hati.report import validation_answer
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import ModelChoice, choose_optimal
 from hati.studies.screening.model import analyse_model
@@ -37,6 +36,7 @@ from hati.studies.validation import (
     screened_runs,
 )
 from hati.studies.validation.confirmed_effects import confirmed_effects
+from hati.studies.validation.document import validation_answer
 from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 

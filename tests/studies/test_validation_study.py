@@ -13,7 +13,6 @@ from hati.campaign import campaign
 from hati.core import Budget, Evidence, InputError, StudyId, Task, generator, replace
 from hati.design import by_runs, configurations
 from hati.design.optimal_designs import confounded
-from hati.report import validation_answer
 from hati.space import Option, Space, parse_formula
 from hati.studies.validation import (
     Result,
@@ -24,6 +23,7 @@ from hati.studies.validation import (
     ValueScale,
     screened_runs,
 )
+from hati.studies.validation.document import validation_answer
 from hati.testing import FakeEngine, MemoryStore
 
 PLACE = space(14)

@@ -17,7 +17,7 @@ from hati.core import InputError, generator, replace
 
 if TYPE_CHECKING:
     from hati.design import Blocks, Design, OptimalDesign, Separation
-    from hati.report import Table
+    from hati.document import Table
     from hati.space import Space
 
 
@@ -60,7 +60,8 @@ def write_two_level(
     """Write a two-level design with its changes: json, csv (its matrix, with the blocks first), text or markdown."""
     from hati import render
     from hati.design import blocks_of, describe, write_csv
-    from hati.report import DesignJson, Joined, blocks_notes, design_table, publish, separation_note
+    from hati.design.document import DesignJson, blocks_notes, design_table, separation_note
+    from hati.document import Joined, publish
 
     folded = _folded(made, changes)
     final = _replicated(folded, changes.replicates)
@@ -87,8 +88,9 @@ def write_orthogonal_array(path: Path | None, runs: int | None, chosen: str, out
     from hati import render
     from hati.core import setting_text
     from hati.design import array_runs, check_unconstrained, level_properties, orthogonal_array, write_level_csv
+    from hati.design.document import LevelDesignJson, level_design_table
+    from hati.document import Joined, publish
     from hati.project import read_project
-    from hati.report import Joined, LevelDesignJson, level_design_table, publish
 
     if path is None:
         raise InputError("--orthogonal-array is for a project's options", fix="give its PATH")
@@ -185,8 +187,9 @@ def write_covering(path: Path | None, strength: int, augment: Path | None, seed:
         raise InputError("--covering is for a project's options", fix="give its PATH")
     from hati import render
     from hati.design import covering_array, read_runs
+    from hati.design.document import CoveringArrayJson, covering_table
+    from hati.document import publish
     from hati.project import read_project
-    from hati.report import CoveringArrayJson, covering_table, publish
 
     space = read_project(path).space
     fixed = None if augment is None else read_runs(_text(augment), space, str(augment))
@@ -216,8 +219,9 @@ def write_optimal(
         raise InputError("--optimal needs a space and a size", fix="give a project's PATH and --runs")
     from hati import render
     from hati.design import Criterion, from_levels, optimal_design, read_runs
+    from hati.design.document import OptimalDesignJson
+    from hati.document import Joined, publish
     from hati.project import read_project
-    from hati.report import Joined, OptimalDesignJson, publish
 
     space = read_project(path).space
     fixed = None if augment is None else read_runs(_text(augment), space, str(augment))
@@ -242,7 +246,7 @@ def write_optimal(
 def _table(made: OptimalDesign, seconds: float) -> Table:
     from hati.core import setting_text
     from hati.design import from_levels
-    from hati.report import Column, Table
+    from hati.document import Column, Table
 
     rows = [
         tuple(setting_text(run[name]) if name in run else "" for name in made.space.names)

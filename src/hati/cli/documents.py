@@ -16,7 +16,7 @@ from hati.core import InputError
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from hati.report import Document
+    from hati.document import Document
 
 
 class DocumentFormat(StrEnum):

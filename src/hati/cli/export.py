@@ -60,7 +60,7 @@ def export(
 ) -> None:
     """Export runs as samples, for other tools or as a table."""
     from hati import render
-    from hati.report import measured_table
+    from hati.space.document import measured_table
     from hati.store import Selection
     from hati.wiring import existing_store
 
@@ -90,7 +90,7 @@ def export(
 
 def _write_samples(samples: tuple[Sample, ...], chosen: ExportFormat, output: str) -> None:
     from hati import render
-    from hati.report import Joined, SamplesJson, action_json, action_tool, bencher_json, publish
+    from hati.document import Joined, SamplesJson, action_json, action_tool, bencher_json, publish
 
     if chosen is ExportFormat.SAMPLES:
         write(render.to_json(publish(Joined(samples=samples), SamplesJson)), output)

@@ -44,8 +44,9 @@ def findings(
         return
     from hati.core import FindingState
     from hati.core.wording import suggestion
-    from hati.report import FindingsJson, Joined, findings_table, publish
+    from hati.document import Joined, publish
     from hati.studies.findings import findings_of
+    from hati.studies.findings.document import FindingsJson, findings_table
     from hati.wiring import existing_store
 
     known = [one.value for one in FindingState]

@@ -65,8 +65,9 @@ def steady(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Find where the observations of each run become steady."""
+    from hati.document import Joined, publish
     from hati.harness import steady_runs
-    from hati.report import Joined, SteadyJson, publish, steady_table
+    from hati.harness.document import SteadyJson, steady_table
 
     share = parse_share(tolerance)
     found = list(steady_runs(_samples(path, metric, output), share))
@@ -84,8 +85,9 @@ def observations(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Check that runs have enough observations for a quantile."""
+    from hati.document import Joined, publish
     from hati.harness import QuantilePrecision, sufficient_runs
-    from hati.report import Joined, ObservationsJson, observations_table, publish
+    from hati.harness.document import ObservationsJson, observations_table
 
     wanted = QuantilePrecision(quantile, precision, confidence)
     check_output(output)
@@ -109,7 +111,7 @@ def runs(
 ) -> None:
     """Plan the runs and observations that find a change at least cost."""
     from hati.harness import Aim, run_plan
-    from hati.report import plans_json, plans_table
+    from hati.harness.document import plans_json, plans_table
 
     aim = Aim(parse_share(detect), power, parse_share(alpha))
     costs = tuple(None if text is None else parse_duration(text) for text in (observation_cost, run_cost))

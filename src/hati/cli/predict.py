@@ -94,7 +94,8 @@ def _on_machines(model: ServiceModel, machines: list[str], path: Path, store: st
 
 
 def _write(prediction: ServicePrediction, path: Path, chosen: str, output: str) -> int:
-    from hati.report import PredictionJson, prediction_document, publish
+    from hati.document import publish
+    from hati.prediction.document import PredictionJson, prediction_document
 
     document = prediction_document(prediction, path.name)
     write_document(document, lambda: publish(prediction, PredictionJson), chosen, output)
@@ -102,7 +103,8 @@ def _write(prediction: ServicePrediction, path: Path, chosen: str, output: str) 
 
 
 def _write_curve(curve: LoadCurve, path: Path, chosen: str, output: str) -> int:
-    from hati.report import LoadCurveJson, load_curve_document, publish
+    from hati.document import publish
+    from hati.prediction.load_curves_document import LoadCurveJson, load_curve_document
 
     document = load_curve_document(curve, path.name)
     write_document(document, lambda: publish(curve, LoadCurveJson), chosen, output)

@@ -50,7 +50,7 @@ def run(
 ) -> int:
     """Run an experiment of your own, and print quantiles of its sensors."""
     from hati import render
-    from hati.report import load_run_json, load_run_table, observation_rows
+    from hati.generate.document import load_run_json, load_run_table, observation_rows
     from hati.wiring.task_sets import run_task_set
 
     check_output(output, file)
@@ -82,7 +82,8 @@ def draw(file: _File, output: Output = STDOUT) -> None:
 def calibrate(save: _Save = None, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> None:
     """Calibrate the kernels of CPU loads on this machine."""
     from hati import render
-    from hati.report import CalibrationJson, calibration_table, publish
+    from hati.document import publish
+    from hati.generate.document import CalibrationJson, calibration_table
     from hati.wiring.task_sets import calibrate_kernels
 
     check_output(output)

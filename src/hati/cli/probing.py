@@ -70,7 +70,8 @@ def measure(
     chosen: _DocumentFormat = DocumentFormat.TEXT,
 ) -> None:
     """Detect properties of this machine; `hati probe NAME` is short for it."""
-    from hati.report import ProbeJson, probe_document, publish
+    from hati.document import publish
+    from hati.studies.probe.document import ProbeJson, probe_document
     from hati.wiring.probing import ProbeRequest, measure_probe, parse_age, parse_given
 
     check_output(output)
@@ -87,7 +88,8 @@ def fit(
     chosen: _DocumentFormat = DocumentFormat.TEXT,
 ) -> None:
     """Say whether benchmarks can be measured here now, and what disturbs; `--fit` is short for it."""
-    from hati.report import FitnessJson, fitness_document, publish
+    from hati.document import publish
+    from hati.studies.probe.fitness_document import FitnessJson, fitness_document
     from hati.wiring.probing import machine_fitness
 
     check_output(output)
@@ -120,7 +122,8 @@ def undo() -> None:
 
 def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> None:
     """Show the identity of this machine, which every run carries; `--fingerprint` is short for it."""
-    from hati.report import FingerprintJson, Joined, fingerprint_document, publish
+    from hati.document import Joined, publish
+    from hati.studies.probe.fitness_document import FingerprintJson, fingerprint_document
     from hati.wiring.probe_settings import machine_now
 
     check_output(output)
@@ -131,8 +134,9 @@ def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentForma
 
 def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> int:
     """Inject known truth, as root, and see that it is detected; everything is restored."""
-    from hati.report import Joined, SelftestJson, publish, selftest_document
+    from hati.document import Joined, publish
     from hati.studies.probe import RecoveryOutcome
+    from hati.studies.probe.fitness_document import SelftestJson, selftest_document
     from hati.wiring.probe_selftest import selftest as run_selftest
 
     check_output(output)
@@ -175,8 +179,9 @@ def diff(
     chosen: _DocumentFormat = DocumentFormat.TEXT,
 ) -> None:
     """Compare the properties of two machines, or of two dates."""
-    from hati.report import Joined, ProbeDiffJson, probe_diff_document, publish
+    from hati.document import Joined, publish
     from hati.studies.probe import differences
+    from hati.studies.probe.fitness_document import ProbeDiffJson, probe_diff_document
     from hati.wiring.probing import side_of
 
     check_output(output)

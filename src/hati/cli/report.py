@@ -13,7 +13,7 @@ from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, Screen
 from hati.core import InputError, parse_share
 
 if TYPE_CHECKING:
-    from hati.report import Document
+    from hati.document import Document
 
 
 _Study = Annotated[
@@ -49,7 +49,7 @@ def report(
 ) -> None:
     """Report a stored study without measuring."""
     from hati.render import require_charts
-    from hati.report import with_means
+    from hati.studies.screening.document import with_means
     from hati.wiring import existing_store, screening_key, stored_report, stored_screening_report, workplace
 
     if charts is not None:

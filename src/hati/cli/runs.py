@@ -47,7 +47,7 @@ def runs(
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
     """List stored runs, or show one run with --task."""
-    from hati.report import disturbed_runs, run_table, runs_table
+    from hati.harness.run_tables import disturbed_runs, run_table, runs_table
     from hati.store import Selection
     from hati.wiring import existing_store
 
@@ -77,7 +77,7 @@ def studies(
 
         write(json_schema(published_type(schema)), output)
         return
-    from hati.report import ListedStudy, studies_table
+    from hati.harness.run_tables import ListedStudy, studies_table
     from hati.wiring import existing_store
     from hati.wiring.study_types import verb_of
 

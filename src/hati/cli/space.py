@@ -42,8 +42,8 @@ _Target = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Fi
 def count(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> None:
     """Count the valid configurations, exactly."""
     from hati import render
-    from hati.report import SpaceSizeJson
     from hati.space import count as count_configurations
+    from hati.space.document import SpaceSizeJson
 
     number = count_configurations(_space(path))
     if chosen is TableFormat.TEXT:
@@ -51,7 +51,7 @@ def count(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
     elif chosen is TableFormat.JSON:
         write(render.to_json(SpaceSizeJson(number)), output)
     else:
-        from hati.report import Column, Table
+        from hati.document import Column, Table
 
         write_table(Table("Space", (Column("configurations"),), ((number,),)), chosen, output)
 
@@ -97,8 +97,8 @@ def sample(
 @app.command("check")
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
     """Find contradictory constraints, impossible settings and forced options."""
-    from hati.report import diagnosis_table
     from hati.space import check as diagnose
+    from hati.space.document import diagnosis_table
 
     space = _space(path)
     diagnosis = diagnose(space)
@@ -149,6 +149,6 @@ def _space(path: Path) -> Space:
 def _write_configurations(
     space: Space, configurations: Iterable[Configuration], chosen: TableFormat, output: str
 ) -> None:
-    from hati.report import configurations_table
+    from hati.space.document import configurations_table
 
     write_table(configurations_table(space.names, configurations), chosen, output)

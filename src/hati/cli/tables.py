@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from hati.report import Table
+    from hati.document import Table
     from hati.wiring import PlannedCampaign
 
 
@@ -58,13 +58,14 @@ def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
 
     table, methods = _table(planned), planned.methods
     if chosen is Format.JSON:
-        from hati.report import DryRunJson, Joined, publish, table_rows
+        from hati.document import Joined, publish, table_rows
+        from hati.studies.assertion.tables import DryRunJson
 
         write(render.to_json(publish(Joined(planned, tasks=table_rows(table), methods=methods), DryRunJson)), output)
         return
     tables = [table]
     if methods is not None:
-        from hati.report import expected_runs_table
+        from hati.studies.assertion.tables import expected_runs_table
 
         tables = [expected_runs_table(methods), table]
     write_tables([_for(each, chosen) for each in tables], TableFormat(chosen.value), output)
@@ -78,7 +79,8 @@ def _for(table: Table, chosen: Format) -> Table:
 
 
 def _table(planned: PlannedCampaign) -> Table:
-    from hati.report import consequences, plan_table, runs_after_design
+    from hati.harness.run_tables import plan_table
+    from hati.studies.screening.promises import consequences, runs_after_design
 
     choice = planned.choice
     notes = () if planned.expected is None else (f"Expected: {planned.expected.source}.",)

@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.core.wording import counted
+from hati.document import duration
 from hati.logic.interpret import FormulaVerdict
 from hati.pytest_plugin.progress import Display, MeasuringProgress
-from hati.report import assertion_answer, assertion_evidence, duration, excess_text
 from hati.studies.assertion import Answer, Assured, Requirement, SampleCollector, Standard, blockers, unmeasured
+from hati.studies.assertion.tables import assertion_answer, assertion_evidence, excess_text
 from hati.wiring import (
     AssertionCampaign,
     ShortBudgetError,

@@ -26,7 +26,7 @@ import platformdirs
 from msgspec import Struct
 
 from hati.core import NotInstalledError
-from hati.report import Aside, Chart, ChartKind, Document, Part, Section
+from hati.document import Aside, Chart, ChartKind, Document, Part, Section
 
 if TYPE_CHECKING:
     from hati.render.chart_style import Chart as Drawn

@@ -25,16 +25,7 @@ from hati.core import (
     parse_unit,
     setting_text,
 )
-from hati.report import (
-    FORMAT,
-    SampledHeadJson,
-    SampledRunHeadJson,
-    Table,
-    TableJson,
-    cell_value,
-    publish,
-    table_rows,
-)
+from hati.document import FORMAT, SampledHeadJson, SampledRunHeadJson, Table, TableJson, cell_value, publish, table_rows
 
 
 def table_csv(table: Table) -> str:

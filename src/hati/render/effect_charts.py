@@ -6,20 +6,12 @@ from typing import Any
 
 import altair as alt
 
+from hati.document import change
 from hati.render import chart_style as style
 from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, looks, plain, rows, titled
-from hati.report import (
-    ALIASED,
-    IMPORTANT,
-    NOT_SHOWN,
-    EffectFigure,
-    Interaction,
-    Interactions,
-    MainEffectsFigure,
-    RunOrder,
-    change,
-)
 from hati.studies.screening import EffectScale
+from hati.studies.screening.figures import EffectFigure, Interaction, Interactions, MainEffectsFigure, RunOrder
+from hati.studies.screening.words import ALIASED, IMPORTANT, NOT_SHOWN
 
 _NAMED = 12
 _LINE = 16

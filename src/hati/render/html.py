@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hati.core.wording import visible
+from hati.document import Align, Chart, cell_text
 from hati.render.charts import Drawing, ImageKind, chart_script, charts_of, draw, missing_charts, specification
-from hati.report import Align, Chart, cell_text
 
 if TYPE_CHECKING:
     import jinja2
 
-    from hati.report import Document, Fact
+    from hati.document import Document, Fact
 
 
 class _Figure(NamedTuple):

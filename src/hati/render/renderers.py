@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.etree import ElementTree as ET
 
 from hati.core import InputError
+from hati.document import Align, Brief, Case, Document, Facts, Folded, Part, Prose, Section, Table, cell_text
 from hati.packages import added, callable_only, called, load_added
 from hati.render.terminal import document_text
-from hati.report import Align, Brief, Case, Document, Facts, Folded, Part, Prose, Section, Table, cell_text
 
 _TOP = "###"
 _LARGEST_COMMENT = 60_000

@@ -13,21 +13,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from hati.core.wording import visible
-from hati.report import (
-    ALIASED,
-    IMPORTANT,
-    Align,
-    Column,
-    Document,
-    Fact,
-    Facts,
-    Folded,
-    Part,
-    Prose,
-    Section,
-    Table,
-    cell_text,
-)
+from hati.document import Align, Column, Document, Fact, Facts, Folded, Part, Prose, Section, Table, cell_text
+from hati.studies.screening.words import ALIASED, IMPORTANT
 
 _PIPED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """Only a line of hyphens under the headings."""

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Engine, Evidence, Metric, Outcome, Plan, Run, Study, StudyId, Task
+from hati.document import duration
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
-from hati.report import duration
 from hati.store import Selection
 from hati.wiring.workplace import Announce, Workplace, mute
 

@@ -14,7 +14,7 @@ from hati.wiring.study_types import StudyReport
 from hati.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
-    from hati.report import MachineStateJson, StudyMachineJson
+    from hati.document import MachineStateJson, StudyMachineJson
     from hati.store import Span
 
 
@@ -31,7 +31,7 @@ def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyRep
     values = report.values
 
     def with_them() -> Struct:
-        from hati.report import StudyJson
+        from hati.document import StudyJson
 
         known = values()
         return replace(known, measured_on=_json(machines, spans)) if isinstance(known, StudyJson) else known
@@ -68,7 +68,7 @@ def _runs(machine: Machine, spans: Mapping[str, Span]) -> str:
 
 
 def _json(machines: Sequence[Machine], spans: Mapping[str, Span]) -> list[StudyMachineJson]:
-    from hati.report import MachineStateJson, StudyMachineJson
+    from hati.document import MachineStateJson, StudyMachineJson
 
     def state_json(state: MachineState) -> MachineStateJson:
         span = spans[state.fingerprint]

@@ -54,7 +54,7 @@ def exported_environment(machine: str, reference: str | None, place: str | None)
     Raises:
         InputError: for an unknown machine, and where its probes do not determine its speed.
     """
-    from hati.report import resource_environment
+    from hati.prediction.palladio import resource_environment
 
     own = side_of(machine, place)[1]
     other = own if reference is None else side_of(reference, place)[1]

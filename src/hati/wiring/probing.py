@@ -191,7 +191,7 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
 
 
 def _read_file(file: Path) -> ProbeConclusion:
-    from hati.report import ProbeJson
+    from hati.studies.probe.document import ProbeJson
 
     try:
         read = msgspec.json.decode(file.read_bytes(), type=ProbeJson)

@@ -10,16 +10,8 @@ from msgspec import Struct
 
 from hati.campaign import Observer
 from hati.core import Budget, Evidence, InputError, Plan, Run
+from hati.document import duration, percent
 from hati.knowledge import Variation
-from hati.report import (
-    corrected_promise,
-    duration,
-    least_promise,
-    percent,
-    promise,
-    promise_in_deviations,
-    vague_promise,
-)
 from hati.studies.screening import (
     OF_TABLES,
     PILOT_RUNS,
@@ -46,6 +38,13 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.follow_up import PAIRS
 from hati.studies.screening.planning.tasks import STAGE
+from hati.studies.screening.promises import (
+    corrected_promise,
+    least_promise,
+    promise,
+    promise_in_deviations,
+    vague_promise,
+)
 from hati.wiring.table import BENCHMARK
 from hati.wiring.workplace import IN_MEMORY, Announce, Workplace
 

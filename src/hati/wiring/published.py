@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from msgspec import Struct
 
-from hati import report
 from hati.core import InputError
 from hati.core.wording import suggestion
-from hati.steering import LedgerStatus
 from hati.wiring.study_types import format_of, other_types
+
+_MODULES = (
+    "design.document",
+    "document.samples",
+    "document.table",
+    "generate.document",
+    "harness.document",
+    "prediction.document",
+    "prediction.load_curves_document",
+    "space.document",
+    "steering.status",
+    "studies.assertion.portability_document",
+    "studies.assertion.tables",
+    "studies.audit.document",
+    "studies.bisection.document",
+    "studies.comparison.document",
+    "studies.effect_drift.document",
+    "studies.failure_search.document",
+    "studies.findings.document",
+    "studies.gate.document",
+    "studies.measurement.document",
+    "studies.paired.document",
+    "studies.probe.document",
+    "studies.probe.fitness_document",
+    "studies.regression.tables",
+    "studies.replay.document",
+    "studies.screening.values",
+    "studies.suite.document",
+    "studies.validation.document",
+)
+"""The modules of Hati that define published types."""
 
 
 def published_types() -> dict[str, type[Struct]]:
     """The types by their formats, such as ``hati-screen-1``."""
-    own = (getattr(report, name) for name in dir(report))
+    own = (each for module in _MODULES for each in vars(import_module(f"hati.{module}")).values())
     others = (kind.published for kind in other_types()[0])
-    return {format_: each for each in (*own, LedgerStatus, *others) if (format_ := format_of(each))}
+    return {format_: each for each in (*own, *others) if (format_ := format_of(each))}
 
 
 def published_type(name: str) -> type[Struct]:

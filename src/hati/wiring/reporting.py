@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hati.report import Knowledge, ScreeningJson, screening_document, screening_json
+from hati.studies.known import Knowledge
 from hati.studies.screening import RELEVANT, ScreeningConclusion
+from hati.studies.screening.document import screening_document
+from hati.studies.screening.values import ScreeningJson, screening_json
 from hati.wiring.campaigns import run_cost
 from hati.wiring.knowing import important_options, known_variation
 from hati.wiring.machines import with_machines

@@ -26,7 +26,6 @@ from hati.core import (
 )
 from hati.core.wording import counted
 from hati.design import check_two_level
-from hati.report import promise_in_deviations
 from hati.studies.recalibration import Prior
 from hati.studies.screening import (
     NOTHING_ISOLATED,
@@ -55,6 +54,7 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.planning.pilot import RUNS
 from hati.studies.screening.planning.tasks import own_tasks
+from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
 from hati.wiring.kinds.screening import ScreeningRequest

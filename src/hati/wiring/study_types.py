@@ -23,7 +23,7 @@ from hati.packages import added, load_entry
 if TYPE_CHECKING:
     from hati.campaign import Observer
     from hati.core import Evidence, Study
-    from hati.report import Document
+    from hati.document import Document
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace

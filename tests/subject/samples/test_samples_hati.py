@@ -12,8 +12,8 @@ import pytest
 
 from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Usage, Workload
 from hati.core.run import Origin
+from hati.document import Joined, SamplesJson, publish
 from hati.render import to_plain
-from hati.report import Joined, SamplesJson, publish
 from hati.subject.samples import read_samples
 
 

@@ -300,13 +300,16 @@ def _portability(
 
 
 def _ported(found: Portability) -> StudyReport:
-    from hati.report import PortabilityJson, portability_document, publish
+    from hati.document import publish
+    from hati.studies.assertion.portability_document import PortabilityJson, portability_document
 
     return StudyReport(portability_document(found), lambda: publish(found, PortabilityJson), conclusion=found)
 
 
 def _assured(found: Assured, request: AssertionRequest) -> StudyReport:
-    from hati.report import AssertionJson, assertion_document, explanation, publish
+    from hati.document import publish
+    from hati.studies.assertion.document import assertion_document
+    from hati.studies.assertion.tables import AssertionJson, explanation
 
     known = StudyReport(
         assertion_document(found, request.standard),

@@ -174,8 +174,9 @@ def _audited(
     known: Mapping[str, Entry[StatisticChoice]],
     steps: Steps,
 ) -> StudyReport:
-    from hati.report import AuditJson, audit_document, publish
+    from hati.document import publish
     from hati.studies.audit import audit
+    from hati.studies.audit.document import AuditJson, audit_document
     from hati.subject.samples import read_samples
     from hati.wiring.comparing_files import of_metric
 

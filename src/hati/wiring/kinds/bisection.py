@@ -79,7 +79,8 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
     ) -> StudyReport:
         """The commits."""
         del place, study, request
-        from hati.report import BisectionJson, bisection_document, publish
+        from hati.document import publish
+        from hati.studies.bisection.document import BisectionJson, bisection_document
 
         return StudyReport(bisection_document(found), lambda: publish(found, BisectionJson))
 

@@ -72,7 +72,8 @@ class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]
     ) -> StudyReport:
         """The options."""
         del place, study, request
-        from hati.report import DriftJson, drift_document, publish
+        from hati.document import publish
+        from hati.studies.effect_drift.document import DriftJson, drift_document
 
         return StudyReport(drift_document(found), lambda: publish(found, DriftJson))
 

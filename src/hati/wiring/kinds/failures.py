@@ -106,8 +106,9 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
     ) -> StudyReport:
         """The failing combinations, and the tested ones that passed."""
         del place, study
-        from hati.report import FailuresJson, failures_document, publish
+        from hati.document import publish
         from hati.studies.failure_search import parse_failing
+        from hati.studies.failure_search.document import FailuresJson, failures_document
 
         status = found.status(parse_failing((request or FailuresRequest()).fail_on))
         return StudyReport(failures_document(found), lambda: publish(found, FailuresJson), status)

@@ -109,9 +109,10 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
     def report(self, place: Workplace, study: Gate, found: GateConclusion, request: GateRequest | None) -> StudyReport:
         """The verdicts, with the current state of findings."""
         del study
-        from hati.report import GateJson, gate_document, publish
+        from hati.document import publish
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
+        from hati.studies.gate.document import GateJson, gate_document
         from hati.wiring.finding import stored_reports
 
         revisions = place.revisions()
@@ -123,9 +124,11 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         self, prepared: Prepared[Gate, GateConclusion], request: GateRequest, found: GateConclusion
     ) -> StudyReport:
         """The verdicts; findings are recorded, and marked as reported once the report is written."""
-        from hati.report import GateJson, Joined, gate_document, publish, report_sentence
+        from hati.document import Joined, publish
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
+        from hati.studies.findings.document import report_sentence
+        from hati.studies.gate.document import GateJson, gate_document
         from hati.wiring.finding import mark_reported, record_findings
         from hati.wiring.recalibrating import recalibration_of
 

@@ -69,7 +69,8 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     ) -> StudyReport:
         """The summaries."""
         del place, study, request
-        from hati.report import MeasurementJson, measurement_document, publish
+        from hati.document import publish
+        from hati.studies.measurement.document import MeasurementJson, measurement_document
 
         return StudyReport(measurement_document(found), lambda: publish(found, MeasurementJson))
 

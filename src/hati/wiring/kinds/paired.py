@@ -243,15 +243,16 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
     ) -> StudyReport:
         """The verdicts."""
         del place, study
-        from hati.report import PairedJson, paired_document, publish
+        from hati.document import publish
         from hati.studies.comparison import parse_failing
+        from hati.studies.paired.document import PairedJson, paired_document
 
         status = found.comparisons.status(parse_failing(request.fail_on)) if request else ExitStatus.OK
         return StudyReport(paired_document(found), lambda: publish(found, PairedJson), status)
 
     def title(self, study: PairedComparison) -> str:
         """Its variants."""
-        from hati.report import variant_names
+        from hati.studies.paired.document import variant_names
 
         return " against ".join(reversed(variant_names(study.design.before, study.design.after)))
 
@@ -262,8 +263,10 @@ def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
     Raises:
         InputError: where a file cannot be read, or no sample has a counterpart on the other side.
     """
-    from hati.report import ComparisonsJson, comparisons_document, publish
+    from hati.document import publish
     from hati.studies.comparison import parse_failing
+    from hati.studies.comparison.cases import comparisons_document
+    from hati.studies.comparison.document import ComparisonsJson
     from hati.wiring.comparing_files import FileSides, compare_files, history_files
 
     sides = FileSides.of(*request.sides)

@@ -26,7 +26,7 @@ from hati.core.wording import suggestion
 from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
 
 if TYPE_CHECKING:
-    from hati.report import Aside
+    from hati.document import Aside
     from hati.studies.replay import Replay, Replayed
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
@@ -129,9 +129,10 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         del path, store, announce, steps
         if request.series is None:
             return None
-        from hati.report import histories_document, histories_json
         from hati.studies.comparison import parse_statistic
         from hati.studies.regression import histories
+        from hati.studies.regression.document import histories_document
+        from hati.studies.regression.tables import histories_json
         from hati.subject.table import RowCondition, read_series, read_sheet, selected
 
         sheet = selected(read_sheet(request.series), [RowCondition.parse(text) for text in request.where])
@@ -181,8 +182,10 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         Raises:
             InputError: for an unknown metric.
         """
-        from hati.report import Aside, findings_table, skipped_text
+        from hati.document import Aside
         from hati.studies.findings import findings_of
+        from hati.studies.findings.document import findings_table
+        from hati.studies.replay.document import skipped_text
 
         findings = findings_of(prepared.place.store.events())
         further = (Aside("Findings", (findings_table(findings),)),) if findings else ()
@@ -194,8 +197,8 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
 
 
 def _reported(found: Replayed, asked: HistoryRequest, further: tuple[Aside, ...] = ()) -> StudyReport:
-    from hati.report import replay_document, replay_json
     from hati.studies.regression import histories
+    from hati.studies.replay.document import replay_document, replay_json
 
     series = tuple(one for one in found.series if asked.metric in {None, one.metric.name})
     if not series:

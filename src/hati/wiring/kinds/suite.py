@@ -164,7 +164,8 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
     ) -> StudyReport:
         """The estimates; the page is kept."""
         del place, study, request
-        from hati.report import SuiteJson, publish, suite_document
+        from hati.document import publish
+        from hati.studies.suite.document import SuiteJson, suite_document
 
         return StudyReport(suite_document(found), lambda: publish(found, SuiteJson), kept=found.metric.name)
 

@@ -70,7 +70,8 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
     ) -> StudyReport:
         """The verdicts on the assumptions."""
         del place, study, request
-        from hati.report import ValidationJson, publish, validation_document
+        from hati.document import publish
+        from hati.studies.validation.document import ValidationJson, validation_document
 
         return StudyReport(validation_document(found), lambda: publish(found, ValidationJson))
 

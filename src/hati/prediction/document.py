@@ -1,0 +1,255 @@
+"""Predictions as documents and as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Struct, UnsetType
+
+from hati.core.wording import listed
+from hati.document.document import Document, Fact
+from hati.document.publishing import Of
+from hati.document.quantities import general, percent, quantity, tidy
+from hati.document.table import Align, Cell, Column, Shown, Table
+from hati.prediction import (
+    OpenWorkload,
+    PredictedValue,
+    ProbedMachine,
+    RequestPrediction,
+    ResourcePrediction,
+    Scheduling,
+    ServiceModel,
+    ServicePrediction,
+)
+
+_RIGHT = Align.RIGHT
+
+
+class EstimateJson(Struct, frozen=True):
+    """A predicted value; the ends of its interval where it was simulated."""
+
+    value: float
+    interval: Annotated[
+        tuple[float, float] | UnsetType, Of(lambda each: UNSET if each.low is None else (each.low, each.high))
+    ] = UNSET
+
+
+class QuantileJson(Struct, frozen=True):
+    """A quantile of a response time, in s."""
+
+    probability: float
+    response: EstimateJson
+
+
+class RequestJson(Struct, frozen=True):
+    """Requests of a workload that enter at a component: throughput in 1/s, response time in s."""
+
+    workload: str
+    component: str
+    throughput: EstimateJson
+    response: EstimateJson
+    quantiles: Annotated[
+        list[QuantileJson], Of(lambda each: [QuantileJson(p, _estimate(found)) for p, found in each.quantiles])
+    ]
+
+
+class ComponentJson(Struct, frozen=True):
+    """A component: visits in 1/s, the time of one in s."""
+
+    name: str
+    throughput: EstimateJson
+    response: EstimateJson
+
+
+class ResourceJson(Struct, frozen=True):
+    """A resource: visits in 1/s, the busy part of its cores, the mean number of requests there, and the formula."""
+
+    name: str
+    throughput: EstimateJson
+    utilisation: EstimateJson
+    number: EstimateJson
+    formula: str
+
+
+class OverloadJson(Struct, frozen=True):
+    """A resource that is asked for more than it has: mean number of cores that would be busy."""
+
+    resource: str
+    busy: float
+    cores: int
+
+
+class ProbedMachineJson(Struct, frozen=True):
+    """A resource with the cores and the speed of a machine that was probed; of the speed, the 95 % interval too.
+
+    The speed is relative to the machine that demands were measured on.
+    """
+
+    resource: Annotated[str, Of("name")]
+    machine: Annotated[str, Of("measured.name")]
+    cores: int
+    speed: float
+    measured_cores: Annotated[float, Of("measured.cores")]
+    measured_speed: Annotated[EstimateJson, Of(lambda each: EstimateJson(each.measured.speed, each.measured.interval))]
+
+
+class PredictionJson(Struct, frozen=True, tag_field="format", tag="hati-predict-1"):
+    """What is predicted of a model, by which method and why; nothing of an overloaded one."""
+
+    method: Annotated[str, Of("method.value")]
+    reason: str
+    requests: list[RequestJson]
+    components: list[ComponentJson]
+    resources: list[ResourceJson]
+    overloads: list[OverloadJson]
+    machines: Annotated[list[ProbedMachineJson], Of("model.measured")]
+    replications: int | None
+    confidence: float | None
+
+
+def _estimate(found: PredictedValue) -> EstimateJson:
+    if found.low is None or found.high is None:
+        return EstimateJson(found.value)
+    return EstimateJson(found.value, (found.low, found.high))
+
+
+def prediction_document(prediction: ServicePrediction, title: str) -> Document:
+    """The prediction, for people."""
+    facts: tuple[Fact, ...] = (
+        ("workloads", _workloads(prediction.model)),
+        ("method", f"{prediction.method.value}: {prediction.reason}"),
+        *machine_facts(prediction.model),
+    )
+    if prediction.overloads:
+        return Document(f"Prediction: {title}", _overloaded(prediction), facts)
+    sections = (_requests(prediction), _components(prediction), _resources(prediction))
+    return Document(f"Prediction: {title}", _answer(prediction), facts, sections)
+
+
+def machine_facts(model: ServiceModel) -> tuple[Fact, ...]:
+    """The resources that have the cores and the speed of a probed machine."""
+    return tuple((each.name, _machine(each.measured, model)) for each in model.measured if each.measured is not None)
+
+
+def _machine(machine: ProbedMachine, model: ServiceModel) -> str:
+    low, high = machine.interval
+    return (
+        f"{machine.name}: {general(machine.cores)} usable cores, {general(machine.speed)} ({general(low)} to "
+        f"{general(high)}) times as fast as {model.measured_on}"
+    )
+
+
+def _workloads(model: ServiceModel) -> str:
+    found = []
+    for workload in model.workloads:
+        if isinstance(workload, OpenWorkload):
+            found.append(f"{workload.name}: {quantity(workload.rate, '1/s')}")
+        else:
+            found.append(f"{workload.name}: {workload.population:,} users, think time {quantity(workload.think, 's')}")
+    return "; ".join(found)
+
+
+def _overloaded(prediction: ServicePrediction) -> str:
+    found = [
+        f"`{each.resource}` would need {general(each.busy)} of its {each.cores} {'cores' if each.cores > 1 else 'core'}"
+        for each in prediction.overloads
+    ]
+    return f"Overloaded: {listed(found)}. Response times grow without limit."
+
+
+def _answer(prediction: ServicePrediction) -> str:
+    busiest = max(
+        (each for each in prediction.resources if not _is_delay(prediction.model, each.name)),
+        key=lambda each: each.utilisation.value,
+        default=None,
+    )
+    slowest = max(prediction.requests, key=lambda each: each.response.value)
+    answer = f"Mean response time of `{slowest.component}`: {quantity(slowest.response.value, 's')}."
+    if busiest is None:
+        return answer
+    return f"{answer} Busiest resource: `{busiest.name}`, {percent(busiest.utilisation.value)}."
+
+
+def _is_delay(model: ServiceModel, resource: str) -> bool:
+    return model.resource(resource).policy is Scheduling.DELAY
+
+
+def _requests(prediction: ServicePrediction) -> Table:
+    requests = prediction.requests
+    scale = tidy("s", [each.response.value for each in requests])
+    probabilities = next((tuple(p for p, _ in each.quantiles) for each in requests if each.quantiles), ())
+    columns = (
+        Column("workload"),
+        Column("request"),
+        Column("throughput", "1/s", _RIGHT),
+        Column("response", scale.unit, _RIGHT),
+        *(Column(_named(p), scale.unit, _RIGHT) for p in probabilities),
+    )
+    rows = tuple(_request(each, probabilities, scale.factor) for each in requests)
+    notes = _interval_note(prediction)
+    if any(each.quantiles for each in requests) and not all(each.quantiles for each in requests):
+        notes = (*notes, "Quantiles are shown where the method has them.")
+    return Table("Requests", columns, rows, notes)
+
+
+def _request(each: RequestPrediction, probabilities: tuple[float, ...], factor: float) -> tuple[Cell, ...]:
+    known = dict(each.quantiles)
+    return (
+        each.workload,
+        each.component,
+        _shown(each.throughput),
+        _shown(each.response, factor),
+        *(_shown(known[p], factor) if p in known else None for p in probabilities),
+    )
+
+
+def _named(probability: float) -> str:
+    return "median" if probability == 0.5 else f"p{general(100.0 * probability)}"
+
+
+def _interval_note(prediction: ServicePrediction) -> tuple[str, ...]:
+    if prediction.confidence is None:
+        return ()
+    return (f"±: half of the {percent(prediction.confidence)} interval over {prediction.replications} replications.",)
+
+
+def _components(prediction: ServicePrediction) -> Table:
+    scale = tidy("s", [each.response.value for each in prediction.components])
+    columns = (Column("component"), Column("visits", "1/s", _RIGHT), Column("response", scale.unit, _RIGHT))
+    rows = tuple(
+        (each.name, _shown(each.throughput), _shown(each.response, scale.factor)) for each in prediction.components
+    )
+    return Table("Components", columns, rows, ("The response time of one visit, without the components that follow.",))
+
+
+def _resources(prediction: ServicePrediction) -> Table:
+    columns = (
+        Column("resource"),
+        Column("cores", None, _RIGHT),
+        Column("visits", "1/s", _RIGHT),
+        Column("utilisation", "%", _RIGHT),
+        Column("requests there", None, _RIGHT),
+        Column("formula"),
+    )
+    return Table("Resources", columns, tuple(_resource(prediction.model, each) for each in prediction.resources))
+
+
+def _resource(model: ServiceModel, each: ResourcePrediction) -> tuple[Cell, ...]:
+    delay = _is_delay(model, each.name)
+    return (
+        each.name,
+        None if delay else model.resource(each.name).cores,
+        _shown(each.throughput),
+        None if delay else _shown(each.utilisation, 100.0),
+        _shown(each.number),
+        each.formula,
+    )
+
+
+def _shown(found: PredictedValue, factor: float = 1.0) -> Shown:
+    """A value with four digits, and with half of its interval where it has one."""
+    text = general(found.value * factor)
+    if found.low is not None and found.high is not None:
+        half = (found.high - found.low) / 2.0 * factor
+        text = f"{text} ± {general(half, 2)}"
+    return Shown(text, found.value * factor)

@@ -1,0 +1,131 @@
+"""A change between two samples, and the statistic that stands for a run: as short texts and as plain values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from hati.document.publishing import Interval, Of
+from hati.document.quantities import change, change_number, percent
+from hati.document.table import Shown
+from hati.studies.comparison import (
+    MEAN,
+    TAIL_PART,
+    Change,
+    ChangeVerdict,
+    ChoiceBasis,
+    Comparison,
+    Comparisons,
+    StatisticChoice,
+)
+
+_TINY_P = 1e-4
+_NOTHING = "~"
+WITH_POWER = "with 80 % probability, if the estimate and the noise hold"
+"""The condition on which a number of runs would decide."""
+
+
+class ChangeJson(Struct, frozen=True):
+    """A change: its verdict and evidence; ``estimate`` is a fraction, ``ratio`` after over before."""
+
+    verdict: Annotated[ChangeVerdict, Of("change.verdict")]
+    estimate: Annotated[float | None, Of(lambda of: None if of.change.ratio is None else of.change.ratio - 1.0)]
+    ratio: Annotated[float | None, Of("change.ratio")]
+    interval: Annotated[Interval | None, Of("change.interval")]
+    p_value: Annotated[float | None, Of("change.p_value")]
+    q_value: Annotated[float | None, Of("change.q_value")]
+    detectable: Annotated[float | None, Of("change.detectable")]
+    runs_needed: Annotated[int | None, Of("change.runs_needed")]
+
+
+def change_text(found: Change) -> Shown:
+    """The change in percent; ``~`` where the ratio does not exist."""
+    if found.ratio is None:
+        return Shown(_NOTHING, None)
+    return Shown(change(found.ratio - 1.0), found.ratio)
+
+
+def needed_notes(rows: Sequence[Comparison], runs: str) -> list[str]:
+    """The note that explains the numbers of runs that would decide; empty if there are none."""
+    undecided = [row.change for row in rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
+    if all(found.runs_needed is None for found in undecided):
+        return []
+    return [f"The second number of {runs} would decide {WITH_POWER}."]
+
+
+def p_text(p_value: float) -> str:
+    """A p-value as people read it, never as zero.
+
+    >>> p_text(0.00031), p_text(0.2), p_text(1e-9)
+    ('0.0003', '0.20', '<0.0001')
+    """
+    if p_value < _TINY_P:
+        return f"<{_TINY_P}"
+    return f"{p_value:.2f}" if p_value >= 0.1 else f"{p_value:.4f}"
+
+
+def verdict_text(found: Change) -> str:
+    """The verdict, marked if it is that of the tail alone."""
+    return f"{found.verdict.value} (tail)" if found.of_tail else found.verdict.value
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """The interval of a ratio as changes in percent, without the percent sign."""
+    low, high = (change_number(end - 1.0) for end in interval)
+    return f"{low} to {high}"
+
+
+def statistic_name(row: Comparison) -> str:
+    """The name of the statistic that is compared."""
+    return (MEAN if row.choice is None else row.choice.statistic).title
+
+
+def statistics_text(found: Comparisons) -> str:
+    """The statistics that stand for a run, as text."""
+    names = dict.fromkeys(found.statistic if row.choice is None else row.choice.statistic.title for row in found.rows)
+    *most, last = names
+    return f"its {', '.join(most)} or {last}" if most else f"its {last}"
+
+
+def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
+    """Why each statistic was chosen, where it was."""
+    groups: dict[tuple[str, ChoiceBasis], list[StatisticChoice]] = defaultdict(list)
+    for row in rows:
+        if row.choice is not None and not _asked(row):
+            groups[statistic_name(row), row.choice.basis].append(row.choice)
+    notes = [_note(name, choices, len(rows)) for (name, _), choices in groups.items()]
+    if any(choice.keeps_mean for choices in groups.values() for choice in choices):
+        notes.append(
+            f"The mean relative to it is tested too, with {percent(TAIL_PART)} of alpha: a change of that alone is"
+            " marked (tail)."
+        )
+    return notes
+
+
+class ChoiceJson(Struct, frozen=True):
+    """A chosen statistic, with the version of its rule."""
+
+    statistic: Annotated[str, Of(lambda choice: str(choice.statistic))]
+    basis: ChoiceBasis
+    sources: int
+    spread: float | None
+    version: int
+
+
+def chosen(row: Any) -> StatisticChoice | None:
+    """How a comparison's statistic was chosen; None where the user chose it."""
+    return None if row.choice is None or _asked(row) else row.choice
+
+
+def _asked(row: Comparison) -> bool:
+    return row.choice is None or row.choice.basis is ChoiceBasis.ASKED
+
+
+def _note(name: str, choices: list[StatisticChoice], rows: int) -> str:
+    number = len(choices)
+    of = "" if number == rows else f" of {number} comparison{'' if number == 1 else 's'}"
+    middle = sorted(choices, key=lambda choice: choice.spread or 0.0)[number // 2]
+    return f"Statistic{of} (auto, version {middle.version}): {name}; {middle.reason}."

@@ -1,0 +1,220 @@
+"""Failing combinations as a document and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Struct
+
+from hati.core import Configuration
+from hati.core.wording import counted, listed
+from hati.document.document import Document, Folded
+from hati.document.publishing import Of, Settings, StudyJson
+from hati.document.quantities import duration, percent
+from hati.document.table import Align, Column, Shown, Table
+from hati.studies.failure_search import (
+    CombinationVerdict,
+    FailingCombination,
+    FailureConclusion,
+    PassingCoverage,
+)
+
+_RIGHT = Align.RIGHT
+
+
+class NearMissJson(Struct, frozen=True):
+    """Runs with all settings but one; ``other`` is what its option has there, null: it is inactive."""
+
+    option: str
+    other: str | None
+    failed: int
+    runs: int
+
+
+class FailingCombinationJson(Struct, frozen=True):
+    """Settings that fail together, with the runs for and against it."""
+
+    settings: Annotated[Settings, Of(lambda found: dict(found.settings))]
+    verdict: CombinationVerdict
+    failed: int
+    runs: int
+    configurations: int
+    without_failed: Annotated[int, Of("near_failed")]
+    without_runs: Annotated[int, Of("near_runs")]
+    p_value: float
+    near_misses: list[NearMissJson]
+    message: str
+
+
+class UntracedFailureJson(Struct, frozen=True):
+    """A configuration that failed, without a combination that explains it."""
+
+    configuration: Configuration
+    failed: int
+    runs: int
+    message: str
+    reason: str
+
+
+class PassingCoverageJson(Struct, frozen=True):
+    """How many valid combinations of the settings of ``strength`` options were seen passing."""
+
+    strength: int
+    valid: int
+    passing: int
+    excluded: int
+    share: float
+
+
+class FailureRunsJson(Struct, frozen=True):
+    """How many runs passed, failed, and could not be started."""
+
+    passed: int
+    failed: int
+    not_started: Annotated[int, Of("infrastructure")]
+
+
+class FailuresJson(StudyJson, frozen=True, tag_field="format", tag="hati-failures-1"):
+    """The combinations of settings that make a benchmark fail."""
+
+    study: str
+    benchmark: str
+    revision: str
+    combinations: list[FailingCombinationJson]
+    untraced: list[UntracedFailureJson]
+    coverage: PassingCoverageJson
+    complete: bool
+    configurations: int
+    runs: Annotated[FailureRunsJson, Of()]
+    failures: list[str]
+    seconds: float
+    warnings: list[str]
+
+
+def failures_document(conclusion: FailureConclusion) -> Document:
+    """The settings that fail together with their evidence, and the combinations that were seen passing."""
+    found = conclusion.combinations
+    near = Folded("Without one of the settings", (_near_misses(found),))
+    sections = (
+        *((_combinations(found), near) if found else ()),
+        *((_untraced(conclusion),) if conclusion.untraced else ()),
+    )
+    return Document(
+        f"Failures of {conclusion.benchmark} at {conclusion.revision}",
+        _answer(conclusion),
+        facts=(("runs", _runs(conclusion)), ("seen passing", _seen(conclusion.coverage))),
+        sections=sections,
+        failures=conclusion.failures,
+        warnings=(*conclusion.warnings, *_warnings(conclusion)),
+        study=conclusion.study,
+    )
+
+
+def _answer(conclusion: FailureConclusion) -> str:
+    found = conclusion.combinations
+    if found:
+        sentences = [_sentence(each) for each in found[:3]]
+        more = [f"{counted(len(found) - 3, 'more failing combination')} in the table."] if len(found) > 3 else []
+        return " ".join((*sentences, *more))
+    if conclusion.untraced:
+        return f"{counted(len(conclusion.untraced), 'configuration')} failed, without settings that it was traced to."
+    return f"No configuration failed: {_seen(conclusion.coverage)}."
+
+
+def _sentence(found: FailingCombination) -> str:
+    """The settings with their runs.
+
+    >>> _sentence(FailingCombination((("a", 1),), CombinationVerdict.CERTAIN, 6, 6, 6, (), 0.001, ""))
+    'a=1 fails: 6 of 6 runs; without it: 0 of 0.'
+    """
+    one = len(found.settings) == 1
+    how = {
+        CombinationVerdict.CERTAIN: "fails" if one else "fail",
+        CombinationVerdict.FLAKY: "fails at times" if one else "fail at times",
+        CombinationVerdict.UNCONFIRMED: "may fail (not confirmed)",
+    }[found.verdict]
+    without = {1: "it", 2: "either"}.get(len(found.settings), "one of them")
+    return (
+        f"{found.text} {how}: {found.failed} of {found.runs} runs; "
+        f"without {without}: {found.near_failed} of {found.near_runs}."
+    )
+
+
+def _combinations(found: tuple[FailingCombination, ...]) -> Table:
+    columns = (
+        Column("settings"),
+        Column("verdict"),
+        Column("failed", None, _RIGHT),
+        Column("configurations", None, _RIGHT),
+        Column("failed without one", None, _RIGHT),
+        Column("p", None, _RIGHT),
+        Column("first failure"),
+    )
+    rows = tuple(
+        (
+            each.text,
+            each.verdict.value,
+            Shown(f"{each.failed} of {each.runs}", each.failed),
+            each.configurations,
+            Shown(f"{each.near_failed} of {each.near_runs}", each.near_failed),
+            Shown(f"{each.p_value:.2g}", each.p_value),
+            each.message,
+        )
+        for each in found
+    )
+    notes = (
+        "failed: runs with all of the settings, in that number of configurations; failed without one: runs with all "
+        "but one of them. p: Fisher's exact test that both fail equally often.",
+        "Runs with another combination of this table are left out.",
+    )
+    return Table("Settings that fail together", columns, rows, notes)
+
+
+def _near_misses(found: tuple[FailingCombination, ...]) -> Table:
+    columns = (Column("settings"), Column("option"), Column("its setting instead"), Column("failed", None, _RIGHT))
+    rows = tuple(
+        (each.text, miss.option, miss.other or "inactive", Shown(f"{miss.failed} of {miss.runs}", miss.failed))
+        for each in found
+        for miss in each.near_misses
+    )
+    return Table("Runs without one of the settings", columns, rows)
+
+
+def _untraced(conclusion: FailureConclusion) -> Table:
+    columns = (Column("configuration"), Column("failed", None, _RIGHT), Column("why"), Column("first failure"))
+    rows = tuple(
+        (str(each.configuration), Shown(f"{each.failed} of {each.runs}", each.failed), each.reason, each.message)
+        for each in conclusion.untraced
+    )
+    return Table("Failures that were not traced to settings", columns, rows)
+
+
+def _runs(conclusion: FailureConclusion) -> str:
+    unstarted = f", {conclusion.infrastructure:,} not started" if conclusion.infrastructure else ""
+    return (
+        f"{conclusion.passed:,} passed, {conclusion.failed:,} failed{unstarted}, of "
+        f"{counted(conclusion.configurations, 'configuration')}; {duration(conclusion.seconds)} in all"
+    )
+
+
+def _seen(found: PassingCoverage) -> str:
+    """The fraction of combinations that passed, in words.
+
+    >>> _seen(PassingCoverage(2, 264, 263, 1))
+    '99.6 % of the 264 valid combinations of settings of 2 options (263) were seen passing; 1 contains a failing one'
+    """
+    share = percent(found.share, 3) if found.passing < found.valid else "100 %"
+    of = f"{share} of the {found.valid:,} valid combinations of settings of {counted(found.strength, 'option')}"
+    excluded = f"{found.excluded:,} {'contains' if found.excluded == 1 else 'contain'} a failing one"
+    unseen = f"{found.unseen:,} {'was' if found.unseen == 1 else 'were'} not seen"
+    parts = [*([excluded] if found.excluded else []), *([unseen] if found.unseen else [])]
+    return "; ".join((f"{of} ({found.passing:,}) were seen passing", *parts))
+
+
+def _warnings(conclusion: FailureConclusion) -> Iterator[str]:
+    if not conclusion.complete:
+        yield "the budget was spent before all failures were traced and all rows run: repeat with a larger --budget"
+    unconfirmed = [each.text for each in conclusion.combinations if each.verdict is CombinationVerdict.UNCONFIRMED]
+    if unconfirmed and conclusion.complete:
+        yield f"too few runs confirm {listed(unconfirmed, separator='; ')}: repeat with --fresh and another --seed"

@@ -1,0 +1,17 @@
+from .study import TOLERANCE as TOLERANCE
+from .study import EffectChange as EffectChange
+from .study import EffectChanges as EffectChanges
+from .study import EffectStatus as EffectStatus
+from .study import MainEffectPrediction as MainEffectPrediction
+from .study import Policy as Policy
+from .study import Prior as Prior
+from .study import Reason as Reason
+from .study import Recalibration as Recalibration
+from .study import RecalibrationCondition as RecalibrationCondition
+from .study import ResidualShift as ResidualShift
+from .study import Since as Since
+from .study import due as due
+from .study import earlier_space as earlier_space
+from .study import effect_changes as effect_changes
+from .study import residual_shift as residual_shift
+from .study import values_of as values_of

@@ -1,0 +1,154 @@
+"""A replay as plain values, and how each revision is distributed as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from hati.core import Configuration
+from hati.document.document import Aside, Document, Section
+from hati.document.publishing import Joined, Of, StudyJson, publish
+from hati.document.quantities import general, tidy
+from hati.document.table import Align, Cell, Column, Shown, Table
+from hati.studies.gate.document import RevisionJson
+from hati.studies.known import CoverageJson, coverage_lines
+from hati.studies.regression import HistoryConclusion
+from hati.studies.regression.document import histories_document
+from hati.studies.regression.tables import HistoryJson
+from hati.studies.replay import Affected, Replayed, RevisionSpread, Skipped, affected_strata
+
+
+class SkippedJson(Struct, frozen=True):
+    """A revision that was not measured, or not with a benchmark or configuration."""
+
+    revision: RevisionJson
+    benchmark: Annotated[str | None, Of(lambda found: found.benchmark or None)]
+    configuration: Configuration | None
+    why: str
+
+
+class RevisionSpreadJson(Struct, frozen=True):
+    """How far a metric spreads over the configurations at a revision."""
+
+    revision: RevisionJson
+    quantiles: Annotated[
+        dict[str, float], Of(lambda spread: zip(("0", "0.25", "0.5", "0.75", "1"), spread.quantiles, strict=True))
+    ]
+    configurations: int
+
+
+class SpreadsJson(Struct, frozen=True):
+    """The same of all revisions."""
+
+    benchmark: str
+    metric: str
+    unit: str
+    revisions: list[RevisionSpreadJson]
+
+
+class ReplayJson(StudyJson, frozen=True, tag_field="format", tag="hati-replay-1"):
+    """The series of measured revisions with their changes, the spread over configurations, and what it cost."""
+
+    series: list[HistoryJson]
+    affected: Annotated[list[Affected], Of(lambda found: affected_strata(found.series))]
+    spreads: Annotated[list[SpreadsJson], Of(_spreads)]
+    skipped: list[SkippedJson]
+    left: int
+    runs: int
+    failed: int
+    seconds: float
+    study: str
+    coverage: list[CoverageJson]
+
+
+def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> ReplayJson:
+    """The published histories of measured revisions."""
+    return publish(Joined(found, series=concluded), ReplayJson)
+
+
+def _spreads(found: Replayed) -> Iterator[Joined]:
+    for (benchmark, metric), revisions in found.spreads.items():
+        unit = found.metrics[benchmark, metric].unit
+        yield Joined(benchmark=benchmark, metric=metric, unit=unit, revisions=revisions)
+
+
+def skipped_text(found: Skipped) -> str:
+    """What could not be measured, and the first line of the reason."""
+    why = found.why.splitlines()[0] if found.why else "no reason is known"
+    if found.configuration is None:
+        return f"{found.revision} could not be measured: {why}"
+    what = f"{found.benchmark} {found.configuration or 'default'}"
+    left_out = "series of several configurations leave this revision out"
+    return f"{what} could not be measured at {found.revision}; {left_out}: {why}"
+
+
+def affected_tables(concluded: Sequence[HistoryConclusion]) -> list[Table]:
+    """A row for each position at which a stratum changed, with the strata; none where nothing changed in a stratum."""
+    found = affected_strata(concluded)
+    if not found:
+        return []
+    columns = (
+        Column("at"),
+        Column("benchmark"),
+        Column("metric"),
+        Column("strata", None, Align.RIGHT),
+        Column("where"),
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (each.position, each.benchmark, each.metric, f"{len(each.strata)} of {each.of}", _where(each)) for each in found
+    )
+    return [Table("Strata that changed", columns, rows, ())]
+
+
+def _where(found: Affected) -> str:
+    if len(found.strata) == found.of:
+        return "everywhere"
+    return str(found.settings) if found.settings else "; ".join(map(str, found.strata))
+
+
+def spread_tables(found: Replayed) -> list[Table]:
+    """A table for each benchmark and metric with several configurations: a row for each revision, with a box plot."""
+    return [
+        _spread_table(f"{key[1]} of {key[0]} over the configurations", found.metrics[key].unit, spreads)
+        for key, spreads in found.spreads.items()
+        if any(spread.configurations > 1 for spread in spreads)
+    ]
+
+
+def _spread_table(title: str, metric_unit: str, spreads: Sequence[RevisionSpread]) -> Table:
+    unit, factor = tidy(metric_unit, [value for spread in spreads for value in spread.quantiles])
+    numbers = (Column(name, unit or None, Align.RIGHT) for name in ("smallest", "median", "largest"))
+    low, high = (edge(spread.quantiles[place] for spread in spreads) for edge, place in ((min, 0), (max, -1)))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            spread.revision.short,
+            *(Shown(general(spread.quantiles[place] * factor, 4), spread.quantiles[place]) for place in (0, 2, 4)),
+            box_plot(spread.quantiles, low, high),
+        )
+        for spread in spreads
+    )
+    return Table(title, (Column("revision"), *numbers, Column("")), rows, (_LEGEND,))
+
+
+_WIDTH = 32
+_LEGEND = "From the smallest to the largest -, between the quartiles =, at the median |, all on one scale."
+
+
+def box_plot(quantiles: Sequence[float], low: float, high: float) -> str:
+    """The five quantiles drawn between two ends: the RES paper, Fig. 12, a line for each revision."""
+    scale = (_WIDTH - 1) / (high - low) if high > low else 0.0
+    first, lower, median, upper, last = (round((value - low) * scale) for value in quantiles)
+    drawn = [" "] * _WIDTH
+    drawn[first : last + 1] = "-" * (last + 1 - first)
+    drawn[lower : upper + 1] = "=" * (upper + 1 - lower)
+    drawn[median] = "|"
+    return "".join(drawn).rstrip()
+
+
+def replay_document(found: Replayed, concluded: Sequence[HistoryConclusion], further: Sequence[Aside] = ()) -> Document:
+    """Where the series of a replay changed, and the distribution over the configurations at each revision."""
+    covered = (("coverage", line) for line in coverage_lines(found.coverage))
+    tables: tuple[Section, ...] = (*affected_tables(concluded), *spread_tables(found), *further)
+    return histories_document(found.series, concluded, found, tuple(covered), tables)

@@ -1,0 +1,266 @@
+"""What supports the effects of a screening: effects at other settings, the follow-up by flips, and suspect runs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct, field
+
+from hati.core import Assignment, Setting, setting_text
+from hati.core.wording import counted, listed
+from hati.document.publishing import Interval, Of, Settings
+from hati.document.quantities import change_number, percent, quantity
+from hati.document.table import Align, Column, Shown, Table
+from hati.studies.screening import (
+    ConditionalEffect,
+    FlipEvidence,
+    FlipVerdict,
+    RobustFit,
+    ScreeningConclusion,
+)
+
+
+def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
+    """The effects of options at the settings of others that they may depend on; None where there are none."""
+    found = conclusion.conditional_effects
+    if not found:
+        return None
+    notes = ["Each change is from the first to the second of the settings shown, averaged over the options not named."]
+    if any(effect.found for effect in found):
+        notes.append("Depends: the interaction was found.")
+    if not all(effect.found for effect in found):
+        notes.append("May depend: the runs do not exclude that the effect differs by half between settings.")
+    right = Align.RIGHT
+    return Table(
+        f"Effects on {conclusion.metric.name} at each setting of another option",
+        (
+            Column("effect of"),
+            Column("at"),
+            Column("change", "%", right),
+            Column("95 % interval", "%", right),
+            Column("on it"),
+        ),
+        tuple(
+            (
+                f"{each.option}: {setting_text(each.before)} -> {setting_text(each.after)}",
+                str(each.at),
+                Shown(change_number(each.relative), 100 * each.relative),
+                _interval(each),
+                "depends" if each.found else "may depend",
+            )
+            for each in found
+        ),
+        tuple(notes),
+    )
+
+
+def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
+    """What to do about an option that explains most of the variance, with the command; None where there is none."""
+    found = conclusion.dominating
+    if found is None:
+        return None
+    settings = (f"{name}={setting_text(setting)}" for name, setting in (*found.fixed, (found.name, found.default)))
+    words = " ".join(f"--set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
+    return (
+        f"{found.name} explains {percent(found.share)} of the variance, and the effects in the table are averages over "
+        f"its settings. Fix it and screen the rest: hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
+    )
+
+
+def _constraints(conclusion: ScreeningConclusion) -> list[str]:
+    """The formulas of the template, except those that fix an option."""
+    fixed = dict(conclusion.dominating.fixed) if conclusion.dominating else {}
+    return [text for text in conclusion.template if text.partition(" == ")[0] not in fixed]
+
+
+class ConditionalEffectJson(Struct, frozen=True):
+    """The effect of an option at the settings of others."""
+
+    option: str
+    from_: Annotated[Setting, Of("before")] = field(name="from")
+    to: Annotated[Setting, Of("after")]
+    at: Assignment
+    relative: float
+    relative_interval: Annotated[Interval | None, Of("interval")]
+    interaction: Annotated[str, Of(lambda each: "found" if each.found else "not excluded")]
+
+
+class DominatingOptionJson(Struct, frozen=True):
+    """The option next to which all others are small, and what to set to screen the rest."""
+
+    option: str
+    share: float
+    set: Settings
+    constraints: list[str]
+
+
+def dominating_json(conclusion: ScreeningConclusion) -> DominatingOptionJson | None:
+    """The published dominating option; None where no option dominates."""
+    found = conclusion.dominating
+    if found is None:
+        return None
+    fixed = {**dict(found.fixed), found.name: found.default}
+    return DominatingOptionJson(found.name, found.share, fixed, _constraints(conclusion))
+
+
+def _interval(effect: ConditionalEffect) -> Shown | None:
+    if effect.interval is None:
+        return None
+    low, high = effect.interval
+    text = f"{change_number(low)} to {change_number(high)}"
+    return Shown(text, text)
+
+
+MOST_NAMED = 4
+"""The number of names in a sentence before it counts the rest."""
+
+
+def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
+    """The flips of each option with their claim; None if no option was flipped."""
+    found = flipped_options(conclusion)
+    if not found:
+        return None
+    notes = [
+        "A flip is two runs of a configuration drawn at random that differ in this option alone. "
+        "Claimed: what the design's rows show. Interval: of the average effect over all configurations, by the flips "
+        "and by what the design's model expects in theirs.",
+    ]
+    if any(each.verdict is FlipVerdict.REFUTED for each in found):
+        notes.append("Refuted: flips do not show the effect and contradict the claim. It counts as not shown.")
+    notes += [
+        f"The effect of {each.option} depends on {each.depends_on}: flips change {conclusion.metric.name} both ways."
+        for each in found
+        if each.depends_on
+    ]
+    notes += [
+        f"The flips of {each.option} do not show the effect, although the design's rows do clearly: it may be absent "
+        "in most configurations."
+        for each in found
+        if each.verdict is FlipVerdict.MISSED
+    ]
+    given_up = conclusion.follow_up.given_up if conclusion.follow_up else ()
+    flipped = {*(each.option for each in found), *given_up}
+    others = [name for name in conclusion.important if name not in flipped]
+    if others:
+        notes.append(f"Not flipped, for lack of runs: {listed(others, MOST_NAMED)}.")
+    right = Align.RIGHT
+    return Table(
+        f"Follow-up of effects on {conclusion.metric.name}",
+        (
+            Column("flips of"),
+            Column("number", None, right),
+            Column("claimed", "%", right),
+            Column("change", "%", right),
+            Column("99 % interval", "%", right),
+            Column("claim"),
+        ),
+        tuple(
+            (
+                f"{each.option}: {' -> '.join(map(setting_text, each.ends))}",
+                each.flips,
+                Shown(change_number(each.claimed), 100 * each.claimed),
+                Shown(change_number(each.change), 100 * each.change),
+                _flip_interval(each),
+                each.verdict.value,
+            )
+            for each in found
+        ),
+        tuple(notes),
+    )
+
+
+def flipped_options(conclusion: ScreeningConclusion) -> tuple[FlipEvidence, ...]:
+    """The evidence of flips, in the order of the effects."""
+    return tuple(effect.flips for effect in conclusion.effects if effect.flips is not None)
+
+
+def refuted_sentence(conclusion: ScreeningConclusion) -> str:
+    """Which options the follow-up refutes; empty where there are none."""
+    names = [each.option for each in flipped_options(conclusion) if each.verdict is FlipVerdict.REFUTED]
+    if not names:
+        return ""
+    return f"Flips refute {counted(len(names), 'effect')} of the design's rows: {listed(names, MOST_NAMED)}."
+
+
+def _flip_interval(found: FlipEvidence) -> Shown | None:
+    if found.interval is None:
+        return None
+    text = f"{change_number(found.interval[0])} to {change_number(found.interval[1])}"
+    return Shown(text, text)
+
+
+def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
+    """The suspect runs with their configurations and values; None where there are none."""
+    if not conclusion.suspects:
+        return None
+    unit = conclusion.metric.unit
+    notes = [
+        "A suspect run is far from what the other runs predict for its configuration (1 % over all runs together)."
+    ]
+    if any(each.used is not None for each in conclusion.suspects):
+        notes.append("Fresh: runs of the same configuration. Used: the median of the three.")
+    if conclusion.robust is not None:
+        notes.append(
+            "Not repeated. A robust fit is shown next to the analysis of all runs, with the values that the other "
+            "runs predict."
+        )
+    right = Align.RIGHT
+    return Table(
+        f"Suspect runs of {conclusion.metric.name}",
+        (
+            Column("run", None, right),
+            Column("value", None, right),
+            Column("fresh", None, right),
+            Column("used", None, right),
+            Column("configuration"),
+        ),
+        tuple(
+            (
+                each.order + 1,
+                _shown([each.value], unit),
+                _shown(each.fresh, unit) if each.fresh else None,
+                Shown("not repeated", None) if each.used is None else _shown([each.used], unit),
+                str(each.configuration),
+            )
+            for each in conclusion.suspects
+        ),
+        tuple(notes),
+    )
+
+
+def suspects_sentence(conclusion: ScreeningConclusion) -> str:
+    """How many runs were suspect, and where a robust fit differs; empty where there were none."""
+    again = [each for each in conclusion.suspects if each.used is not None]
+    left = len(conclusion.suspects) - len(again)
+    parts = []
+    if again:
+        verb, its = ("was", "its") if len(again) == 1 else ("were", "their")
+        parts.append(f"{counted(len(again), 'suspect run')} {verb} repeated, and the median used in {its} place.")
+    if left:
+        parts.append(f"{counted(left, 'run')} {'is' if left == 1 else 'are'} suspect: {_differences(conclusion)}.")
+    return " ".join(parts)
+
+
+class RobustFitJson(RobustFit, frozen=True):
+    """The important effects without the suspect runs, and whether they differ."""
+
+    differs: bool
+
+
+def _differences(conclusion: ScreeningConclusion) -> str:
+    found = conclusion.robust
+    if found is None or not found.differs:
+        return "a robust fit shows the same options"
+    parts = []
+    if found.added:
+        parts.append(f"a robust fit also shows {listed(found.added, 4)}")
+    if found.lost:
+        parts.append(f"{'it' if found.added else 'a robust fit'} does not show {listed(found.lost, 4)}")
+    return ", and ".join(parts)
+
+
+def _shown(values: Sequence[float], unit: str) -> Shown:
+    text = ", ".join(quantity(value, unit, 3) for value in values)
+    return Shown(text, values[0] if len(values) == 1 else text)

@@ -1,0 +1,134 @@
+"""What stops a change is told alike by everything that tells of a gate."""
+
+from __future__ import annotations
+
+import pytest
+from example_gates import GATES, gate, report, row
+
+from hati.core import Configuration, replace
+from hati.document import publish
+from hati.render import to_plain
+from hati.studies.comparison import ChangeVerdict, Comparison
+from hati.studies.findings import Ruling
+from hati.studies.gate.conclusion import StratumChange
+from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_table, gate_tables
+from hati.wiring.kinds.gate import _status
+
+STATUS = {
+    "same": 0,
+    "slower": 1,
+    "known": 0,
+    "known-and-undecided": 3,
+    "faster": 0,
+    "inconclusive": 3,
+    "broken": 4,
+    "hostile": 1,
+    "many": 1,
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_status_cases_json_and_answer_agree(name: str) -> None:
+    ruling = GATES[name]()
+    status, cases = _status(ruling), gate_cases(ruling)
+    said = to_plain(publish(ruling, GateJson))
+    assert isinstance(said, dict)
+    assert status == STATUS[name]
+    assert said["fails"] is ruling.fails is (status != 0)
+    assert any(case.error for case in cases) == (status == 4)
+    if status != 4:
+        assert any(case.failure for case in cases) == (status == 1)
+    assert gate_answer(ruling).startswith("slower: ") == (status == 1)
+    assert len({(case.suite, case.name) for case in cases}) == len(cases)
+    rows = said["benchmarks"]
+    assert isinstance(rows, list)
+    assert all((one["known"] is not None) <= (one["verdict"] == "slower") for one in rows)
+    slower = {one["benchmark"] for one in rows if one["verdict"] == "slower" and one["known"] is None}
+    assert slower == {case.suite for case in cases if case.failure}
+
+
+def test_json_has_the_keys_that_programs_rely_on() -> None:
+    said = to_plain(publish(GATES["slower"](), GateJson))
+    assert isinstance(said, dict)
+    assert list(said)[:2] == ["format", "verdict"]
+    assert {"verdict", "reference", "revision", "benchmarks", "strata", "options", "findings"} <= set(said)
+    [first, *_] = said["options"]
+    assert {"option", "setting", "ratio", "interval"} <= set(first)
+
+
+def test_what_stops_a_change_is_chosen() -> None:
+    """``--fail-on`` decides for cases as for the exit status."""
+    found = GATES["slower"]().gate
+    lenient = Ruling(found, (report(found, fails=True),), frozenset({ChangeVerdict.INCONCLUSIVE}))
+    assert _status(lenient) == 0
+    assert not any(case.failure for case in gate_cases(lenient))
+    both = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.INCONCLUSIVE, "other"))
+    assert _status(Ruling(both, (), frozenset({ChangeVerdict.INCONCLUSIVE}))) == 3
+    strict = Ruling(gate(row(ChangeVerdict.FASTER)), (), frozenset({ChangeVerdict.FASTER}))
+    assert _status(strict) == 1
+    assert any(case.failure for case in gate_cases(strict))
+
+
+def test_what_is_slower_without_a_finding_fails() -> None:
+    """As where the ratio is unknown."""
+    assert _status(Ruling(gate(row(ChangeVerdict.SLOWER)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("same", "same"),
+        ("slower", "slower"),
+        ("known", "slower, as known"),
+        ("known-and-undecided", "inconclusive, and slower as known"),
+    ],
+)
+def test_the_title_says_what_is_known(name: str, verdict: str) -> None:
+    assert gate_tables(GATES[name]())[0].title.partition(": ")[2] == verdict
+
+
+def test_what_looks_changed_at_the_end_is_in_the_answer_with_its_size() -> None:
+    found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), suspected=("latency of main",), confirmed=2)
+    assert gate_answer(Ruling(found)).startswith("not decided: latency of main; looks changed: latency of main ")
+    notes = " ".join(note for table in gate_tables(Ruling(found)) for note in table.notes)
+    assert "Looks changed, which 2 rounds of fresh runs could not confirm before the end: latency of main." in notes
+
+
+def test_one_round_is_no_plural() -> None:
+    found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), explored=1)
+    assert any(note.startswith("1 round explored") for note in gate_tables(Ruling(found))[0].notes)
+
+
+def test_a_known_regression_hides_no_other() -> None:
+    found = gate(row(ChangeVerdict.SLOWER))
+    known = report(found, fails=False, reason="it has to wait")
+    more = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SLOWER, "other"))
+    ruling = Ruling(more, (known,))
+    assert [one.benchmark for one in ruling.slower] == ["other"]
+    assert _status(ruling) == 1
+    assert [case.suite for case in gate_cases(ruling) if case.failure] == ["other"]
+    verdicts = {cells[0]: cells[-1] for cells in gate_tables(ruling)[0].rows}
+    assert getattr(verdicts["main"], "text", None) == "slower, known"
+    assert verdicts["other"] == "slower"
+
+
+def test_the_short_table_has_what_is_not_the_same_and_the_worst_first() -> None:
+    assert gate_table(GATES["same"]()) is None
+    short = gate_table(GATES["many"]())
+    assert short is not None
+    assert [cells[-1] for cells in short.rows[:3]] == ["slower", "slower", "inconclusive"]
+    assert (len(short.rows), short.notes) == (20, ("13 more below.",))
+
+
+def test_metrics_of_the_same_runs_share_their_time() -> None:
+    """Booked on the benchmark alone: a stratum's runs are among its own."""
+
+    def timed(metric: str, benchmark: str = "main") -> Comparison:
+        made = row(ChangeVerdict.SLOWER, benchmark, metric)
+        return replace(made, before=replace(made.before, seconds=3.0), after=replace(made.after, seconds=5.0))
+
+    stratum = StratumChange({"cache": "on"}, row(ChangeVerdict.SLOWER, where=Configuration({"cache": "on"})))
+    found = gate(timed("latency"), timed("memory"), timed("latency", "other"), strata=(stratum,))
+    cases = gate_cases(Ruling(found, (), frozenset()))
+    assert [case.seconds for case in cases] == [4.0, 4.0, 8.0, None]
+    assert all(case.seconds is None for case in gate_cases(GATES["slower"]()))
