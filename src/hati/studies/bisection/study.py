@@ -1,7 +1,4 @@
-"""Bisection: find the commits that changed a metric between a good and a bad revision, with as few runs as needed.
-
-Every probe is measured together with the good revision, in pairs, until changes are located on one side of it.
-"""
+"""The study of a bisection: measured revisions as levels, the next probe, and the culprits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Effects at two revisions: which options matter more or less than before, and by how much.
-
-A screening's design is measured at both, in rounds of pairs. The effect of an option is estimated in each round at each
-revision; a change of it is tested on the differences of pairs.
-"""
+"""The study of effects at two revisions, and the tests of their changes."""
 
 from __future__ import annotations
 

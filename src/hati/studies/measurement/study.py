@@ -1,4 +1,4 @@
-"""The simplest study: measure given configurations and summarise them by run."""
+"""The study of a measurement, and summaries of configurations."""
 
 from __future__ import annotations
 

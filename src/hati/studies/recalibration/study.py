@@ -1,8 +1,4 @@
-"""Recalibration: when important options are due to be determined again, and what changed then (RES paper, step 6).
-
-``due`` compares the events since the last screening with a ``Policy``; ``residual_shift`` tests whether the model of
-a screening still predicts the measurements; ``effect_changes`` compares the effects of two screenings.
-"""
+"""Policies of recalibration, shifts of residuals, and changes between two screenings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Replay: revisions of a line measured now, over configurations that represent a space.
-
-``studies.regression`` finds the change points and trends of their series.
-"""
+"""The study of a replay: the order of revisions, their measurements, and strata that changed."""
 
 from __future__ import annotations
 
