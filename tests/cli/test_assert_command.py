@@ -210,7 +210,7 @@ def test_a_verdict_is_explained(hati_here: Hati) -> None:
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
-    ("comparator", "told"), [("=", "; 0.02 or below rejects it"), ("<", "; 0.01 or below shows the relation")]
+    ("comparator", "told"), [("=", "; 0.02 or less rejects it"), ("<", "; 0.01 or less shows the relation")]
 )
 def test_an_explanation_names_the_level_that_decides(comparator: str, told: str, hati_here: Hati) -> None:
     formula = "a = c" if comparator == "=" else "a < c"
