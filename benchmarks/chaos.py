@@ -2,12 +2,12 @@
 
 Three machines (names on this one, each with a lock of its own) run a campaign whose program notes when it begins and
 ends. Faults come at random moments: a worker is killed, stopped for longer than its lease and continued, or asked to
-end; a second worker starts on a machine; the campaign is killed; the database ends all connections, or is killed. What
-ended is started again. A campaign is wrong where a task has no run or two, where a result that the ledger accepted has
-no run, where two runs of one machine overlapped, or where a process is left.
+end; a second worker starts on a machine; the campaign is killed; a PostgreSQL server is killed. What ended is started
+again. A campaign is wrong where a task has no run or two, where a result that the ledger accepted has no run, where two
+runs of one machine overlapped, or where a process is left.
 
-Some runs are longer than a lease, so that the lock of a machine is needed. 300 faults take about ten minutes.
-``--folder F`` keeps the results of campaigns there, and repeats none that it has.
+Some runs are longer than a lease. 300 faults take about ten minutes. ``--folder F`` keeps the results of campaigns
+there, and repeats none that it has.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Fault(StrEnum):
     ENDED = "worker asked to end"
     SECOND = "second worker on a machine"
     CAMPAIGN = "campaign killed"
-    DATABASE = "database killed, or its connections"
+    DATABASE = "database killed"
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,13 @@ def cause(fault: Fault, grid: Grid, rng: random.Random, server: Server | None) -
 
 @dataclass(frozen=True)
 class Disturbed:
-    """A campaign: its faults, attempts at which a worker ended, late and second results, and what was wrong."""
+    """A campaign: its faults; the numbers of results that were accepted, and that came late or twice; what was wrong.
+
+    ``given_up`` is the number of failed runs: batches at which workers ended three times.
+    """
 
     faults: dict[str, int]
-    attempts: int
+    accepted: int
     aside: int
     given_up: int
     wrong: tuple[str, ...]
@@ -187,7 +190,7 @@ def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server |
     wrong = list[str]()
     try:
         while grid.ended() is None and time.monotonic() < deadline:
-            time.sleep(rng.uniform(0.1, 1.0))
+            time.sleep(rng.uniform(0.1, 1.0))  # faults come at random times
             if made.total() < faults and grid.ended() is None:
                 fault = rng.choice(list(Fault))
                 made[fault] += cause(fault, grid, rng, server)
@@ -231,7 +234,7 @@ def left_running(folder: Path) -> Iterator[str]:
         if time.monotonic() > deadline:
             yield f"left running: {found}"
             return
-        time.sleep(0.05)
+        time.sleep(0.05)  # no event reports the end of others' processes
 
 
 def _mentioning(text: str) -> list[int]:
@@ -279,7 +282,7 @@ def result(faults: int = FAULTS, server: Server | None = None, folder: Path | No
     rows = [[fault.value, str(counts[fault.value])] for fault in Fault]
     wrong = [text for each in found for text in each.wrong]
     note = (
-        f"{len(found)} campaigns of {RUNS} runs on three workers: {sum(each.attempts for each in found):,} results "
+        f"{len(found)} campaigns of {RUNS} runs on three workers: {sum(each.accepted for each in found):,} results "
         f"accepted, {sum(each.aside for each in found)} late or second ones kept aside, "
         f"{sum(each.given_up for each in found)} runs given up after three attempts, {len(wrong)} wrong."
     )

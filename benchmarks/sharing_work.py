@@ -84,7 +84,7 @@ def idle(folder: Path, store: str) -> float:
     with worker(folder, "machine", store) as process:
         wait_for(1, folder, store)
         before = psutil.Process(process.pid).cpu_times()
-        time.sleep(IDLE_SECONDS)
+        time.sleep(IDLE_SECONDS)  # what is measured is that nothing happens
         after = psutil.Process(process.pid).cpu_times()
     return (after.user + after.system - before.user - before.system) / IDLE_SECONDS
 

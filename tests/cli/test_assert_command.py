@@ -210,12 +210,12 @@ def test_a_verdict_is_explained(hati_here: Hati) -> None:
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
-    ("comparator", "told"), [("=", "; 0.02 or less rejects it"), ("<", "; 0.01 or less shows the relation")]
+    ("comparator", "expected"), [("=", "; 0.02 or less rejects it"), ("<", "; 0.01 or less shows the relation")]
 )
-def test_an_explanation_names_the_level_that_decides(comparator: str, told: str, hati_here: Hati) -> None:
+def test_an_explanation_names_the_level_that_decides(comparator: str, expected: str, hati_here: Hati) -> None:
     formula = "a = c" if comparator == "=" else "a < c"
     words = ("--formula", formula, "--explain", "1", "--interpretation", "welch", "--alpha", "0.01")
-    assert told in " ".join(hati_here("assert", "--samples", SAMPLES, *words).out.split())
+    assert expected in " ".join(hati_here("assert", "--samples", SAMPLES, *words).out.split())
 
 
 def test_what_pyperf_and_jmh_wrote_is_read(tmp_path: Path, hati_here: Hati) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hati.core import FloatArray, InputError
-from hati.design.information import (
+from hati.design.rival_models import (
     Predictions,
     Rival,
     discriminating_runs,

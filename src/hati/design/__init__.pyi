@@ -48,14 +48,8 @@ from .fractions import from_generators as from_generators
 from .fractions import full_factorial as full_factorial
 from .fractions import parse_generators as parse_generators
 from .fractions import regular_fraction as regular_fraction
-from .information import DiscriminatingRuns as DiscriminatingRuns
 from .information import Fit as Fit
-from .information import Predictions as Predictions
-from .information import Rival as Rival
-from .information import discriminating_runs as discriminating_runs
-from .information import discrimination as discrimination
 from .information import fitted as fitted
-from .information import predictions as predictions
 from .matrix import Design as Design
 from .matrix import check_two_level as check_two_level
 from .matrix import configurations as configurations
@@ -78,6 +72,12 @@ from .orthogonal_arrays import check_unconstrained as check_unconstrained
 from .orthogonal_arrays import level_properties as level_properties
 from .orthogonal_arrays import orthogonal_array as orthogonal_array
 from .orthogonal_arrays import strength as strength
+from .rival_models import DiscriminatingRuns as DiscriminatingRuns
+from .rival_models import Predictions as Predictions
+from .rival_models import Rival as Rival
+from .rival_models import discriminating_runs as discriminating_runs
+from .rival_models import discrimination as discrimination
+from .rival_models import predictions as predictions
 from .runs import Blocks as Blocks
 from .runs import Estimability as Estimability
 from .runs import Separation as Separation

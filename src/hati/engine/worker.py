@@ -70,7 +70,7 @@ class Worker:
             while True:
                 if time.monotonic() - renewed > self._seconds / _RENEWALS:
                     self._ledger.enter(self._key, self._client, self._seconds)
-                    self._ledger.expire()  # no oftener: an idle worker has to leave its machine quiet
+                    self._ledger.expire()  # no more often: an idle worker leaves its machine quiet
                     renewed = time.monotonic()
                 lease = self._next()
                 if lease is not None:

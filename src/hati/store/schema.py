@@ -205,7 +205,7 @@ worker = Table(
 def complete_metadata() -> MetaData:
     """The tables with their partial indexes, which load SQLAlchemy's code for both databases.
 
-    Only creating a store needs them; loading them would make each command a tenth of a second slower.
+    Only creating a store needs them, and every command would wait for that import.
     """
     waits = batch.c.state == text("'open'")
     _index_part("ix_ledger_accepted", ledger.c.what == text("'accepted'"), ledger.c.at, ledger.c.batch)

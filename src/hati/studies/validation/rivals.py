@@ -14,7 +14,7 @@ from scipy.linalg import block_diag
 
 from hati.core import Configuration, FloatArray, InputError, Setting, generator
 from hati.design.coding import Levels, Model, levels
-from hati.design.information import (
+from hati.design.rival_models import (
     Predictions,
     Rival,
     discriminating_runs,
