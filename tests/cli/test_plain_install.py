@@ -15,10 +15,13 @@ from forked import Ended
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
     "charts": ("altair", "vl_convert", "narwhals"),
+    "grid": ("distributed", "dask", "dask_jobqueue"),
     "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
     "simulation": ("simpy",),
     "solver": ("ortools", "pandas"),
+    "trees": ("sklearn",),
+    "volunteers": ("cryptography", "fastapi", "uvicorn"),
 }
 PLAIN = f"""
 import sys
