@@ -27,7 +27,7 @@ from hati.studies.screening.planning.choosing import CHECKED, MISSED
 from hati.studies.screening.planning.models import RELEVANT
 from hati.studies.screening.planning.tasks import STAGE
 from hati.testing import FakeEngine, MemoryStore
-from hati.wiring.promising import promise_by_pilot
+from hati.wiring.screening.promises import promise_by_pilot
 
 STUDIES = 400
 POWER = 0.8

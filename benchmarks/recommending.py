@@ -29,7 +29,7 @@ from hati.studies.recommendation import (
 )
 from hati.studies.screening import choose, screening, study_id
 from hati.testing import FakeEngine, MemoryStore
-from hati.wiring.recommending import as_findings
+from hati.wiring.screening.recommendation import as_findings
 
 REPLICATES = 400
 QUICK = 60

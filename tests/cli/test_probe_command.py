@@ -17,7 +17,7 @@ from hati.core import MeasurementError
 from hati.probing import NotPermittedError
 from hati.store import open_store
 from hati.studies.probe import Property, not_injected, recovered
-from hati.wiring import probe_selftest, probing
+from hati.wiring.probes import experiments, selftest
 
 Capture = pytest.CaptureFixture[str]
 
@@ -64,13 +64,13 @@ def test_a_report_of_what_was_probed_is_had_by_probe(capfd: Capture, tmp_path: P
 
 
 def test_nobody_else_measures_meanwhile(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    execute, holders = probing.execute, []
+    execute, holders = experiments.execute, []
 
     def noting(name, setting, inputs):
         holders.append((tmp_path / "lock").read_text())
         return execute(name, setting, inputs)
 
-    monkeypatch.setattr(probing, "execute", noting)
+    monkeypatch.setattr(experiments, "execute", noting)
     said(capfd, "probe", "clock", "--quick")
     assert holders == [f"{os.getpid()} probe clock.reading"]
     assert not (tmp_path / "lock").read_text()
@@ -117,14 +117,14 @@ def test_a_quick_result_does_not_serve_a_longer_measurement(capfd: Capture) -> N
 def test_what_is_refused_has_its_reason_and_the_rest_is_reported(
     capfd: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = probing.execute
+    execute = experiments.execute
 
     def refusing(name, setting, inputs):
         if name == "net.loopback":
             raise MeasurementError("there is no loopback")
         return execute(name, setting, inputs)
 
-    monkeypatch.setattr(probing, "execute", refusing)
+    monkeypatch.setattr(experiments, "execute", refusing)
     out, _ = said(capfd, "probe", "net", "clock", "--quick")
     assert "net.loopback: there is no loopback" in out
     assert "clock.cost" in out
@@ -176,12 +176,12 @@ def test_the_self_test_reports_every_outcome_and_fails_where_a_truth_is_missed(
 ) -> None:
     right = recovered("quota 50/100 ms", 50.0, 0.05, Property("cpu.quota", 50.2, "ms"))
     refused = not_injected("one-way delay 5 ms", 1e4, "us", 0.05, "the kernel has no netem")
-    monkeypatch.setattr(probe_selftest, "selftest", lambda announce: (right, refused))
+    monkeypatch.setattr(selftest, "selftest", lambda announce: (right, refused))
     out, _ = said(capfd, "probe", "--selftest")
     assert "one-way delay 5 ms: the kernel has no netem" in out
     assert "Of 2 truths: 1 recovered, 0 disturbed, 0 missed, 1 refused." in out
     wrong = recovered("quota 25/100 ms", 25.0, 0.05, Property("cpu.quota", 50.2, "ms"))
-    monkeypatch.setattr(probe_selftest, "selftest", lambda announce: (right, wrong))
+    monkeypatch.setattr(selftest, "selftest", lambda announce: (right, wrong))
     assert "1 missed" in said(capfd, "probe", "selftest", status=4)[0]
 
 
@@ -190,9 +190,9 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
         raise NotPermittedError("the kernel lets this process make no control group", fix="run it as root")
 
     for name in ("group_with", "round_robin_slice_of", "link_with"):
-        monkeypatch.setattr(probe_selftest, name, refusing)
-    monkeypatch.setattr(probe_selftest, "restore_settings", lambda: None)
-    found = probe_selftest.selftest(lambda _: None)
+        monkeypatch.setattr(selftest, name, refusing)
+    monkeypatch.setattr(selftest, "restore_settings", lambda: None)
+    found = selftest.selftest(lambda _: None)
     assert {each.outcome for each in found} == {"refused"}
     assert {each.reason for each in found} == {"the kernel lets this process make no control group; run it as root"}
     assert len(found) >= 16

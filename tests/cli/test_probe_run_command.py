@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hati.generate import Calibration, Kernel, KernelCalibration
-from hati.wiring.task_sets import write_calibration
+from hati.wiring.probes.task_sets import write_calibration
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -64,7 +64,7 @@ def test_a_calibration_that_could_not_be_kept_is_not_made(
     hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "state").write_text("no folder")
-    monkeypatch.setattr("hati.wiring.task_sets.calibrate", lambda *_, **__: pytest.fail("measured"))
+    monkeypatch.setattr("hati.wiring.probes.task_sets.calibrate", lambda *_, **__: pytest.fail("measured"))
     assert hati_here("probe", "calibrate", "--save", "state/file.json").status == 2
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     done = hati_here("probe", "calibrate")

@@ -14,7 +14,7 @@ import pytest
 from hati.probing import Executed, Setting
 from hati.studies.probe import Inputs
 from hati.subject import this_machine
-from hati.wiring import probe_settings, probing
+from hati.wiring.probes import experiments, settings
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -62,7 +62,7 @@ def test_settings_are_held_while_a_command_runs(hati_here: Hati, root: Path) -> 
 def test_who_may_not_change_them_sees_what_would_be_changed(
     hati_here: Hati, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe_settings, "writable", lambda _: False)
+    monkeypatch.setattr(settings, "writable", lambda _: False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     done = hati_here("probe", "--fit", "--apply")
     assert done.status == 2
@@ -95,23 +95,23 @@ def test_studies_warn_of_a_machine_that_is_not_fit(hati_here: Hati, fake_project
 
 def test_probes_of_the_last_hour_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quota that the process is stopped by for half of every 100 ms."""
-    monkeypatch.setattr(probing, "system_root", lambda: Path("/"))
+    monkeypatch.setattr(experiments, "system_root", lambda: Path("/"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
     machine = this_machine(datetime.now(UTC), lambda _: None)
     store = tmp_path / "hati" / "probe.sqlite"
-    assert not probing.unfit(machine)
+    assert not experiments.unfit(machine)
     assert not store.parent.exists() or not store.exists()
     starts = np.arange(50.0, 3000.0, 100.0) * 1e6
     window = np.array([0.0, 3e9, 1.5e9])
     raw = {"window_ns": window, "gap_start_ns": starts, "gap_ns": np.full(starts.size, 5e7), "unused": np.array([0.5])}
-    execute = probing.execute
+    execute = experiments.execute
 
     def executed(name: str, setting: Setting, inputs: Inputs) -> Executed:
         return Executed(raw, ()) if name == "cpu.limit" else execute(name, setting, inputs)
 
-    monkeypatch.setattr(probing, "execute", executed)
-    probing.measure_probe(probing.ProbeRequest(names=("cpu.limit",), quick=True), None, lambda _: None)
-    assert "disturbs measurements: CPU quota (50 ms of CPU time in 100 ms" in probing.unfit(machine)
+    monkeypatch.setattr(experiments, "execute", executed)
+    experiments.measure_probe(experiments.ProbeRequest(names=("cpu.limit",), quick=True), None, lambda _: None)
+    assert "disturbs measurements: CPU quota (50 ms of CPU time in 100 ms" in experiments.unfit(machine)
     store.write_text("damaged")
-    assert not probing.unfit(machine)
+    assert not experiments.unfit(machine)

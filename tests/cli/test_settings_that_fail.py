@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hati.wiring import screening
+from hati.wiring.screening import campaign as screening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -310,7 +310,7 @@ def total(values):
 def test_formulas_of_all_files_are_bounded_together(
     run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hati.wiring.load_formulas.MOST_ATOMS", 9)
+    monkeypatch.setattr("hati.wiring.formulas.loading.MOST_ATOMS", 9)
     pytester.makefile(".spl", formulas="quick <= slow", second="for all n in {1..5}: quick <= n * 1 s")
     done = run("--hati", "--collect-only", "-q", "formulas.spl", "second.spl", "test_stated.py")
     assert len(listed(done)) == 7
@@ -327,7 +327,7 @@ def test_formulas_of_all_files_are_bounded_together(
 def test_formulas_behind_too_many_are_not_read(
     run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hati.wiring.load_formulas.MOST_ATOMS", 1)
+    monkeypatch.setattr("hati.wiring.formulas.loading.MOST_ATOMS", 1)
     pytester.makepyfile(test_stated="import hati\n\n@hati.spl('SELF <= 1 s', 'SELF <= 2 s', '(')\ndef f(): ...\n")
     done = run("--hati", "test_stated.py")
     done.assert_outcomes(errors=1)

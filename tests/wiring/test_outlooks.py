@@ -6,7 +6,7 @@ from simulated_subject import space
 
 from hati.core import generator
 from hati.studies.screening import PilotResult, choose_design
-from hati.wiring.promising import promise_by_pilot
+from hati.wiring.screening.promises import promise_by_pilot
 
 
 def test_a_pilot_whose_configurations_differ_by_far_promises_no_single_figure() -> None:

@@ -13,7 +13,7 @@ from hati.space import Option, Space
 from hati.studies.recommendation import plan_recommendation
 from hati.studies.screening import choose, screening, study_id
 from hati.testing import FakeEngine, MemoryStore
-from hati.wiring.recommending import as_findings
+from hati.wiring.screening.recommendation import as_findings
 
 TIME = Metric("time", "s")
 BENCHMARK = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))

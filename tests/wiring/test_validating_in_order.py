@@ -30,7 +30,7 @@ from hati.studies.validation import (
     ValidationConclusion,
 )
 from hati.testing import FakeEngine, MemoryStore
-from hati.wiring.validating import _screened
+from hati.wiring.screening.validation import _screened
 
 LATENCY = Metric("latency", "s")
 BENCHMARK = Benchmark("orders", ("true",), Reader(ReaderKind.HATI), (LATENCY,))

@@ -13,9 +13,9 @@ from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
 from hati.studies.screening import AnyChoice, read_choice, stored_choice
 from hati.subject import Revisions
 from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, workplace
-from hati.wiring import screening as choosing
-from hati.wiring.replaying import _thinned
-from hati.wiring.screening import ScreeningCampaign
+from hati.wiring.comparing.replays import _thinned
+from hati.wiring.screening import campaign as choosing
+from hati.wiring.screening.campaign import ScreeningCampaign
 
 PROJECT = """\
 [subject]

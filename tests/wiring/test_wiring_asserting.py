@@ -67,7 +67,7 @@ def test_a_byte_order_mark_is_no_part_of_a_formula(tmp_path: Path) -> None:
 
 
 def test_formulas_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hati.wiring.load_formulas.MOST_ATOMS", 20)
+    monkeypatch.setattr("hati.wiring.formulas.loading.MOST_ATOMS", 20)
     half = "for all n in {1..10}: a(n) <= n * 1 s\n"
     (tmp_path / "a.spl").write_text(2 * half)
     assert len(formulas_in([tmp_path])) == 2

@@ -11,7 +11,7 @@ from hati.core import InputError
 from hati.studies.assertion import Standard
 from hati.subject import Revisions
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
-from hati.wiring.measure_formulas import AssertionCampaign
+from hati.wiring.formulas.measuring import AssertionCampaign
 
 BENCHMARK = """
 [[benchmark]]

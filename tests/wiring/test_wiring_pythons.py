@@ -14,7 +14,7 @@ from hati.engine import LocalEngine
 from hati.studies.assertion import MeasuredMethod, Standard
 from hati.subject import machine
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
-from hati.wiring.measure_formulas import AssertionCampaign
+from hati.wiring.formulas.measuring import AssertionCampaign
 
 GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
 TOOL = "import sys\nimport dep\nsys.stderr.write(f'NAME with dep {dep.VERSION}\\n')\ndef get(n): return n\n"

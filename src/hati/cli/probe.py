@@ -51,7 +51,7 @@ def run(
     """Run an experiment of your own, and print quantiles of its sensors."""
     from hati import render
     from hati.generate.document import load_run_json, load_run_table, observation_rows
-    from hati.wiring.task_sets import run_task_set
+    from hati.wiring.probes.task_sets import run_task_set
 
     check_output(output, file)
     done = run_task_set(file, datetime.now(UTC), say, given)
@@ -72,7 +72,7 @@ def run(
 def draw(file: _File, output: Output = STDOUT) -> None:
     """Draw a task set as a tree, in SVG."""
     from hati import render
-    from hati.wiring.task_sets import read_task_set
+    from hati.wiring.probes.task_sets import read_task_set
 
     check_output(output, file)
     write(render.task_set_svg(read_task_set(file)), output)
@@ -84,7 +84,7 @@ def calibrate(save: _Save = None, output: Output = STDOUT, chosen: TableFormatOp
     from hati import render
     from hati.document import publish
     from hati.generate.document import CalibrationJson, calibration_table
-    from hati.wiring.task_sets import calibrate_kernels
+    from hati.wiring.probes.task_sets import calibrate_kernels
 
     check_output(output)
     made = calibrate_kernels(datetime.now(UTC), say, save)

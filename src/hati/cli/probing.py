@@ -72,7 +72,7 @@ def measure(
     """Detect properties of this machine; `hati probe NAME` is short for it."""
     from hati.document import publish
     from hati.studies.probe.document import ProbeJson, probe_document
-    from hati.wiring.probing import ProbeRequest, measure_probe, parse_age, parse_given
+    from hati.wiring.probes.experiments import ProbeRequest, measure_probe, parse_age, parse_given
 
     check_output(output)
     request = ProbeRequest(
@@ -90,7 +90,7 @@ def fit(
     """Say whether benchmarks can be measured here now, and what disturbs; `--fit` is short for it."""
     from hati.document import publish
     from hati.studies.probe.fitness_document import FitnessJson, fitness_document
-    from hati.wiring.probing import machine_fitness
+    from hati.wiring.probes.experiments import machine_fitness
 
     check_output(output)
     found = machine_fitness(store, say)
@@ -108,14 +108,14 @@ def apply(command: _Command = None) -> int:
 
     Without a command they stay until `hati probe --undo`, or until the machine restarts.
     """
-    from hati.wiring.probe_settings import apply_settings
+    from hati.wiring.probes.settings import apply_settings
 
     return apply_settings(tuple(command or ()), say)
 
 
 def undo() -> None:
     """Restore the settings that `--fit --apply` holds; `--undo` is short for it."""
-    from hati.wiring.probe_settings import undo_settings
+    from hati.wiring.probes.settings import undo_settings
 
     undo_settings(say)
 
@@ -124,7 +124,7 @@ def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentForma
     """Show the identity of this machine, which every run carries; `--fingerprint` is short for it."""
     from hati.document import Joined, publish
     from hati.studies.probe.fitness_document import FingerprintJson, fingerprint_document
-    from hati.wiring.probe_settings import machine_now
+    from hati.wiring.probes.settings import machine_now
 
     check_output(output)
     machine, conditions = machine_now(say)
@@ -137,7 +137,7 @@ def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.T
     from hati.document import Joined, publish
     from hati.studies.probe import RecoveryOutcome
     from hati.studies.probe.fitness_document import SelftestJson, selftest_document
-    from hati.wiring.probe_selftest import selftest as run_selftest
+    from hati.wiring.probes.selftest import selftest as run_selftest
 
     check_output(output)
     found = run_selftest(say)
@@ -159,7 +159,7 @@ def export(
     machine: _Machine = "here", reference: _DemandsOn = None, store: ProbeStore = None, output: Output = STDOUT
 ) -> None:
     """Write a machine as a resource environment of Palladio (PCM)."""
-    from hati.wiring.predicting import exported_environment
+    from hati.wiring.probes.prediction import exported_environment
 
     check_output(output)
     write(exported_environment(machine, reference, store), output)
@@ -182,7 +182,7 @@ def diff(
     from hati.document import Joined, publish
     from hati.studies.probe import differences
     from hati.studies.probe.fitness_document import ProbeDiffJson, probe_diff_document
-    from hati.wiring.probing import side_of
+    from hati.wiring.probes.experiments import side_of
 
     check_output(output)
     (first, old), (second, new) = side_of(before, store), side_of(after, store)

@@ -44,7 +44,7 @@ def unfit_place(place: Workplace) -> str:
     """A line on what disturbs measurements of a workplace; empty if nothing does, or if other machines measure."""
     if place.table is not None or place.by_workers:
         return ""
-    from hati.wiring.probing import unfit
+    from hati.wiring.probes.experiments import unfit
 
     return unfit(place.machine)
 

@@ -10,16 +10,16 @@ from hati.studies.screening import RELEVANT, ScreeningConclusion
 from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import ScreeningJson, screening_json
 from hati.wiring.campaigns import run_cost
-from hati.wiring.knowing import important_options, known_variation
+from hati.wiring.known.screenings import important_options, known_variation
+from hati.wiring.known.statistics import known_statistic
+from hati.wiring.known.warm_up import known_warm_up
 from hati.wiring.machines import with_machines
-from hati.wiring.recalibrating import stored_changes
-from hati.wiring.recommending import stored_recommendation
-from hati.wiring.statistics import known_statistic
-from hati.wiring.stored import conclude_stored, screening_key
+from hati.wiring.screening.recalibration import stored_changes
+from hati.wiring.screening.recommendation import stored_recommendation
+from hati.wiring.screening.stored import conclude_stored, screening_key
+from hati.wiring.screening.validation import validation_of
 from hati.wiring.stored_studies import stored_report
 from hati.wiring.study_types import StudyReport
-from hati.wiring.validating import validation_of
-from hati.wiring.warming import known_warm_up
 from hati.wiring.workplace import Workplace
 
 if TYPE_CHECKING:

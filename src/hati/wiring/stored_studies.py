@@ -28,9 +28,9 @@ from hati.store import StudyRecord
 from hati.studies.comparison import AUTO, Automatic, Statistic, StatisticChoices
 from hati.studies.gate import Cell
 from hati.wiring.campaigns import ASKED
-from hati.wiring.cells import coverage_of
-from hati.wiring.screening import chosen_metric
-from hati.wiring.stored import benchmark_of, record_of
+from hati.wiring.known.cells import coverage_of
+from hati.wiring.screening.campaign import chosen_metric
+from hati.wiring.screening.stored import benchmark_of, record_of
 from hati.wiring.study_types import StudyReport, convert_request, study_type
 from hati.wiring.workplace import Workplace
 

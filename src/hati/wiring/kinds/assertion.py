@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hati.logic.interpret import FormulaVerdict
     from hati.studies.assertion import Assertion, Assured, Portability, Requirement, Standard
     from hati.wiring.campaigns import Prepared
-    from hati.wiring.load_formulas import NamedFile
-    from hati.wiring.measure_formulas import AssertionCampaign
+    from hati.wiring.formulas.loading import NamedFile
+    from hati.wiring.formulas.measuring import AssertionCampaign
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
 
@@ -89,7 +89,7 @@ class AssertionRequest(Struct, frozen=True, kw_only=True, dict=True):
             InputError: without a formula, for a malformed one, or where the formula to explain does not exist.
         """
         from hati.core.wording import counted
-        from hati.wiring.load_formulas import formulas_in, formulas_of, together
+        from hati.wiring.formulas.loading import formulas_in, formulas_of, together
 
         stated = (each for text in self.formula for each in formulas_of(text))
         found = together(chain(formulas_in(self.paths, self.project), stated))
@@ -165,7 +165,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
             return None
         if request.project is not None:
             return request.project
-        from hati.wiring.load_formulas import project_around
+        from hati.wiring.formulas.loading import project_around
 
         found = list(dict.fromkeys(project_around(each) for each in request.paths or (path,)))
         if len(found) > 1:
@@ -204,7 +204,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
 
     def prepare(self, place: Workplace, request: AssertionRequest, *, fresh: bool) -> AssertionCampaign:
         """The campaign of all methods of the formulas."""
-        from hati.wiring.measure_formulas import prepare_assertion
+        from hati.wiring.formulas.measuring import prepare_assertion
 
         return prepare_assertion(place, request.requirements, request.standard, request.budget, fresh=fresh)
 
@@ -222,7 +222,7 @@ class AssertionType(StudyType[AssertionRequest, "Assertion", "Assured"]):
             MeasurementError: where nothing could be measured.
         """
         del request
-        from hati.wiring.measure_formulas import AssertionCampaign, unresolved_names
+        from hati.wiring.formulas.measuring import AssertionCampaign, unresolved_names
 
         assert isinstance(prepared, AssertionCampaign)
         for error in filter(None, unresolved_names(prepared)):
@@ -267,7 +267,7 @@ def _refuse(given: GivenFlags, names: Iterable[str], where: str) -> None:
 
 
 def _named_files(texts: Iterable[str]) -> list[NamedFile]:
-    from hati.wiring.load_formulas import NamedFile, split_samples
+    from hati.wiring.formulas.loading import NamedFile, split_samples
 
     return [NamedFile.parse(part) for text in texts for part in split_samples(text)]
 
@@ -275,7 +275,7 @@ def _named_files(texts: Iterable[str]) -> list[NamedFile]:
 def _by_samples(request: AssertionRequest, announce: Announce) -> Assured:
     from hati.logic.interpret import Interpretation
     from hati.studies.assertion import Assured, answer
-    from hati.wiring.load_formulas import book_of, unused_names
+    from hati.wiring.formulas.loading import book_of, unused_names
 
     requirements, standard = request.requirements, request.standard
     if request.history and standard.interpretation in {Interpretation.WELCH, Interpretation.PARAMETRIC}:
@@ -289,8 +289,8 @@ def _by_samples(request: AssertionRequest, announce: Announce) -> Assured:
 def _portability(
     root: Path | None, store: str | None, request: AssertionRequest, machines: tuple[str, str]
 ) -> Portability:
-    from hati.wiring.load_formulas import book_of
-    from hati.wiring.porting import sampled_portability, stored_portability
+    from hati.wiring.formulas.loading import book_of
+    from hati.wiring.formulas.porting import sampled_portability, stored_portability
     from hati.wiring.workplace import workplace_to_look
 
     requirements, confidence = request.requirements, 1.0 - 2.0 * request.alpha

@@ -130,7 +130,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
     ) -> StudyReport:
         """The audit of the existing runs, with the statistics that other runs determine for the metrics."""
         from hati.store import Selection
-        from hati.wiring.statistics import known_statistics
+        from hati.wiring.known.statistics import known_statistics
 
         samples, known = (
             place.store.samples(Selection(found.study)),
@@ -178,7 +178,7 @@ def _audited(
     from hati.studies.audit import audit
     from hati.studies.audit.document import AuditJson, audit_document
     from hati.subject.samples import read_samples
-    from hati.wiring.comparing_files import of_metric
+    from hati.wiring.comparing.files import of_metric
 
     settings = replace(request.settings, known=known)
     earlier = [sample for file in request.history for sample in read_samples(file).samples]

@@ -50,7 +50,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         self, place: Workplace, request: BisectionRequest, *, fresh: bool
     ) -> Prepared[Bisection, BisectionConclusion]:
         """The campaign of the search."""
-        from hati.wiring.comparing import prepare_bisection
+        from hati.wiring.comparing.variants import prepare_bisection
 
         return prepare_bisection(place, request, fresh=fresh)
 
@@ -59,7 +59,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         from hati.core import Budget, Configuration
         from hati.studies.bisection import Bisection
         from hati.studies.comparison import MARGIN, Question, Statistic
-        from hati.wiring.screening import chosen_metric
+        from hati.wiring.screening.campaign import chosen_metric
 
         name, _, settings = stored.parameters["benchmark"]
         alpha, statistic = stored.parameters["question"]

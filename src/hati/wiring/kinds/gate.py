@@ -78,7 +78,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
             InputError: also for verdicts that cannot fail.
         """
         from hati.studies.comparison import parse_failing
-        from hati.wiring.gating import prepare_gate
+        from hati.wiring.comparing.checks import prepare_gate
 
         parse_failing(request.fail_on)
         return prepare_gate(place, request, fresh=fresh)
@@ -88,8 +88,8 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.core import Budget
         from hati.studies.comparison import Question
         from hati.studies.gate import Gate
-        from hati.wiring.cells import benchmarks_of
-        from hati.wiring.warming import warm_up_cuts
+        from hati.wiring.known.cells import benchmarks_of
+        from hati.wiring.known.warm_up import warm_up_cuts
 
         reference, revision = stored.revisions()
         alpha, margin, statistic = stored.parameters["question"]
@@ -113,7 +113,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.studies.gate.document import GateJson, gate_document
-        from hati.wiring.finding import stored_reports
+        from hati.wiring.known.findings import stored_reports
 
         revisions = place.revisions()
         failing = parse_failing((request or GateRequest()).fail_on)
@@ -129,8 +129,8 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.findings import Ruling
         from hati.studies.findings.document import report_sentence
         from hati.studies.gate.document import GateJson, gate_document
-        from hati.wiring.finding import mark_reported, record_findings
-        from hati.wiring.recalibrating import recalibration_of
+        from hati.wiring.known.findings import mark_reported, record_findings
+        from hati.wiring.screening.recalibration import recalibration_of
 
         store, revisions = prepared.place.store, prepared.place.revisions()
         ruling = Ruling(found, record_findings(store, found, revisions), parse_failing(request.fail_on))

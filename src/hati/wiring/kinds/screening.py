@@ -126,9 +126,9 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
 
     def prepare(self, place: Workplace, request: ScreeningRequest, *, fresh: bool) -> Prepared[Any, Any]:
         """The campaign of a screening, or of a recommendation if the screening that it continues is known."""
-        from hati.wiring.recalibrating import prepare_recalibration
-        from hati.wiring.recommending import prepare_recommended
-        from hati.wiring.screening import prepare_screening
+        from hati.wiring.screening.campaign import prepare_screening
+        from hati.wiring.screening.recalibration import prepare_recalibration
+        from hati.wiring.screening.recommendation import prepare_recommended
 
         if place.table is not None and request.budget is None:
             raise InputError(
@@ -142,9 +142,9 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         self, prepared: Prepared[Any, Any], request: ScreeningRequest, announce: Announce, observe: Observer
     ) -> ScreeningAnswer:
         """Screen, or resume the screening, then confirm the recommendations."""
-        from hati.wiring.recalibrating import changes_of
-        from hati.wiring.recommending import RecommendationCampaign, prepare_continued
-        from hati.wiring.screening import ScreeningCampaign
+        from hati.wiring.screening.campaign import ScreeningCampaign
+        from hati.wiring.screening.recalibration import changes_of
+        from hati.wiring.screening.recommendation import RecommendationCampaign, prepare_continued
 
         changes = None
         if isinstance(prepared, ScreeningCampaign):
@@ -158,7 +158,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
 
     def restore(self, stored: StoredStudy) -> AnyScreening:
         """The screening from its record."""
-        from hati.wiring.stored import stored_screening
+        from hati.wiring.screening.stored import stored_screening
 
         return stored_screening(stored.place, stored.id.key, stored.wanted)
 

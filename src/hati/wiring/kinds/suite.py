@@ -83,7 +83,7 @@ class SuiteRequest(TableFields, frozen=True, kw_only=True):
 
 def _population(asked: SuiteRequest, metric: Metric, file: Path) -> FloatArray | None:
     """The values of the table to compare with; None if it cannot be read any more."""
-    from hati.wiring.suite import population
+    from hati.wiring.screening.suite import population
 
     try:
         return population(asked, metric, file)
@@ -109,7 +109,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
 
     def prepare(self, place: Workplace, request: SuiteRequest, *, fresh: bool) -> Prepared[SuiteStudy, SuiteConclusion]:
         """The campaign of its configurations."""
-        from hati.wiring.suite import prepare_suite
+        from hati.wiring.screening.suite import prepare_suite
 
         return prepare_suite(place, request, fresh=fresh)
 
@@ -120,7 +120,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
             InputError: where the project has other options now.
         """
         from hati.studies.suite import SuitePlan, SuiteStudy
-        from hati.wiring.knowing import working_space
+        from hati.wiring.known.screenings import working_space
         from hati.wiring.templates import space_then
 
         parameters, project = stored.parameters, stored.place.project

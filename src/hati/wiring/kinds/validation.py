@@ -10,8 +10,8 @@ from hati.wiring.study_types import PROJECT_OR_TABLE, StudyReport, StudyType
 if TYPE_CHECKING:
     from hati.studies.validation import ValidationConclusion
     from hati.wiring.campaigns import Prepared
+    from hati.wiring.screening.validation import AnyValidation
     from hati.wiring.stored_studies import StoredStudy
-    from hati.wiring.validating import AnyValidation
     from hati.wiring.workplace import Workplace
 
 
@@ -55,13 +55,13 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
         self, place: Workplace, request: ValidationRequest, *, fresh: bool
     ) -> Prepared[AnyValidation, ValidationConclusion]:
         """The campaign of further runs."""
-        from hati.wiring.validating import prepare_validation
+        from hati.wiring.screening.validation import prepare_validation
 
         return prepare_validation(place, request, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> AnyValidation:
         """The validation from its record, with the current state of its screening."""
-        from hati.wiring.validating import restored_validation
+        from hati.wiring.screening.validation import restored_validation
 
         return restored_validation(stored.place, stored.id)
 

@@ -24,7 +24,7 @@ from hati.space import Space, count
 from hati.store import StudyRecord
 from hati.studies.gate import Cell
 from hati.wiring.campaigns import run_cost
-from hati.wiring.knowing import important_options, working_space
+from hati.wiring.known.screenings import important_options, working_space
 from hati.wiring.workplace import Workplace
 
 

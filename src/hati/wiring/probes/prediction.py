@@ -11,7 +11,7 @@ from hati.core import InputError
 from hati.core.wording import suggestion
 from hati.prediction import ProbedMachine, Scheduling, ServiceModel
 from hati.studies.probe import ProbeConclusion, ProbeVerdict, Property
-from hati.wiring.probing import side_of
+from hati.wiring.probes.experiments import side_of
 
 _ALIKE = 0.1
 _MEMORY = (("mem.last_latency", -1), ("mem.bandwidth", 1))

@@ -18,7 +18,7 @@ from hati.project import read_project
 from hati.python import has_statements
 from hati.studies.assertion import Requirement, SampleCollector, methods_of
 from hati.subject.samples import read_samples
-from hati.wiring.formulas import PYTHON, Misstated, requirements_of
+from hati.wiring.formulas.methods import PYTHON, Misstated, requirements_of
 
 SUFFIX = ".spl"
 _ON_THE_LINE = "formula"

@@ -25,9 +25,9 @@ from hati.space import Space, count
 from hati.studies.suite import SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
 from hati.wiring.kinds.suite import RANDOM, SuiteRequest
-from hati.wiring.knowing import important_options, working_space
-from hati.wiring.screening import chosen_metric
-from hati.wiring.stored import of_tables
+from hati.wiring.known.screenings import important_options, working_space
+from hati.wiring.screening.campaign import chosen_metric
+from hati.wiring.screening.stored import of_tables
 from hati.wiring.table import TableRequest, table_workplace
 from hati.wiring.workplace import Workplace
 

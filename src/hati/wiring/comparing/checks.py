@@ -13,10 +13,10 @@ from hati.studies.findings import is_concluded
 from hati.studies.gate import Gate, GateConclusion, gate_id, runs_to_decide
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of
-from hati.wiring.cells import affordable, benchmarks_of, questions, representatives
 from hati.wiring.kinds.gate import GateRequest
-from hati.wiring.statistics import statistics_of
-from hati.wiring.warming import warm_up_cuts, with_cuts
+from hati.wiring.known.cells import affordable, benchmarks_of, questions, representatives
+from hati.wiring.known.statistics import statistics_of
+from hati.wiring.known.warm_up import warm_up_cuts, with_cuts
 from hati.wiring.workplace import Workplace
 
 PREVIOUS = "previous"

@@ -56,9 +56,23 @@ from hati.studies.screening.planning.pilot import RUNS
 from hati.studies.screening.planning.tasks import own_tasks
 from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
-from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
 from hati.wiring.kinds.screening import ScreeningRequest
-from hati.wiring.promising import Goal, check_noise, correcting, pilot_runs, planned, promise_by_pilot, remedies
+from hati.wiring.screening.isolation import (
+    UntilFailure,
+    left_for_design,
+    usable_configurations,
+    with_losses,
+    with_usable,
+)
+from hati.wiring.screening.promises import (
+    Goal,
+    check_noise,
+    correcting,
+    pilot_runs,
+    planned,
+    promise_by_pilot,
+    remedies,
+)
 from hati.wiring.workplace import Announce, Workplace, mute
 
 if TYPE_CHECKING:
@@ -358,7 +372,7 @@ def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequ
     """The requested fraction; None if the budget decides."""
     if not request.of_fraction:
         return None
-    from hati.wiring.designs import asked_design
+    from hati.wiring.screening.designs import asked_design
 
     rows, generators = asked_design(request.design, options)
     return FractionRequest(request.resolution, request.runs, generators, rows)

@@ -27,8 +27,8 @@ from hati.studies.validation import (
 )
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
 from hati.wiring.kinds.validation import ValidationRequest
-from hati.wiring.knowing import screened
-from hati.wiring.stored import stored_screening
+from hati.wiring.known.screenings import screened
+from hati.wiring.screening.stored import stored_screening
 from hati.wiring.workplace import Workplace
 
 _DESIGN = "design"

@@ -32,7 +32,7 @@ from hati.studies.screening import (
     read_choice,
 )
 from hati.studies.screening.planning.tasks import STAGE
-from hati.wiring.stored import study_over
+from hati.wiring.screening.stored import study_over
 from hati.wiring.workplace import Workplace
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from hati.studies.assertion import (
 from hati.subject import Revisions
 from hati.subject.running.programs import RunFailure
 from hati.wiring.campaigns import Campaign, Expected, PlannedCampaign, campaign_of, run_cost
-from hati.wiring.formulas import (
+from hati.wiring.formulas.methods import (
     AskedMetrics,
     environments_of,
     interpreter_of,

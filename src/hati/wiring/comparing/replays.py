@@ -15,13 +15,13 @@ from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drif
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, never
-from hati.wiring.cells import affordable, benchmarks_of, representatives
 from hati.wiring.kinds.effect_drift import DriftRequest
 from hati.wiring.kinds.replay import NO_LIMIT, HistoryRequest
 from hati.wiring.kinds.screening import ScreeningRequest
-from hati.wiring.knowing import screened, working_space
-from hati.wiring.screening import chosen_metric, prepare_screening
-from hati.wiring.statistics import statistics_of
+from hati.wiring.known.cells import affordable, benchmarks_of, representatives
+from hati.wiring.known.screenings import screened, working_space
+from hati.wiring.known.statistics import statistics_of
+from hati.wiring.screening.campaign import chosen_metric, prepare_screening
 from hati.wiring.workplace import Workplace
 
 _DAY = "day"

@@ -27,9 +27,9 @@ from hati.studies.assertion import (
     portability,
     taken_runs,
 )
-from hati.wiring.formulas import is_called
-from hati.wiring.load_formulas import method_named
-from hati.wiring.measure_formulas import prepare_assertion
+from hati.wiring.formulas.loading import method_named
+from hati.wiring.formulas.measuring import prepare_assertion
+from hati.wiring.formulas.methods import is_called
 from hati.wiring.workplace import Workplace
 
 _KIND = "assertion"

@@ -12,7 +12,7 @@ from hati.probing.executing import execute_link
 from hati.probing.groups import entering, group_with
 from hati.probing.injecting import cache_size, link_with, restore_settings, round_robin_slice_of
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
-from hati.wiring.task_sets import measuring_alone
+from hati.wiring.probes.task_sets import measuring_alone
 
 _SLICES = (8, 20, 40, 100)
 _QUOTAS = ((50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200))

@@ -46,7 +46,7 @@ from hati.studies.probe import (
     validate_given,
 )
 from hati.subject import this_machine
-from hati.wiring.task_sets import measuring_alone
+from hati.wiring.probes.task_sets import measuring_alone
 from hati.wiring.workplace import mute
 
 KIND = "probe"

@@ -31,7 +31,7 @@ from hati.studies.findings import (
 )
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
-from hati.wiring.cells import representatives
+from hati.wiring.known.cells import representatives
 from hati.wiring.workplace import Workplace
 
 _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}

@@ -1,0 +1,1 @@
+"""Comparisons of variants, revisions and files, on this machine."""

@@ -1,0 +1,1 @@
+"""Formulas: loaded from files, their methods measured or read from a store."""

@@ -1,0 +1,1 @@
+"""Infrastructure experiments on this machine: run, kept, tested, and used for predictions."""
