@@ -249,12 +249,11 @@ class ModelJudgement(Struct, frozen=True):
 
     def suspect_runs(self, evidence: Evidence) -> tuple[Run, ...]:
         """The suspect runs of the design, the most suspect first."""
-        return self._suspects(self.rows.measured(evidence))
+        return _suspects(self, evidence)
 
     def suspect_flips(self, evidence: Evidence) -> tuple[Run, ...]:
         """The suspect runs of flips, judged by all rows, the most suspect first."""
-        found = self._suspects(self.rows.measured_with_flips(evidence))
-        return tuple(run for run in found if is_of_flip(run.task))
+        return tuple(run for run in _suspects(self, evidence) if is_of_flip(run.task))
 
     def unsettled(self, evidence: Evidence, judged: JudgedDesign) -> Unsettled:
         """The suspect runs that were not repeated."""
@@ -269,9 +268,6 @@ class ModelJudgement(Struct, frozen=True):
     def _design(self, evidence: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
         """The design's runs and their analysis."""
         return _judged_by_design(self, self.rows.design_runs(evidence))
-
-    def _suspects(self, found: MeasuredDesign) -> tuple[Run, ...]:
-        return tuple(found.runs[place] for place in self.model.suspected(found)[0])
 
     def _flip_evidence(self, evidence: Evidence) -> tuple[FlipEvidence, ...]:
         """The flips' evidence on the claims of the design's rows."""
@@ -299,6 +295,13 @@ def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[Measur
     """The design's runs and their analysis, cached since each flip is planned from it."""
     found = judgement.rows.measured(runs)
     return found, judgement.model.analysis(found)
+
+
+@lru_cache(maxsize=8)
+def _suspects(judgement: ModelJudgement, runs: Evidence) -> tuple[Run, ...]:
+    """The suspect runs, the most suspect first, cached since each later run is planned from those before it."""
+    found = judgement.rows.measured_with_flips(runs)
+    return tuple(found.runs[place] for place in judgement.model.suspected(found)[0])
 
 
 def _not_refuted(options: Sequence[str], flips: Sequence[FlipEvidence]) -> tuple[str, ...]:
