@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import Setting
-from hati.space import Constraint, Option, Space, arrays, parse_formula
-from hati.space.arrays import INACTIVE, ArrayFormula, ArraySpace, Positions
+from hati.space import Constraint, Option, Space, arrays, count, enumerate_configurations, parse_formula, sample
+from hati.space.arrays import INACTIVE, ArrayFormula, ArraySpace, Positions, drawn_positions, every_position
 from hati.space.evaluation import holds
 from hati.testing.spaces import formulas, options, spaces
 
@@ -62,3 +62,23 @@ def test_no_rows_and_large_terms() -> None:
     rows = np.random.default_rng(1).integers(0, 20, (500, 4)) // 8
     assert formula.holds(rows).tolist() == (rows.sum(axis=1) <= 3).tolist()
     assert formula.holds(rows[:0]).tolist() == []
+
+
+@given(space=spaces(), seed=st.integers(0, 9))
+def test_all_and_drawn_configurations_are_those_of_the_space(space: Space, seed: int) -> None:
+    rows = every_position(space)
+    assert [settings_at(row, space.options) for row in rows] == list(map(dict, enumerate_configurations(space)))
+    number = 5 if count(space) else 0
+    drawn = drawn_positions(space, number, np.random.default_rng(seed))
+    expected = sample(space, number, np.random.default_rng(seed))
+    assert [settings_at(row, space.options) for row in drawn] == list(map(dict, expected))
+
+
+@pytest.mark.parametrize("formulas", [(), tuple(f"x{i} + x{i + 1} <= 8" for i in range(69))], ids=["free", "tied"])
+def test_more_configurations_than_a_machine_word_counts(formulas: tuple[str, ...]) -> None:
+    names = [f"x{i}" for i in range(70)]
+    space = Space(tuple(Option(name, tuple(range(6)), 0) for name in names), tuple(map(parse_formula, formulas)))
+    assert count(space) > 2**64
+    drawn = drawn_positions(space, 20, np.random.default_rng(3))
+    expected = sample(space, 20, np.random.default_rng(3))
+    assert [settings_at(row, space.options) for row in drawn] == list(map(dict, expected))

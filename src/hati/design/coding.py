@@ -271,18 +271,29 @@ def candidates(space: Space, rng: np.random.Generator) -> Candidates:
     Raises:
         InputError: where the space has no option or no valid configuration, or its constraints are too entangled.
     """
-    from hati.space import count, enumerate_configurations, sample
+    from hati.space import count
 
     if not space.options:
         raise InputError("the space has no options", fix="list some under [options]")
     if not space.constraints and all(option.active_if is None for option in space.options):
         return Candidates(space, Reach.FREE, np.empty((0, len(space.options)), dtype=np.int16))
-    total = count(space)
-    if not total:
+    if not count(space):
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
-    if total <= MOST_LISTED:
-        return Candidates(space, Reach.LISTED, levels(list(enumerate_configurations(space)), space))
-    return Candidates(space, Reach.SAMPLED, np.unique(levels(sample(space, SAMPLED, rng), space), axis=0))
+    return listed_or_sampled(space, rng)
+
+
+def listed_or_sampled(space: Space, rng: np.random.Generator) -> Candidates:
+    """All valid configurations up to ``MOST_LISTED``, otherwise a uniform sample of ``SAMPLED``.
+
+    Raises:
+        InputError: where the constraints are too entangled.
+    """
+    from hati.space import count
+    from hati.space.arrays import drawn_positions, every_position
+
+    if count(space) <= MOST_LISTED:
+        return Candidates(space, Reach.LISTED, every_position(space))
+    return Candidates(space, Reach.SAMPLED, np.unique(drawn_positions(space, SAMPLED, rng), axis=0))
 
 
 def from_levels(rows: Levels, space: Space) -> tuple[Configuration, ...]:

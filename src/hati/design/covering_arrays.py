@@ -16,7 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
-from hati.design.coding import INACTIVE, Levels, levels
+from hati.design.coding import INACTIVE, Levels
 from hati.space.arrays import OPEN, Completion
 
 if TYPE_CHECKING:
@@ -139,10 +139,9 @@ def valid_combinations(space: Space, found: Combinations, rng: Generator) -> Fla
     Raises:
         InputError: where there is no valid configuration, or the constraints are too entangled.
     """
-    from hati.space import sample
-    from hati.space.arrays import Completion
+    from hati.space.arrays import Completion, drawn_positions
 
-    valid = found.covered(levels(sample(space, _PROBES, rng), space))
+    valid = found.covered(drawn_positions(space, _PROBES, rng))
     completion, may = Completion(space), conditional(space)
     unknown = np.flatnonzero(~valid)
     for at in range(0, len(unknown), _CHUNK):
@@ -492,11 +491,12 @@ def coverage(space: Space, strength: int, rows: Levels, rng: Generator) -> Combi
 
 def _listed(space: Space, found: Combinations) -> Levels | None:
     """All valid configurations, if these are few enough."""
-    from hati.space import count, enumerate_configurations
+    from hati.space import count
+    from hati.space.arrays import every_position
 
     total = count(space)
     if not total:
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
     if total > LISTED or total * len(found.groups) > _MOST_LOOKUPS:
         return None
-    return levels(list(enumerate_configurations(space)), space)
+    return every_position(space)

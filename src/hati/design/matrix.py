@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hati.core import Configuration, InputError, Place
+from hati.core import Configuration, InputError, Place, replace
 from hati.core.wording import listed, suggestion
-from hati.design.coding import MOST_LISTED, SAMPLED, Candidates, Levels, Reach, levels
+from hati.design.coding import Candidates, Levels, levels, listed_or_sampled
 
 if TYPE_CHECKING:
     from hati.space import Option, Space
@@ -320,11 +320,6 @@ def unmeasured(space: Space, measured: Levels, rng: np.random.Generator) -> Cand
     Raises:
         InputError: where the constraints are too entangled to count.
     """
-    from hati.space import count, enumerate_configurations, sample
-
-    if count(space) <= MOST_LISTED:
-        reach, every = Reach.LISTED, levels(list(enumerate_configurations(space)), space)
-    else:
-        reach, every = Reach.SAMPLED, np.unique(levels(sample(space, SAMPLED, rng), space), axis=0)
+    found = listed_or_sampled(space, rng)
     known = {row.tobytes() for row in measured}
-    return Candidates(space, reach, every[[row.tobytes() not in known for row in every]])
+    return replace(found, levels=found.levels[[row.tobytes() not in known for row in found.levels]])

@@ -16,6 +16,7 @@ from hati.core import Configuration, FloatArray, InputError, replace
 from hati.design.coding import INACTIVE, Levels, Model, levels
 from hati.formula import Comparator, Not
 from hati.space import Constraint, Option, Space, count, enumerate_configurations, sample
+from hati.space.arrays import drawn_positions, every_position
 from hati.space.constraint import Literal, Membership, Name, TermComparison, mentioned
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _listed(space: Space, names: tuple[str, ...], chosen: Sequence[Option]) -> P
 @lru_cache(maxsize=4)
 def _all_levels(space: Space) -> Levels:
     """The levels of all valid configurations, read-only."""
-    table = levels(list(enumerate_configurations(space)), space)
+    table = every_position(space)
     table.flags.writeable = False
     return table
 
@@ -237,7 +238,7 @@ def reference_levels(space: Space, rng: Generator) -> tuple[tuple[int, ...], Lev
         return tied, np.empty((0, len(space.options)), dtype=np.int16)
     if count(space) <= LISTED:
         return tied, _all_levels(space)
-    return tied, levels(sample(space, _REFERENCE, rng), space)
+    return tied, drawn_positions(space, _REFERENCE, rng)
 
 
 def _tied(space: Space) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Arrays of configurations, as positions of settings: which are valid, and which partial ones can be completed."""
+"""Arrays of configurations, as positions of settings: all valid ones, drawn ones, and which ones can be completed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.formula import Algebra, evaluate
-from hati.space.configurations import diagrams
+from hati.space.configurations import count, diagrams, sampled_numbers
 from hati.space.constraint import Condition, Constraint
 from hati.space.diagram import Diagram
 from hati.space.evaluation import Option, holds, truth_table
@@ -30,6 +30,58 @@ Truths = NDArray[np.bool_]
 P = TypeVar("P", bound=np.integer[Any])
 
 _MOST_COMBINATIONS = 4096
+
+
+def every_position(space: Space) -> NDArray[np.int16]:
+    """All valid configurations, in the order of `enumerate_configurations`.
+
+    Raises:
+        InputError: where the constraints are too entangled.
+    """
+    return _numbered(space, np.arange(count(space)))
+
+
+def drawn_positions(space: Space, number: int, rng: np.random.Generator) -> NDArray[np.int16]:
+    """Those that `sample` draws.
+
+    Raises:
+        InputError: where no configuration is valid, or the constraints are too entangled.
+    """
+    return _numbered(space, np.array(sampled_numbers(space, number, rng), dtype=_dtype(count(space))))
+
+
+def _numbered(space: Space, numbers: NDArray[Any]) -> NDArray[np.int16]:
+    """The valid configurations with those numbers, whose digits are numbers in the diagrams; the last changes fastest.
+
+    Shape (numbers, options).
+    """
+    place = {option.name: column for column, option in enumerate(space.options)}
+    found = np.full((len(numbers), len(space.options)), INACTIVE, dtype=np.int16)
+    for diagram in reversed(diagrams(space)) if len(numbers) else ():
+        numbers, digits = numbers // diagram.count, numbers % diagram.count
+        codes = _codes(diagram, digits)
+        sizes = [len(option.settings) for option in diagram.options]
+        found[:, [place[option.name] for option in diagram.options]] = np.where(codes == sizes, INACTIVE, codes)
+    return found
+
+
+def _codes(diagram: Diagram, numbers: NDArray[Any]) -> NDArray[np.intp]:
+    """As `Diagram.configuration`: the codes of the configurations with those numbers, shape (numbers, options)."""
+    codes = np.empty((len(numbers), len(diagram.options)), dtype=np.intp)
+    keys, nodes = [diagram.root], np.zeros(len(numbers), dtype=np.intp)
+    for column, level in enumerate(diagram.levels):
+        ends = np.cumsum(np.array([[0, *level[key].counts] for key in keys], dtype=numbers.dtype), axis=1)[nodes]
+        code = np.count_nonzero(ends[:, 1:] <= numbers[:, None], axis=1)
+        numbers = numbers - ends[np.arange(len(numbers)), code]
+        cases = np.array([level[key].cases for key in keys], dtype=np.int64)[nodes, code]
+        reached, nodes = np.unique(cases, return_inverse=True)
+        codes[:, column], keys = code, reached.tolist()
+    return codes
+
+
+def _dtype(total: int) -> type:
+    """The type of numbers below a total: Python's own where machine words are too short."""
+    return np.int64 if total <= np.iinfo(np.int64).max else object
 
 
 class ArraySpace:

@@ -55,13 +55,22 @@ def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configur
     Raises:
         InputError: where no configuration is valid, or the constraints are too entangled.
     """
+    parts = diagrams(space)
+    return [space.complete(_settings(parts, drawn)) for drawn in sampled_numbers(space, number, rng)]
+
+
+def sampled_numbers(space: Space, number: int, rng: np.random.Generator) -> list[int]:
+    """The numbers of the configurations that `sample` draws, in the order of `enumerate_configurations` from 0.
+
+    Raises:
+        InputError: where no configuration is valid, or the constraints are too entangled.
+    """
     if number < 0:
         raise InputError(f"cannot draw {number} configurations", fix="ask for 0 or more")
     total = count(space)
     if number and not total:
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
-    parts = diagrams(space)
-    return [space.complete(_settings(parts, _below(rng, total))) for _ in range(number)]
+    return [_below(rng, total) for _ in range(number)]
 
 
 def enumerate_configurations(space: Space) -> Iterator[Configuration]:
