@@ -114,12 +114,18 @@ def change(fraction: float) -> str:
 
 
 def change_number(fraction: float) -> str:
-    """The number of `change`, in percent."""
+    """The number of `change`, in percent; with an exponent from a million percent on.
+
+    >>> change_number(2.0125e7)
+    '+2.0e+09'
+    """
+    if math.isfinite(fraction) and abs(fraction) >= _HUGE:
+        return f"{100 * fraction:+.1e}"
     text = fixed(100 * fraction, 1 if abs(fraction) < _TENFOLD else 0)
     return f"+{text}" if fraction > 0 and text.strip("0.,?") else text
 
 
-_TENFOLD = 9.9995
+_TENFOLD, _HUGE = 9.9995, 1e4
 
 
 def duration(seconds: float) -> str:
