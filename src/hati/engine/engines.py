@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING
 
 from hati.core import Engine, InputError, Job
 from hati.engine.local import EngineSetup, LocalEngine
 from hati.engine.workers import WorkersEngine
 from hati.packages import callable_only, called, load_added
-from hati.project import LOCAL, WORKERS
+from hati.project import LOCAL, WORKERS, ClusterAddress, is_cluster
+
+if TYPE_CHECKING:
+    from hati.engine.dask_engine import DaskEngine
 
 GROUP = "hati.engines"
 """The group of entry points of other packages."""
@@ -26,6 +31,8 @@ def engine_of(name: str) -> MakeEngine:
         return LocalEngine.of
     if name == WORKERS:
         return _workers
+    if is_cluster(name):
+        return partial(_dask, ClusterAddress.parse(name))
     found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL, WORKERS))
     return lambda setup: called(f"the engine {name!r}", found, setup)
 
@@ -34,3 +41,11 @@ def _workers(setup: EngineSetup) -> WorkersEngine:
     if setup.ledger is None:
         raise InputError("the engine workers needs a store", fix="name one by --store")
     return WorkersEngine(setup.ledger, setup.machines, setup.waiting)
+
+
+def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
+    from hati.engine.dask_engine import DaskEngine
+
+    if setup.ledger is None:
+        raise InputError(f"the engine {address} needs a store", fix="name one by --store")
+    return DaskEngine(setup.ledger, setup.machines, setup.waiting, address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -58,6 +59,17 @@ class Worker:
         self._engine: SerialEngine[Job] | None = None
         self._about: object = None
         self._failures = 0
+        self._renewed = -math.inf
+
+    @property
+    def key(self) -> str:
+        """The worker's name in the ledger, another one for each worker."""
+        return self._key
+
+    @property
+    def machine(self) -> str:
+        """The identity of its machine."""
+        return self._client.machine
 
     def serve(self, idle: float) -> None:
         """Work until nothing has been open for this machine for ``idle`` seconds.
@@ -65,16 +77,11 @@ class Worker:
         Raises:
             HatiError: where several successive batches fail here.
         """
-        pause, since, renewed = _SHORTEST, time.monotonic(), -self._seconds
-        try:
+        pause, since = _SHORTEST, time.monotonic()
+        with self.present():
             while True:
-                if time.monotonic() - renewed > self._seconds / _RENEWALS:
-                    self._ledger.enter(self._key, self._client, self._seconds)
-                    self._ledger.expire()  # no more often: an idle worker leaves its machine quiet
-                    renewed = time.monotonic()
-                lease = self._next()
-                if lease is not None:
-                    self._work(lease)
+                self.renew_presence()
+                if self.run_next():
                     pause, since = _SHORTEST, time.monotonic()
                     continue
                 if time.monotonic() - since >= idle:
@@ -82,10 +89,42 @@ class Worker:
                 time.sleep(min(pause, max(0.0, since + idle - time.monotonic())))
                 pause = min(2 * pause, _LONGEST)
                 if pause == _LONGEST:
-                    self._rest()
+                    self.rest()
+
+    @contextmanager
+    def present(self) -> Iterator[None]:
+        """Be present in the ledger; at the end what is kept between batches is closed, and the worker leaves."""
+        try:
+            yield
         finally:
-            self._rest()
+            self.rest()
             self._ledger.leave(self._key)
+
+    def renew_presence(self) -> float:
+        """Enter the ledger, or renew the presence there, when that is due; the seconds until it is due again."""
+        interval = self._seconds / _RENEWALS
+        if time.monotonic() - self._renewed > interval:
+            self._ledger.enter(self._key, self._client, self._seconds)
+            self._ledger.expire()  # no more often: an idle worker leaves its machine quiet
+            self._renewed = time.monotonic()
+        return self._renewed + interval - time.monotonic()
+
+    def run_next(self) -> bool:
+        """Run the next batch for this machine; False where there is none.
+
+        Raises:
+            HatiError: where several successive batches fail here.
+        """
+        lease = self._next()
+        if lease is not None:
+            self._work(lease)
+        return lease is not None
+
+    def rest(self) -> None:
+        """Close the engine that is kept from one batch to the next, and so release the locks of the machine."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
 
     def _next(self) -> Lease | None:
         """The lease of a batch whose requirements this machine meets; None where there is none."""
@@ -114,7 +153,7 @@ class Worker:
             self._fail(lease, AttemptOutcome.CRASHED, f"the worker ended by {type(error).__name__}: {error}")
             raise
         except BaseException:
-            self._rest()
+            self.rest()
             self._ledger.end(lease, AttemptOutcome.RETURNED, f"the worker on {self._client.name} ended")
             raise
         else:
@@ -143,7 +182,7 @@ class Worker:
             self._lease = None
 
     def _fail(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> None:
-        self._rest()
+        self.rest()
         self._announce(f"batch {lease.number} was not run: {reason}")
         self._ledger.end(lease, outcome, f"{self._client.name}: {reason}")
 
@@ -151,15 +190,9 @@ class Worker:
         """The engine of the last batch if it serves this one too: builds and started servers are used again."""
         about = [(job.benchmark.definition, job.sources) for job in batch.members]
         if self._engine is None or about != self._about:
-            self._rest()
+            self.rest()
             self._engine, self._about = self._make(batch, self._wait), about
         return self._engine
-
-    def _rest(self) -> None:
-        """Close the engine that is kept from one batch to the next."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
 
     @contextmanager
     def _renewing(self, lease: Lease) -> Iterator[None]:

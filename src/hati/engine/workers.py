@@ -28,6 +28,8 @@ class _Released:
     batch: Batch[Job]
     number: int
     missing: dict[str, Task]
+    state: BatchState = BatchState.OPEN
+    """Its state at the last look."""
 
 
 class WorkersEngine:
@@ -40,6 +42,8 @@ class WorkersEngine:
     Runs in progress when the engine is closed are not stopped: their results stay in the ledger, and count
     where the same task is submitted again.
     """
+
+    worker_command = "hati worker"
 
     def __init__(self, ledger: Ledger, machines: Sequence[str], waiting: Callable[[str], None]) -> None:
         self._ledger = ledger
@@ -87,7 +91,7 @@ class WorkersEngine:
             elif self._out:
                 if time.monotonic() - since > _SILENT_SECONDS:
                     self._say_why()
-                time.sleep(pause)
+                self._pause(pause)
                 pause = min(2 * pause, _LONGEST)
 
     def close(self) -> None:
@@ -105,6 +109,10 @@ class WorkersEngine:
     ) -> None:
         self.close()
 
+    def _pause(self, seconds: float) -> None:
+        """Wait for results, no longer than a time."""
+        time.sleep(seconds)
+
     def _look(self) -> None:
         """Collect new results; states are read before results, so that the results of final batches are complete."""
         self._ledger.expire()
@@ -113,12 +121,12 @@ class WorkersEngine:
         for each in tuple(self._out):
             for task in [task for task in results if task in each.missing]:
                 self._deliver(each, run_of(results[task], each.missing[task]))
-            state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
-            if state is BatchState.QUARANTINED:
+            each.state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
+            if each.state is BatchState.QUARANTINED:
                 attempts = _counted(self._ledger.attempts(each.number))
                 for left in tuple(each.missing.values()):
                     self._deliver(each, _given_up(left, attempts))
-            if state.final or not each.missing:
+            if each.state.final or not each.missing:
                 self._out.remove(each)
 
     def _deliver(self, out: _Released, run: Run) -> None:
@@ -146,7 +154,7 @@ class WorkersEngine:
         clients = self._ledger.present()
         reasons = {unmet(self._requirements(self._out[0].batch), client) for client in clients}
         if not clients:
-            text = "waiting for a worker: start one by `hati worker`, with the same store"
+            text = f"waiting for a worker: start one by `{self.worker_command}`, with the same store"
         elif "" in reasons:
             return
         else:

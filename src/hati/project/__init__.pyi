@@ -1,5 +1,7 @@
 from .benchmarks import Past as Past
 from .benchmarks import PythonTable as PythonTable
+from .cluster_address import ClusterAddress as ClusterAddress
+from .cluster_address import is_cluster as is_cluster
 from .files import read_feature_model as read_feature_model
 from .files import skeleton as skeleton
 from .files import write_project as write_project
@@ -20,6 +22,7 @@ from .project import FILE as FILE
 from .project import LOCAL as LOCAL
 from .project import WORKERS as WORKERS
 from .project import Project as Project
+from .project import by_workers as by_workers
 from .project import known_engine as known_engine
 from .project import parse_project as parse_project
 from .project import read_project as read_project

@@ -14,6 +14,7 @@ from hati.core.values import type_names
 from hati.core.wording import suggestion
 from hati.packages import added
 from hati.project.benchmarks import PythonTable, Surroundings, read_benchmarks, read_python
+from hati.project.cluster_address import ClusterAddress, is_cluster
 from hati.project.document import TomlTable, Value, parse_document
 from hati.project.files import read_text
 from hati.project.metrics import positive_natural, positive_number, share
@@ -204,12 +205,20 @@ WORKERS = "workers"
 _POOL = 2
 
 
+def by_workers(engine: str) -> bool:
+    """Whether an engine's batches are run by workers, and not by the campaign's process."""
+    return engine == WORKERS or is_cluster(engine)
+
+
 def known_engine(name: str) -> str:
     """The name of an engine, checked.
 
     Raises:
-        InputError: for an unknown engine.
+        InputError: for an unknown engine, and for the address of a scheduler that cannot be used.
     """
+    if is_cluster(name):
+        ClusterAddress.parse(name)
+        return name
     known = [LOCAL, WORKERS, *(entry.name for entry in added("hati.engines"))]
     if name not in known:
         raise InputError(f"there is no engine {name!r}", fix=suggestion(name, known))

@@ -205,6 +205,19 @@ class Ledger:
         with self._turn() as (connection, _):
             connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
+    def workers(self) -> frozenset[str]:
+        """The keys of all workers that have not left, also of those that have been silent for some minutes."""
+        with self._reading() as connection:
+            return frozenset(connection.scalars(select(schema.worker.c.key)))
+
+    @_repeated
+    def lose(self, worker: str, reason: str) -> None:
+        """Record that a worker has gone without leaving, and end its lease as expired."""
+        with self._turn() as (connection, now):
+            for row in connection.execute(select(schema.lease).where(schema.lease.c.worker == worker)).all():
+                self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
+            connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
+
     @_repeated
     def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
         """Lease an open batch to a machine for a time, as ``choose`` decides; None if there is none for it.

@@ -8,6 +8,7 @@ from pathlib import Path
 from hati.core import Batch, Benchmark, InputError, Job
 from hati.engine import EngineSetup, LocalEngine, Worker
 from hati.engine.worker import Observe, watch_nothing
+from hati.project import ClusterAddress
 from hati.steering import Client
 from hati.store import LEASE_SECONDS
 from hati.subject import Trees
@@ -57,17 +58,26 @@ def serve(
     seconds: float = LEASE_SECONDS,
     announce: Announce = mute,
     observe: Observe = watch_nothing,
+    scheduler: str | None = None,
 ) -> None:
     """Run the batches that campaigns release to workers into a store, with the files of the project at a path.
 
     It ends after ``idle`` seconds without work. A batch stays with this machine for ``seconds`` without a sign of life.
+    With a ``scheduler`` of Dask, campaigns ask it for batches there; without one, it looks for batches at intervals.
 
     Raises:
-        InputError: for any error in the project.
+        InputError: for any error in the project, in the scheduler's address, or in a certificate.
         MeasurementError: where consecutive batches fail here.
     """
+    address = None if scheduler is None else ClusterAddress.parse(scheduler)
     place = workplace(path, store, announce)
     place.store.keep_machines([place.machine])
     files = SubjectFiles(place)
     client = Client(place.machine.id, place.machine.name, os.cpu_count() or 1)
-    Worker(place.store.ledger, client, files.has, files.engine, observe, seconds, announce).serve(idle)
+    worker = Worker(place.store.ledger, client, files.has, files.engine, observe, seconds, announce)
+    if address is None:
+        worker.serve(idle)
+        return
+    from hati.engine.dask_worker import serve_requests
+
+    serve_requests(worker, address, idle, announce)

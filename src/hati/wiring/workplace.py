@@ -15,7 +15,7 @@ from msgspec import Struct
 from hati.campaign import Dispatcher, JobMaker
 from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task, replace
 from hati.core.wording import listed
-from hati.project import FILE, WORKERS, Project, known_engine, parse_project, read_project
+from hati.project import FILE, WORKERS, Project, by_workers, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import (
     GIVEN_NAME,
@@ -74,7 +74,7 @@ class Workplace(Struct, frozen=True):
     @property
     def by_workers(self) -> bool:
         """Whether workers run the tasks, and not this process."""
-        return self.project.engine == WORKERS and self.table is None
+        return by_workers(self.project.engine) and self.table is None
 
     @property
     def member(self) -> tuple[int, int]:
@@ -217,7 +217,7 @@ def _machine_of(store: SqlStore, announce: Announce) -> Machine:
 
 
 def _pool(project: Project, here: Machine) -> tuple[str, ...]:
-    if project.machines and here.name not in project.machines and project.engine != WORKERS:
+    if project.machines and here.name not in project.machines and not by_workers(project.engine):
         raise InputError(
             f"{here.name} is not one of the machines of {project.file}: {', '.join(project.machines)}",
             fix=f"add its name, or set {GIVEN_NAME} to the name that it has there",
