@@ -166,6 +166,7 @@ class DaskEngine(WorkersEngine):
     def submit(self, batch: Batch[Job]) -> None:
         """Release a batch, and ask idle machines for it."""
         super().submit(batch)
+        self._refresh()
         self._cluster.ask_again()
         self._ask()
 

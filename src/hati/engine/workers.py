@@ -91,6 +91,7 @@ class WorkersEngine:
             elif self._out:
                 if time.monotonic() - since > _SILENT_SECONDS:
                     self._say_why()
+                    since = time.monotonic()
                 self._pause(pause)
                 pause = min(2 * pause, _LONGEST)
 
