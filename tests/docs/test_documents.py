@@ -29,6 +29,7 @@ LONG = {
     "recalibrate.md",
     "recommend.md",
     "run-an-experiment.md",
+    "run-on-a-cluster.md",
     "share-a-campaign.md",
     "share-a-store.md",
     "study-a-table.md",

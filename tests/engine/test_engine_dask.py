@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
@@ -244,7 +244,7 @@ def test_two_workers_of_one_machine_never_overlap(cluster: Cluster, ledger: Ledg
         runs = [*first.completed(), *second.completed()]
     each_once(runs, works, ledger)
     times = sorted((run.started.timestamp(), run.started.timestamp() + run.seconds) for run in runs)
-    assert all(ended <= began + 0.005 for (_, ended), (began, _) in zip(times, times[1:], strict=False))
+    assert all(ended <= began + 0.005 for (_, ended), (began, _) in pairwise(times))
 
 
 def test_a_worker_that_is_asked_to_end_gives_its_batch_back(cluster: Cluster, ledger: Ledger) -> None:
@@ -262,7 +262,7 @@ def test_workers_with_another_store_are_an_error(cluster: Cluster, ledger: Ledge
     cluster.start("one", place=str(cluster.folder / "other.sqlite"))
     with cluster.engine(ledger) as engine:
         submit(engine, jobs(GOOD, 1))
-        with pytest.raises(MeasurementError, match="not that of the 1 worker at tls://.*by --store"):
+        with pytest.raises(MeasurementError, match=r"not that of the 1 worker at tls://.*by --store"):
             list(engine.completed())
 
 
@@ -305,6 +305,6 @@ def test_a_scheduler_that_is_not_there_is_an_error(two: Cluster, shared: Ledger)
     with (
         with_variables(two.scheduler.variables),
         DaskEngine(shared, (), print, address) as engine,
-        pytest.raises(MeasurementError, match="does not answer: .*refused"),
+        pytest.raises(MeasurementError, match=r"does not answer: .*refused"),
     ):
         engine.hold("study")

@@ -44,7 +44,9 @@ DryRun = Annotated[
 EngineName = Annotated[
     str | None,
     typer.Option(
-        "--engine", metavar="NAME", help="What runs the benchmarks: local or workers [default: that of hati.toml]."
+        "--engine",
+        metavar="NAME",
+        help="What runs the benchmarks: local, workers or tls://HOST:PORT [default: that of hati.toml].",
     ),
 ]
 
