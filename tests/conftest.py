@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from forked import Server, build_once
 from postgres import PostgresServer, programs
+from slurm import Slurm, missing
 
 settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hati")
@@ -41,6 +42,7 @@ INSTALL = {
     "nginx and wrk": "apt-get install nginx-light wrk",
     "google-benchmark": "apt-get install g++ libbenchmark-dev",
     "valgrind": "apt-get install valgrind",
+    "Slurm": "apt-get install slurm-wlm munge, and be root",
     "Go": "apt-get install golang-go",
     "actionlint": "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
 }
@@ -156,6 +158,15 @@ def valgrind() -> None:
     """Valgrind is there."""
     if not shutil.which("valgrind"):
         absent("valgrind")
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[Slurm]:
+    """Slurm with two nodes; tests that use it are of the group "dask", so that there is one."""
+    if missing():
+        absent("Slurm")
+    with Slurm() as daemons:
+        yield daemons
 
 
 @pytest.fixture(scope="session")

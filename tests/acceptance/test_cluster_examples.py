@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 
 from dask_cluster import HATI, HatiWorkers, Scheduler
 from hati.store import EntryKind, Selection, SqlStore, read_store
+from slurm import NODES, Slurm
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("dask")]
 
@@ -69,3 +71,45 @@ def test_a_cluster_screens_the_same_design_each_task_once(scheduler: Scheduler, 
     assert max(Counter(accepted).values()) == 1
     assert sorted(each["name"] for each in together["measured_on"]) == ["one", "two"]
     assert sum(each["runs"] for each in together["machine_blocks"]["machines"]) == len(runs)
+
+
+PROGRAM = """
+import json, random, sys
+settings = dict(word.split("=") for word in sys.argv[1:])
+latency = 0.010 * (1.5 if settings["a"] == "on" else 1.0)
+print(json.dumps({"metric": "latency", "value": latency * random.Random(str(sys.argv)).gauss(1, 0.005)}))
+"""
+PROJECT = """
+[[benchmark]]
+name = "main"
+command = ["python3", "-S", "program.py", "run={repetition}"]
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+""" + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "abcd")
+
+
+def test_slurm_starts_workers_by_the_script_of_the_page(scheduler: Scheduler, slurm: Slurm, tmp_path: Path) -> None:
+    """Nodes are processes on this host, so they are named, and have locks of their own."""
+    page = (ROOT / "docs" / "how-to" / "run-on-a-cluster.md").read_text()
+    [script] = re.findall(r'```sh title="worker.sh"\n(.*?)```', page, flags=re.DOTALL)
+    named = "export HATI_MACHINE=$SLURMD_NODENAME HATI_LOCK=$HATI_LOCKS-$SLURMD_NODENAME\n"
+    file, project, store = slurm.folder / "worker.sh", tmp_path / "project", tmp_path / "store.sqlite"
+    file.write_text(script.replace("set -e\n", f"set -e\n{named}"))
+    project.mkdir()
+    (project / "program.py").write_text(PROGRAM)
+    (project / "hati.toml").write_text(PROJECT)
+    variables = {**scheduler.variables, "PATH": f"{Path(HATI).parent}:{os.environ['PATH']}:/usr/sbin"}
+    words = ("--array=1-2", f"--output={slurm.folder}/job-%a", str(file), str(project), str(store), scheduler.address)
+    said = slurm.run("sbatch", *words, **variables, HATI_LOCKS=str(slurm.folder / "lock"))
+    try:
+        together = screened(project, scheduler.variables, "--engine", scheduler.address, "--store", str(store))
+    finally:
+        slurm.run("scancel", said.split()[-1])
+    assert together["important"] == ["a"]
+    assert sorted(each["name"] for each in together["measured_on"]) == sorted(NODES)
+    with closing(read_store(str(store))) as kept:
+        runs = kept.runs(Selection())
+        accepted = [e.content["run"]["task"] for e in kept.ledger.history() if e.what is EntryKind.ACCEPTED]
+    assert sorted(accepted) == sorted(run.task.id for run in runs)
