@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from hati.core import Better, Metric, Observations, Sample, SampledRun, replace
-from hati.document.table import cell_text
+from hati.document.document import cell_text
 from hati.studies.comparison import ChangeVerdict, Comparisons, Question, SamplePair, compare
-from hati.studies.comparison.cases import comparison_cases
-from hati.studies.comparison.document import comparison_table
+from hati.studies.comparison.document import comparison_cases, comparison_table
 
 TIME = Metric("time", "s")
 HIT, MISS = 1e-4, 0.08

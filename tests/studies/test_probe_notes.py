@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.document.table import Table
+from hati.document.document import Table
 from hati.studies.probe import ProbeConclusion, Probed, Property
 from hati.studies.probe.document import probe_document
 

@@ -27,8 +27,7 @@ from hati.cli import (
     worker,
 )
 from hati.cli.output import say
-from hati.cli.sides import SeveralFiles
-from hati.cli.study_commands import study_command
+from hati.cli.study_commands import SeveralFiles, study_command
 from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:

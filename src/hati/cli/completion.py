@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from hati.cli.output import write
 
-_VARIABLE = "_HATI_COMPLETE"
+VARIABLE = "_HATI_COMPLETE"
 """Set by the scripts when a shell asks for completions."""
 
 
@@ -29,12 +28,11 @@ def completion(shell: _Shell) -> None:
     """Print a script that completes commands and options in a shell."""
     from typer._completion_shared import get_completion_script
 
-    write(get_completion_script(prog_name="hati", complete_var=_VARIABLE, shell=shell.value) + "\n")
+    write(get_completion_script(prog_name="hati", complete_var=VARIABLE, shell=shell.value) + "\n")
 
 
 def answer_shells() -> None:
     """Enable the program to answer a shell that asks for completions."""
-    if _VARIABLE in os.environ:
-        from typer._completion_classes import completion_init
+    from typer._completion_classes import completion_init
 
-        completion_init()
+    completion_init()

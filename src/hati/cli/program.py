@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 import traceback
@@ -14,7 +15,7 @@ import typer
 
 from hati.cli import FAULT, INTERRUPTED
 from hati.cli.app import app
-from hati.cli.completion import answer_shells
+from hati.cli.completion import VARIABLE, answer_shells
 from hati.cli.output import discard_output, say
 from hati.core import ExitStatus, HatiError
 
@@ -82,7 +83,8 @@ _GOES_ON = ": what was recorded is kept; the same command goes on from there"
 
 
 def _run(arguments: list[str]) -> int:
-    answer_shells()
+    if VARIABLE in os.environ:
+        answer_shells()
     begun: set[str] = set()
     try:
         result = app(arguments, prog_name="hati", standalone_mode=False, obj=begun)

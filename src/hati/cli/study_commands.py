@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
+from typer.core import TyperCommand
 
 from hati.cli.documents import (
     DocumentFormat,
@@ -30,7 +31,10 @@ from hati.core import ExitStatus, FlagField, PositionalField, TableFields
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 
 if TYPE_CHECKING:
+    from typer._click import Context
+
     from hati.wiring.workplace import Workplace
+
 
 _REPORTS = "Write the result to another file too, such as html=report.html; repeatable."
 
@@ -215,3 +219,31 @@ def _common_parameters(formats: Formats) -> Iterator[inspect.Parameter]:
     reports = typer.Option("--report", metavar="FORMAT=FILE", help=_REPORTS)
     yield _keyword("report", Annotated[list[str] | None, reports], None)
     yield _keyword("chosen", Annotated[str, format_option(formats, f"Output format{more}.")], formats.TEXT.value)
+
+
+_SEVERAL = frozenset({"--before", "--after"})
+
+
+class SeveralFiles(TyperCommand):
+    """Lets an option of files take all words up to the next option, such as the files of a shell's pattern."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Parse the words with the option repeated before each of its files."""
+        return super().parse_args(ctx, list(option_for_each(args)))
+
+
+def option_for_each(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command line, each file with its option before it.
+
+    >>> list(option_for_each(["--before", "a", "b", "--margin", "2%"]))
+    ['--before', 'a', '--before', 'b', '--margin', '2%']
+    """
+    option, taken = "", False
+    for word in words:
+        if word.startswith("-") and len(word) > 1:
+            option, taken = (word if word in _SEVERAL else ""), False
+        elif option and taken:
+            yield option
+        else:
+            taken = True
+        yield word

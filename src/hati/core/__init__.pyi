@@ -63,7 +63,7 @@ from .requests import fail_on as fail_on
 from .requests import level as level
 from .requests import parse_share as parse_share
 from .requests import share as share
-from .requests import write_share as write_share
+from .requests import shares as shares
 from .run import LARGEST as LARGEST
 from .run import NO_USAGE as NO_USAGE
 from .run import FloatArray as FloatArray

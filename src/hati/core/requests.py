@@ -81,6 +81,19 @@ def share(help_: str) -> FlagField:
     return FlagField(help_, metavar="FRACTION", parse=parse_share, write=write_share)
 
 
+def shares(help_: str) -> FlagField:
+    """The flag of fractions separated by commas, each of which may be a percentage."""
+    return FlagField(help_, metavar="Q,..", parse=_parse_shares, write=_write_shares)
+
+
+def _parse_shares(text: str) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(map(parse_share, text.split(","))))
+
+
+def _write_shares(fractions: tuple[float, ...]) -> str:
+    return ",".join(map(write_share, fractions))
+
+
 LARGEST_SEED = 2**63 - 1
 """The largest integer that a store can hold."""
 

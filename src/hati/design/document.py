@@ -25,9 +25,9 @@ from hati.design import (
     properties,
     shortest_words,
 )
+from hati.document.document import Align, Cell, Column, Table
 from hati.document.publishing import Of
 from hati.document.quantities import percent, roman
-from hati.document.table import Align, Cell, Column, Table
 
 
 class EstimabilityJson(Struct, frozen=True):

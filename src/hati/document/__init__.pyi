@@ -1,8 +1,10 @@
+from .document import Align as Align
 from .document import Aside as Aside
 from .document import Brief as Brief
 from .document import Case as Case
 from .document import Chart as Chart
 from .document import ChartKind as ChartKind
+from .document import Column as Column
 from .document import Document as Document
 from .document import Fact as Fact
 from .document import Facts as Facts
@@ -10,6 +12,12 @@ from .document import Folded as Folded
 from .document import Part as Part
 from .document import Prose as Prose
 from .document import Section as Section
+from .document import Shown as Shown
+from .document import Table as Table
+from .document import TableJson as TableJson
+from .document import cell_text as cell_text
+from .document import cell_value as cell_value
+from .document import table_rows as table_rows
 from .publishing import Joined as Joined
 from .publishing import MachineStateJson as MachineStateJson
 from .publishing import Of as Of
@@ -29,11 +37,3 @@ from .samples import SamplesJson as SamplesJson
 from .single_values import action_json as action_json
 from .single_values import action_tool as action_tool
 from .single_values import bencher_json as bencher_json
-from .table import Align as Align
-from .table import Column as Column
-from .table import Shown as Shown
-from .table import Table as Table
-from .table import TableJson as TableJson
-from .table import cell_text as cell_text
-from .table import cell_value as cell_value
-from .table import table_rows as table_rows

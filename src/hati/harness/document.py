@@ -9,9 +9,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Configuration, Observations, Sample, Workload
+from hati.document.document import Align, Cell, Column, Shown, Table
 from hati.document.publishing import Joined, Of, publish
 from hati.document.quantities import duration, general, percent, quantity
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.harness import Aim, Allocation, QuantilePrecision, RunPlan, State, SteadyRun, SufficientRun
 
 _RIGHT = Align.RIGHT

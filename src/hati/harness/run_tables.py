@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from hati.core import Machine, Outcome, Plan, Run, usage
 from hati.core.wording import counted
+from hati.document.document import Align, Cell, Column, Shown, Table
 from hati.document.quantities import duration, fixed, quantity
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.harness import disturbances
 
 _BEGINNING = 12

@@ -6,10 +6,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
-from hati.document.document import Chart, ChartKind, Document, Fact
+from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Fact, Shown, Table
 from hati.document.publishing import Of
 from hati.document.quantities import general, tidy
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.prediction import LoadCurve, LoadPoint, RequestPrediction, Scheduling
 from hati.prediction.document import ComponentJson, OverloadJson, RequestJson, ResourceJson, machine_facts
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Configuration, Outcome, Run, canonical_json, setting_text
 from hati.core.wording import counted
-from hati.document.table import Cell, Column, Table
+from hati.document.document import Cell, Column, Table
 from hati.space import Diagnosis, Space
 
 

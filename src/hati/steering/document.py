@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core.wording import counted
-from hati.document.table import Align, Column, Table
+from hati.document.document import Align, Column, Table
 from hati.steering import LeaseStatus, LedgerStatus
 
 _TIME = "%Y-%m-%d %H:%M:%S"

@@ -13,7 +13,7 @@ from hati.wiring.study_types import format_of, other_types
 _MODULES = (
     "design.document",
     "document.samples",
-    "document.table",
+    "document.document",
     "generate.document",
     "harness.document",
     "prediction.document",

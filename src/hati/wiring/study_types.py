@@ -159,7 +159,6 @@ class StudyType(ABC, Generic[R, S, C]):
         Raises:
             InputError: for any error in it.
         """
-        from hati.wiring.templates import narrowed_workplace
         from hati.wiring.workplace import workplace
 
         if isinstance(request, TableFields):
@@ -169,7 +168,12 @@ class StudyType(ABC, Generic[R, S, C]):
             place = open_subject(path, store, request, asked.metric, asked.budget, announce)
         else:
             place = workplace(path, store, announce)
-        return narrowed_workplace(place, getattr(request, "template", ()), announce)
+        template: tuple[str, ...] = getattr(request, "template", ())
+        if not template:
+            return place
+        from hati.wiring.templates import narrowed_workplace
+
+        return narrowed_workplace(place, template, announce)
 
     def look(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
         """As ``open``, for commands that measure nothing."""

@@ -9,9 +9,23 @@ from typing import NamedTuple
 import numpy as np
 
 from hati.core import FloatArray
-from hati.document.document import Aside, Chart, ChartKind, Document, Fact, Facts, Part, Prose, Section
+from hati.document.document import (
+    Align,
+    Aside,
+    Cell,
+    Chart,
+    ChartKind,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Part,
+    Prose,
+    Section,
+    Shown,
+    Table,
+)
 from hati.document.quantities import duration, percent, quantity, tidy
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.logic.interpret import FormulaVerdict, Limit, MeasuredSample
 from hati.studies.assertion import Assured, Atom, SampleCollector, Standard, side_of
 from hati.studies.assertion.tables import assertion_answer, assertion_cases, assertion_table, explained, named_formula

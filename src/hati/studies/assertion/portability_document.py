@@ -9,10 +9,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct, field
 
-from hati.document.document import Chart, ChartKind, Document
+from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Shown, Table
 from hati.document.publishing import Interval, Of
 from hati.document.quantities import general, percent
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import EDGES, Former, KnownMachine, Portability, Ported, SetAside
 
 _SMALL = 2.0

@@ -15,10 +15,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import FloatArray, Setting
 from hati.core.wording import counted
-from hati.document.document import Case
+from hati.document.document import Align, Case, Cell, Column, Shown, Table
 from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.document.quantities import change, change_number, duration, general, percent, quantity
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.formula import Comparator
 from hati.logic.interpret import (
     Combined,

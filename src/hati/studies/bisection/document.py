@@ -7,10 +7,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Document
+from hati.document.document import Align, Column, Document, Shown, Table
 from hati.document.publishing import Interval, Of, StudyJson
 from hati.document.quantities import change, change_number, duration, percent
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion
 from hati.studies.gate.document import RevisionJson
 

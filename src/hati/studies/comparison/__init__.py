@@ -32,7 +32,15 @@ from hati.studies.comparison.conclusion import (
     WithinProcess,
     parse_failing,
 )
-from hati.studies.comparison.deciding import Compared, compare, sides_of, with_bootstrap_intervals, with_median_tests
+from hati.studies.comparison.deciding import (
+    Compared,
+    compare,
+    sides_of,
+    with_bootstrap_intervals,
+    with_estimates_within_process,
+    with_median_tests,
+    with_verdicts_within_process,
+)
 from hati.studies.comparison.decisions import (
     DIRECTION,
     TAIL_PART,
@@ -76,7 +84,6 @@ from hati.studies.comparison.statistic import (
     parse_statistic,
     run_values,
 )
-from hati.studies.comparison.within_process import with_estimates_within_process, with_verdicts_within_process
 
 __all__ = [
     "ALPHA",

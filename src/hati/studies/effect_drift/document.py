@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from hati.core import Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Document
+from hati.document.document import Align, Column, Document, Shown, Table
 from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.document.quantities import change, general, percent
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.comparison.changes import p_text
 from hati.studies.effect_drift import EffectDrift, OptionDrift
 

@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from hati.core import Configuration
 from hati.core.wording import counted, listed
-from hati.document.document import Document, Folded
+from hati.document.document import Align, Column, Document, Folded, Shown, Table
 from hati.document.publishing import Of, Settings, StudyJson
 from hati.document.quantities import duration, percent
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.failure_search import (
     CombinationVerdict,
     FailingCombination,

@@ -10,14 +10,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Configuration, Finding, RevisionKind, Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Brief, Case, Document, Folded
+from hati.document.document import Align, Brief, Case, Cell, Column, Document, Folded, Shown, Table
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
 from hati.document.quantities import change, change_number, percent, quantity
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.comparison.cases import booked
 from hati.studies.comparison.changes import WITH_POWER, p_text, statistic_notes, verdict_text
-from hati.studies.comparison.document import ComparedJson, SideJson, comparison_sentence
+from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Ruling
 from hati.studies.findings.document import ReportJson, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut

@@ -8,10 +8,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Better, Configuration
-from hati.document.document import Document
+from hati.document.document import Align, Cell, Column, Document, Shown, Table
 from hati.document.publishing import Interval, Of, RunsJson, StudyJson
 from hati.document.quantities import duration, percent, quantity
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.measurement import MeasurementConclusion, Summary
 
 _RIGHT = Align.RIGHT

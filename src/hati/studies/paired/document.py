@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from hati.core import Configuration, Pairing, Stopping, Workload, setting_text
-from hati.document.document import Document
+from hati.document.document import Align, Cell, Column, Document, Shown, Table
 from hati.document.publishing import Joined, Of, RunsJson, StudyJson
 from hati.document.quantities import change, change_number, duration, general, percent, quantity
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import ChangeVerdict, Comparison, IntervalMethod
-from hati.studies.comparison.cases import comparison_cases
 from hati.studies.comparison.changes import needed_notes, p_text, statistic_notes, statistics_text, verdict_text
-from hati.studies.comparison.document import ComparisonJson, WarmedSideJson, comparison_sentence
+from hati.studies.comparison.document import ComparisonJson, WarmedSideJson, comparison_cases, comparison_sentence
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 
 

@@ -7,10 +7,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.document.document import Document
+from hati.document.document import Align, Column, Document, Shown, Table
 from hati.document.publishing import Interval, Of
 from hati.document.quantities import general, percent, quantity
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.probe import ProbeConclusion, Probed, ProbeVerdict, Property
 
 _KIBIBYTE = 1024.0

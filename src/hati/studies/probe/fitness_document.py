@@ -8,10 +8,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Machine
-from hati.document.document import Document, Facts
+from hati.document.document import Align, Column, Document, Facts, Shown, Table
 from hati.document.publishing import Of
 from hati.document.quantities import percent
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.probe import (
     Conditions,
     DisturbanceKind,

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hati.core import Assignment, Better
 from hati.core.wording import listed
+from hati.document.document import Align, Cell, Column, Shown, Table
 from hati.document.publishing import DetectableJson, Interval, Joined, Of, StudyJson, detectable_json, publish
 from hati.document.quantities import change, change_number, general, quantity, tidy
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import StatisticChoice
 from hati.studies.comparison.changes import ChoiceJson
 from hati.studies.regression import (

@@ -8,10 +8,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Configuration
-from hati.document.document import Aside, Document, Section
+from hati.document.document import Align, Aside, Cell, Column, Document, Section, Shown, Table
 from hati.document.publishing import Joined, Of, StudyJson, publish
 from hati.document.quantities import general, tidy
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.gate.document import RevisionJson
 from hati.studies.known import CoverageJson, coverage_lines
 from hati.studies.regression import HistoryConclusion

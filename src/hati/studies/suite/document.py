@@ -8,10 +8,9 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from hati.core import Better, setting_text
-from hati.document.document import Chart, ChartKind, Document
+from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Shown, Table
 from hati.document.publishing import Interval, Joined, Of, RunsJson, StudyJson
 from hati.document.quantities import change, general, percent, quantity, tidy
-from hati.document.table import Align, Cell, Column, Shown, Table
 from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
 
 _RIGHT = Align.RIGHT

@@ -7,10 +7,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.document.document import Document, Facts
+from hati.document.document import Align, Column, Document, Facts, Shown, Table
 from hati.document.publishing import Of, RunsJson, StudyJson
 from hati.document.quantities import change_number, fixed
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.validation import (
     FollowUpRound,
     Mode,

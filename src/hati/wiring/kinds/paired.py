@@ -265,8 +265,7 @@ def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
     """
     from hati.document import publish
     from hati.studies.comparison import parse_failing
-    from hati.studies.comparison.cases import comparisons_document
-    from hati.studies.comparison.document import ComparisonsJson
+    from hati.studies.comparison.document import ComparisonsJson, comparisons_document
     from hati.wiring.comparing.files import FileSides, compare_files, history_files
 
     sides = FileSides.of(*request.sides)

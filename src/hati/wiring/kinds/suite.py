@@ -14,9 +14,8 @@ from hati.core import (
     Seed,
     TableFields,
     Templates,
-    parse_share,
     share,
-    write_share,
+    shares,
 )
 from hati.wiring.study_types import PROJECT_OR_TABLE, StudyReport, StudyType
 
@@ -32,14 +31,6 @@ RANDOM = "random"
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
-
-
-def _written(quantiles: tuple[float, ...]) -> str:
-    return ",".join(map(write_share, quantiles))
-
-
-def _quantiles(text: str) -> tuple[float, ...]:
-    return tuple(dict.fromkeys(map(parse_share, text.split(","))))
 
 
 class SuiteRequest(TableFields, frozen=True, kw_only=True):
@@ -70,12 +61,13 @@ class SuiteRequest(TableFields, frozen=True, kw_only=True):
         ),
     ] = None
     margin: Annotated[float, share("Largest difference between means that counts as the same, such as 5%.")] = 0.05
-    quantiles: Annotated[
-        tuple[float, ...],
-        FlagField(
-            "Quantiles to estimate, as fractions or percentages.", metavar="Q,..", parse=_quantiles, write=_written
-        ),
-    ] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    quantiles: Annotated[tuple[float, ...], shares("Quantiles to estimate, as fractions or percentages.")] = (
+        0.05,
+        0.25,
+        0.5,
+        0.75,
+        0.95,
+    )
     benchmark: BenchmarkName = None
     template: Templates = ()
     seed: Seed = 1

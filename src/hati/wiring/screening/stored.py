@@ -18,8 +18,8 @@ from hati.studies.screening import (
     read_choice,
     screening,
 )
+from hati.studies.screening.planning.failing_settings import with_losses
 from hati.wiring.screening.campaign import chosen_metric
-from hati.wiring.screening.isolation import with_losses
 from hati.wiring.screening.promises import remedies
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.templates import space_then, template_of
