@@ -10,17 +10,9 @@ import numpy as np
 import pytest
 
 from hati.core import Evidence, InputError, Plan, Run, replace
-from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
-from hati.wiring import (
-    ScreeningRequest,
-    TableRequest,
-    ValidationRequest,
-    Workplace,
-    prepare_screening,
-    prepare_validation,
-    table_workplace,
-    validation_of,
-)
+from hati.studies.screening import ScreeningRequest
+from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion, ValidationRequest
+from hati.wiring import TableRequest, Workplace, prepare_screening, prepare_validation, table_workplace, validation_of
 
 OPTIONS = "".join(f"[options.{name}]\nsettings = [0, 1]\n" for name in "abcde")
 SIZE = "[options.size]\nsettings = [1, 2, 3]\n"

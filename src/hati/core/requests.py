@@ -81,6 +81,11 @@ def share(help_: str) -> FlagField:
     return FlagField(help_, metavar="FRACTION", parse=parse_share, write=write_share)
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
 def shares(help_: str) -> FlagField:
     """The flag of fractions separated by commas, each of which may be a percentage."""
     return FlagField(help_, metavar="Q,..", parse=_parse_shares, write=_write_shares)

@@ -16,11 +16,7 @@ from .formulas.methods import Misstated as Misstated
 from .formulas.methods import stated_in as stated_in
 from .importing import count_import as count_import
 from .importing import import_stores as import_stores
-from .kinds.measurement import MeasurementRequest as MeasurementRequest
-from .kinds.paired import CompareRequest as CompareRequest
 from .kinds.replay import HistoryRequest as HistoryRequest
-from .kinds.screening import ScreeningRequest as ScreeningRequest
-from .kinds.validation import ValidationRequest as ValidationRequest
 from .known.findings import acknowledge as acknowledge
 from .measuring import prepare_configurations as prepare_configurations
 from .reporting import stored_screening_report as stored_screening_report

@@ -19,7 +19,8 @@ from hati.core import (
     level,
     replace,
 )
-from hati.wiring.kinds.measurement import MeasurementRequest, MeasurementType
+from hati.studies.measurement.request import MeasurementRequest
+from hati.wiring.kinds.measurement import MeasurementType
 from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType, unseen
 
 if TYPE_CHECKING:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from hati.core import (
-    BenchmarkName,
     ExitStatus,
-    FlagField,
-    Margin,
-    PositionalField,
-    Seed,
-    StatisticName,
-    Templates,
-    budget,
-    fail_on,
-    level,
 )
+from hati.studies.gate.request import GateRequest
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -32,36 +21,6 @@ if TYPE_CHECKING:
     from hati.wiring.workplace import Workplace
 
 _TITLE = "hati check"
-
-
-class GateRequest(Struct, frozen=True, kw_only=True):
-    """Test a revision for regressions against its reference.
-
-    Measures both, interleaved, and reports where the revision is slower and which options cause it.
-    """
-
-    revision: Annotated[
-        str,
-        PositionalField(
-            "Git or svn revision, . for the working tree, a folder such as ./before, or a release such as name==1.0.",
-            "REVISION",
-        ),
-    ] = "."
-    reference: Annotated[
-        str | None,
-        FlagField(
-            "Revision to compare with, `previous`, or `merge-base` [default: the one in hati.toml, else merge-base].",
-            metavar="REVISION",
-        ),
-    ] = None
-    benchmark: BenchmarkName = None
-    margin: Margin = 0.05
-    alpha: Annotated[float, level("over all verdicts together")] = 0.01
-    statistic: StatisticName = "auto"
-    fail_on: Annotated[str, fail_on("slower, inconclusive")] = "slower,inconclusive"
-    budget: Annotated[str | None, budget("5m", "24 rounds")] = None
-    template: Templates = ()
-    seed: Seed = 1
 
 
 class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):

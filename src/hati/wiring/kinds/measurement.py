@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from hati.core import BenchmarkName, Seed, Templates, budget
+from hati.studies.measurement.request import MeasurementRequest
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -15,18 +13,6 @@ if TYPE_CHECKING:
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
-
-
-class MeasurementRequest(Struct, frozen=True, kw_only=True):
-    """Measure the default configuration and summarise its runs.
-
-    With --set other settings; several settings of an option are measured interleaved.
-    """
-
-    benchmark: BenchmarkName = None
-    template: Templates = ()
-    budget: Annotated[str, budget("2m", "")] = "10"
-    seed: Seed = 1
 
 
 class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementConclusion"]):
