@@ -1,15 +1,5 @@
 """The load driver: compiles load programs by the machine's C compiler, runs them together, collects observations."""
 
-from hati.driver.calibrating import DEMANDS_MS, EXECUTIONS, calibrate
-from hati.driver.compiling import LoadDriverError, compile_program, compiler
-from hati.driver.running import compile_and_run
+import lazy_loader
 
-__all__ = [
-    "DEMANDS_MS",
-    "EXECUTIONS",
-    "LoadDriverError",
-    "calibrate",
-    "compile_and_run",
-    "compile_program",
-    "compiler",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,19 +6,21 @@ Imports Altair, which is slow: see `charts`.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
 from hati.document import general
-from hati.prediction.load_curves_document import LoadFigure, LoadPanel
 from hati.render import chart_style as style
 from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, labels, looks, plain, rows, titled
-from hati.studies.assertion.document import RelationFigure, SideFigure
-from hati.studies.assertion.portability_document import PortabilityFigure
-from hati.studies.regression.document import HistoryFigure
 from hati.studies.suite import SuiteScale
-from hati.studies.suite.document import SuiteBox, SuiteFigure
+
+if TYPE_CHECKING:
+    from hati.prediction.load_curves_document import LoadFigure, LoadPanel
+    from hati.studies.assertion.document import RelationFigure, SideFigure
+    from hati.studies.assertion.portability_document import PortabilityFigure
+    from hati.studies.regression.document import HistoryFigure
+    from hati.studies.suite.document import SuiteBox, SuiteFigure
 
 _WIDEST = 26.0
 _CHANGE_COLOURS = {"slower": style.IMPORTANT, "faster": style.RULE}

@@ -4,34 +4,6 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 Tables are created and upgraded by migrations when a store is opened.
 """
 
-from hati.store.ledger import ATTEMPTS, LEASE_SECONDS, Attempt, Lease, Ledger
-from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, LedgerEntry, run_of
-from hati.store.merging import Count, Merged, count_merge, merge, source_store
-from hati.store.opening import find_store, open_store, read_store
-from hati.store.rows import Span
-from hati.store.sql import Selection, SqlStore, StudyRecord
+import lazy_loader
 
-__all__ = [
-    "ATTEMPTS",
-    "LEASE_SECONDS",
-    "Attempt",
-    "AttemptOutcome",
-    "BatchState",
-    "Count",
-    "EntryKind",
-    "Lease",
-    "Ledger",
-    "LedgerEntry",
-    "Merged",
-    "Selection",
-    "Span",
-    "SqlStore",
-    "StudyRecord",
-    "count_merge",
-    "find_store",
-    "merge",
-    "open_store",
-    "read_store",
-    "run_of",
-    "source_store",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,6 @@
 from .campaigns import Campaign as Campaign
 from .campaigns import PlannedCampaign as PlannedCampaign
+from .formulas.loading import Misstated as Misstated
 from .formulas.loading import NamedFile as NamedFile
 from .formulas.loading import TooManyError as TooManyError
 from .formulas.loading import formulas_in as formulas_in
@@ -12,7 +13,6 @@ from .formulas.measuring import AssertionCampaign as AssertionCampaign
 from .formulas.measuring import ShortBudgetError as ShortBudgetError
 from .formulas.measuring import prepare_assertion as prepare_assertion
 from .formulas.measuring import unresolved_names as unresolved_names
-from .formulas.methods import Misstated as Misstated
 from .formulas.methods import stated_in as stated_in
 from .importing import count_import as count_import
 from .importing import import_stores as import_stores

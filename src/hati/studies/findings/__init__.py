@@ -4,36 +4,6 @@ This package is pure: events in, findings and further events out. The store keep
 merged.
 """
 
-from hati.studies.findings.findings import (
-    TRANSITIONS,
-    Report,
-    Ruling,
-    Sighting,
-    concluded,
-    events_of,
-    finding_id,
-    finding_of,
-    findings_of,
-    is_concluded,
-    not_yet_said,
-    reports,
-    sighting_of,
-    spot_of,
-)
+import lazy_loader
 
-__all__ = [
-    "TRANSITIONS",
-    "Report",
-    "Ruling",
-    "Sighting",
-    "concluded",
-    "events_of",
-    "finding_id",
-    "finding_of",
-    "findings_of",
-    "is_concluded",
-    "not_yet_said",
-    "reports",
-    "sighting_of",
-    "spot_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

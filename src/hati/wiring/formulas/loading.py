@@ -14,15 +14,22 @@ from hati.core import InputError, Sample
 from hati.core.wording import suggestion
 from hati.formula import FormulaError, Source
 from hati.logic.syntax import MOST_ATOMS, Method, PerformanceSide, Relation, parse_file, parse_formula
-from hati.project import read_project
-from hati.python import has_statements
 from hati.studies.assertion import Requirement, SampleCollector, methods_of
 from hati.subject.samples import read_samples
-from hati.wiring.formulas.methods import PYTHON, Misstated, requirements_of
 
 SUFFIX = ".spl"
+PYTHON = ".py"
 _ON_THE_LINE = "formula"
 _MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
+
+
+class Misstated(Struct, frozen=True):
+    """A malformed statement on the function ``name``; ``error`` has the reason and the place."""
+
+    name: str
+    text: str
+    error: InputError
+
 
 Stated = TypeVar("Stated", bound=Requirement | Misstated)
 
@@ -209,6 +216,8 @@ def _has_formulas(file: Path) -> bool:
         InputError: for a path of formulas that is not a file, such as a pipe, or a dangling link.
     """
     if file.is_file():
+        from hati.python import has_statements
+
         return file.suffix == SUFFIX or has_statements(file)
     if file.suffix == SUFFIX:
         why = "is not a file" if file.exists() else "is a link that leads nowhere"
@@ -235,6 +244,8 @@ def _refuse_folder(error: OSError) -> None:
 
 def _benchmarks(project: Path) -> tuple[str, ...]:
     """The names of a project's benchmarks; empty if its file is malformed or missing, which other steps report."""
+    from hati.project import read_project
+
     try:
         return tuple(benchmark.name for benchmark in read_project(project).benchmarks)
     except InputError:
@@ -243,6 +254,8 @@ def _benchmarks(project: Path) -> tuple[str, ...]:
 
 def _read(path: Path, project: Path | None) -> Iterable[Requirement]:
     if path.suffix == PYTHON:
+        from hati.wiring.formulas.methods import requirements_of
+
         return requirements_of(path, project or project_around(path))
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
@@ -51,7 +51,10 @@ from hati.python import (
 from hati.studies.assertion import MeasuredMethod, Requirement, asks_single_calls
 from hati.subject import Revisions
 from hati.subject.running.programs import RunFailure
-from hati.wiring.workplace import Workplace
+from hati.wiring.formulas.loading import Misstated
+
+if TYPE_CHECKING:
+    from hati.wiring.workplace import Workplace
 
 Environments = Callable[[Revision], Environment | None]
 """The environment of a past revision; None: that of the working tree."""
@@ -301,17 +304,7 @@ def without_revision(method: Method) -> Method:
     return replace(method, revision="")
 
 
-PYTHON = ".py"
-
 T = TypeVar("T", Generator, Method)
-
-
-class Misstated(Struct, frozen=True):
-    """A malformed statement on the function ``name``; ``error`` has the reason and the place."""
-
-    name: str
-    text: str
-    error: InputError
 
 
 def requirements_of(file: Path, root: Path) -> Iterator[Requirement]:

@@ -1,0 +1,14 @@
+from .findings import TRANSITIONS as TRANSITIONS
+from .findings import Report as Report
+from .findings import Ruling as Ruling
+from .findings import Sighting as Sighting
+from .findings import concluded as concluded
+from .findings import events_of as events_of
+from .findings import finding_id as finding_id
+from .findings import finding_of as finding_of
+from .findings import findings_of as findings_of
+from .findings import is_concluded as is_concluded
+from .findings import not_yet_said as not_yet_said
+from .findings import reports as reports
+from .findings import sighting_of as sighting_of
+from .findings import spot_of as spot_of

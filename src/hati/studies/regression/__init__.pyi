@@ -1,0 +1,17 @@
+from .conclusion import DetectableStep as DetectableStep
+from .conclusion import Direction as Direction
+from .conclusion import Handover as Handover
+from .conclusion import HistoryConclusion as HistoryConclusion
+from .conclusion import LevelChange as LevelChange
+from .conclusion import Recurring as Recurring
+from .conclusion import Trend as Trend
+from .history import ALPHA as ALPHA
+from .history import histories as histories
+from .history import history as history
+from .series import FEWEST_POSITIONS as FEWEST_POSITIONS
+from .series import Series as Series
+from .series import SeriesBridge as SeriesBridge
+from .series import Tails as Tails
+from .series import interleaved as interleaved
+from .series import run_errors as run_errors
+from .series import series_bridges as series_bridges
