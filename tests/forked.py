@@ -31,6 +31,8 @@ LIBRARIES = (
     "rich.table",
     "scipy.linalg",
     "scipy.special",
+    "sklearn.model_selection",
+    "sklearn.tree",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",
     "vl_convert",

@@ -49,9 +49,22 @@ def test_the_settings_that_fail_are_named(project: Path, hati: Hati) -> None:
     assert one["message"] == "the command ended with exit status 3: no such mode"
     coverage = done.json["coverage"]
     assert (coverage["excluded"], coverage["valid"] - coverage["passing"]) == (1, 1)
+    assert done.json["tree"]["rules"][0]["conditions"] == ["a=on", "c=y"]
+    stored = hati("tree", ".", "--format", "json")
+    assert (stored.json["benchmark"], stored.json["tree"]) == ("main", done.json["tree"])
     shown = hati("failures", ".")
     assert f"c=y and a=on fail: {one['runs']} of {one['runs']} runs" in " ".join(shown.out.split())
     assert "was measured before" in shown.err
+
+
+def test_a_tree_needs_runs_of_one_benchmark(project: Path, hati: Hati) -> None:
+    none = hati("tree", ".")
+    assert (none.status, "Traceback" in none.err) == (2, False)
+    assert hati("failures", ".", "--budget", "3").status == 0
+    few = hati("tree", ".")
+    assert (few.status, "three of each are needed" in " ".join(few.out.split())) == (0, True), few.err
+    unknown = hati("tree", ".", "--benchmark", "other")
+    assert (unknown.status, "the store has no such runs" in unknown.err) == (2, True)
 
 
 def test_a_search_goes_on_where_its_budget_ended(project: Path, hati: Hati) -> None:

@@ -24,6 +24,7 @@ from hati.cli import (
     report,
     runs,
     space,
+    tree,
     worker,
 )
 from hati.cli.output import say
@@ -109,6 +110,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "studies": runs.studies,
         "report": report.report,
         "runs": runs.runs,
+        "tree": tree.tree,
         "forget": runs.forget,
     },
     "Share": {"export": export.export, "import": importing.import_, "worker": worker.worker, "grid": grid.app},

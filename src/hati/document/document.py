@@ -133,6 +133,7 @@ class ChartKind(StrEnum):
     RELATION = "relation"
     HISTOGRAM = "histogram"
     LOADS = "loads"
+    TREE = "tree"
 
 
 class Chart(Struct, frozen=True):

@@ -27,6 +27,7 @@ _MODULES = (
     "studies.comparison.document",
     "studies.effect_drift.document",
     "studies.failure_search.document",
+    "studies.failure_search.tree_document",
     "studies.findings.document",
     "studies.gate.document",
     "studies.measurement.document",

@@ -10,15 +10,21 @@ from hati.studies.failure_search.conclusion import (
     parse_failing,
 )
 from hati.studies.failure_search.study import FailureSearch, failure_search_id
+from hati.studies.failure_search.tree import FailureRule, FailureTree, StoredTree, TreeBranch, failure_tree
 
 __all__ = [
     "CombinationVerdict",
     "FailingCombination",
     "FailureConclusion",
+    "FailureRule",
     "FailureSearch",
+    "FailureTree",
     "NearMiss",
     "PassingCoverage",
+    "StoredTree",
+    "TreeBranch",
     "UntracedFailure",
     "failure_search_id",
+    "failure_tree",
     "parse_failing",
 ]

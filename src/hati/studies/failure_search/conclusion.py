@@ -7,6 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hati.core import Configuration, ExitStatus, requests, setting_text
+from hati.studies.failure_search.tree import FailureTree
 from hati.studies.screening.planning.isolation import Element
 
 
@@ -108,7 +109,8 @@ class FailureConclusion(Struct, frozen=True):
     """The failing combinations, and the part of the space that was seen passing.
 
     ``passed`` and ``failed`` count runs of configurations; ``infrastructure`` counts runs that could not be started,
-    which say nothing about a configuration. ``complete`` is true if the search had all runs that it needs.
+    which say nothing about a configuration. ``complete`` is true if the search had all runs that it needs. ``tree`` is
+    a classification tree of the same runs, None if none was grown.
     """
 
     study: str
@@ -125,6 +127,7 @@ class FailureConclusion(Struct, frozen=True):
     failures: tuple[str, ...]
     seconds: float
     warnings: tuple[str, ...] = ()
+    tree: FailureTree | None = None
 
     def status(self, failing: frozenset[CombinationVerdict]) -> ExitStatus:
         """The exit status of a command that fails on these verdicts.

@@ -18,6 +18,7 @@ from hati.studies.failure_search import (
     FailureConclusion,
     PassingCoverage,
 )
+from hati.studies.failure_search.tree_document import FailureTreeJson, tree_sections
 
 _RIGHT = Align.RIGHT
 
@@ -83,6 +84,7 @@ class FailuresJson(StudyJson, frozen=True, tag_field="format", tag="hati-failure
     combinations: list[FailingCombinationJson]
     untraced: list[UntracedFailureJson]
     coverage: PassingCoverageJson
+    tree: FailureTreeJson | None
     complete: bool
     configurations: int
     runs: Annotated[FailureRunsJson, Of()]
@@ -91,18 +93,23 @@ class FailuresJson(StudyJson, frozen=True, tag_field="format", tag="hati-failure
     warnings: list[str]
 
 
-def failures_document(conclusion: FailureConclusion) -> Document:
-    """The settings that fail together with their evidence, and the combinations that were seen passing."""
+def failures_document(conclusion: FailureConclusion, missing_tree: str = "") -> Document:
+    """The settings that fail together with their evidence, and the combinations that were seen passing.
+
+    ``missing_tree`` says why there is no classification tree, and how to get one.
+    """
     found = conclusion.combinations
     near = Folded("Without one of the settings", (_near_misses(found),))
     sections = (
         *((_combinations(found), near) if found else ()),
         *((_untraced(conclusion),) if conclusion.untraced else ()),
+        *(tree_sections(conclusion.tree, "The confirmed combinations name it.") if conclusion.tree else ()),
     )
+    tree = (("tree", f"none: {missing_tree}"),) if missing_tree and conclusion.failed else ()
     return Document(
         f"Failures of {conclusion.benchmark} at {conclusion.revision}",
         _answer(conclusion),
-        facts=(("runs", _runs(conclusion)), ("seen passing", _seen(conclusion.coverage))),
+        facts=(("runs", _runs(conclusion)), ("seen passing", _seen(conclusion.coverage)), *tree),
         sections=sections,
         failures=conclusion.failures,
         warnings=(*conclusion.warnings, *_warnings(conclusion)),

@@ -104,14 +104,20 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
     def report(
         self, place: Workplace, study: FailureSearch, found: FailureConclusion, request: FailuresRequest | None
     ) -> StudyReport:
-        """The failing combinations, and the tested ones that passed."""
-        del place, study
+        """The failing combinations, the tested ones that passed, and a classification tree of the runs."""
+        from hati.core import replace
         from hati.document import publish
-        from hati.studies.failure_search import parse_failing
+        from hati.stats.classification import missing_trees
+        from hati.studies.failure_search import failure_tree, parse_failing
         from hati.studies.failure_search.document import FailuresJson, failures_document
 
         status = found.status(parse_failing((request or FailuresRequest()).fail_on))
-        return StudyReport(failures_document(found), lambda: publish(found, FailuresJson), status)
+        missing = missing_trees()
+        if found.failed and not missing:
+            runs = place.store.evidence(study.id).runs
+            found = replace(found, tree=failure_tree(runs, study.id.seed, place.store.machines()))
+        document = failures_document(found, missing)
+        return StudyReport(document, lambda: publish(found, FailuresJson), status, conclusion=found)
 
     def title(self, study: FailureSearch) -> str:
         """Its benchmark."""
