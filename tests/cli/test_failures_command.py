@@ -29,7 +29,7 @@ metric = [{ name = "time", unit = "s", pattern = 'time: (\\d+)' }]
 [options.c]
 settings = ["x", "y", "z"]
 argument = "c={}"
-""" + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "ab")
+""" + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "abd")
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def rules(tree: FailureTree | None) -> list[str]:
     return [rule.text for rule in tree.rules]
 
 
-OPTIONS = {name: (False, True) for name in "abcd"}
+OPTIONS = dict.fromkeys("abcd", (False, True))
 
 
 def test_settings_are_named_by_what_they_are() -> None:
@@ -92,7 +92,7 @@ def test_the_document_says_what_the_tree_is_not() -> None:
     assert "guessing: 50 %" in " ".join(table.notes)
     assert isinstance(chart, Chart)
     drawn = chart_in_altair(chart).to_dict()
-    texts = {row.get("condition") for layer in drawn["layer"] for row in layer["data"]["values"]}
+    texts = {row.get("condition") for rows in drawn["datasets"].values() for row in rows}
     assert {"all runs", "a=true", "b=true"} <= texts
 
 

@@ -11,8 +11,8 @@ from hati.document.table import Align, Column, Shown, Table
 from hati.studies.failure_search.tree import FailureTree, StoredTree
 
 DESCRIBES = (
-    "The tree describes these runs; it confirms no cause. A search concentrates its runs around failures, so that a rule "
-    "may have other settings than the cause, or too few."
+    "The tree describes these runs; it confirms no cause. A search concentrates its runs around failures: a rule may "
+    "have other settings than the cause, or too few."
 )
 CONFIRMS = "`hati failures` names and confirms the settings that cause a failure."
 NOTHING = "No condition separates failed from passed runs."
