@@ -60,6 +60,8 @@ class Masking(Struct, frozen=True):
 
 _ENOUGH = 200
 _HINT = re.compile(r"^usage:|--help\b|for more information", re.IGNORECASE)
+_DIAGNOSTIC = re.compile(r"\S+?:\d+(:\d+)?: (fatal )?error: ")
+"""The beginning of a compiler's error: lines that follow it quote the program."""
 
 
 class RunFailure(Exception):  # noqa: N818 - it ends a run, which is recorded, not the program
@@ -91,9 +93,13 @@ def failure(what: str, program: Program, ending: ProcessResult, why: str = "") -
 
 
 def last_line(ending: ProcessResult) -> str:
-    """The last line that a program printed, except usage hints, to be appended to a message."""
+    """The last line that a program printed, except usage hints, to be appended to a message.
+
+    A compiler's first error is preferred.
+    """
     lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
-    said = [line for line in lines if not _HINT.search(line)] or lines
+    errors = [line for line in lines if _DIAGNOSTIC.match(line)][:1]
+    said = errors or [line for line in lines if not _HINT.search(line)] or lines
     return f": {said[-1][:_ENOUGH]}" if said else ""
 
 
