@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Chart, ChartKind, Document, Section
+from hati.document.document import Align, Chart, ChartKind, Column, Document, Section, Shown, Table
 from hati.document.quantities import percent
-from hati.document.table import Align, Column, Shown, Table
 from hati.studies.failure_search.tree import FailureTree, StoredTree
 
 DESCRIBES = (
