@@ -25,6 +25,7 @@ from hati.project import ClusterAddress
 from hati.store import BatchState, Ledger
 
 _REFRESH_SECONDS = 1.0
+_POLL_SECONDS = 0.1
 _CONNECT_SECONDS, _AGAIN_SECONDS = 10.0, 2.0
 """Time limits of the first connection, and of each attempt to connect again."""
 _GONE_SECONDS = 3.0
@@ -148,6 +149,7 @@ class DaskEngine(WorkersEngine):
         self._refreshed: float | None = None
         self._connected = False
         self._known = frozenset[str]()
+        self._present_workers = 0
 
     def hold(self, study: str) -> None:
         """Connect to the scheduler.
@@ -161,7 +163,7 @@ class DaskEngine(WorkersEngine):
     def capacity(self) -> int:
         """One batch for each present worker, at least one, minus the released batches."""
         self._refresh()
-        return super().capacity()
+        return max(1, self._present_workers) - len(self._out)
 
     def submit(self, batch: Batch[Job]) -> None:
         """Release a batch, and ask idle machines for it."""
@@ -175,11 +177,11 @@ class DaskEngine(WorkersEngine):
         super().close()
         self._cluster.close()
 
-    def _pause(self, seconds: float) -> None:
+    def _pause(self, _: float) -> None:
         if self._refresh():
             self._cluster.ask_again()
         self._ask()
-        self._cluster.wait(seconds)
+        self._cluster.wait(_POLL_SECONDS)  # its answer comes when a batch is done; other results can wait
 
     def _ask(self) -> None:
         if any(each.state is BatchState.OPEN for each in self._out) and self._connected:
@@ -201,6 +203,7 @@ class DaskEngine(WorkersEngine):
             for worker in self._cluster.refresh():
                 self._ledger.lose(worker, f"worker {worker} was lost by the scheduler at {self._address}")
             self._known = self._ledger.workers()
+            self._present_workers = len(self._present())
             self._connected = True
         except OSError as error:
             text = f"the scheduler at {self._address} does not answer: {reason_of(error)}"

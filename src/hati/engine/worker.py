@@ -13,7 +13,7 @@ from hati.core import Batch, HatiError, Job, Run, replace
 from hati.engine.local import say_nothing
 from hati.engine.serial import SerialEngine
 from hati.steering import Client, choose, unmet
-from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, Lease, Ledger
+from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger
 
 _SHORTEST, _LONGEST = 0.01, 0.5
 """Seconds between two requests for work."""
@@ -143,7 +143,7 @@ class Worker:
         """Run a batch; if it is withdrawn, stop after the run in progress."""
         try:
             with self._renewing(lease):
-                self._run(lease)
+                ended = self._run(lease)
         except HatiError as error:
             self._fail(lease, AttemptOutcome.FAILED, str(error))
             self._failures += 1
@@ -158,21 +158,24 @@ class Worker:
             raise
         else:
             self._failures = 0
-            self._ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
+            if not ended:
+                self._ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
 
-    def _run(self, lease: Lease) -> None:
-        """Run the jobs of a batch, unless it was returned during the wait for the machine."""
+    def _run(self, lease: Lease) -> bool:
+        """Run the jobs of a batch, unless it was returned while the machine was waited for; whether all were accepted."""
         self._lease = lease
         engine = self._engine_for(lease.batch)
         engine.hold(lease.batch.members[0].task.study)
         if self._lease is None:
-            return
+            return False
         engine.submit(lease.batch)
-        for run in engine.completed():
-            self._ledger.accept(lease, run)
+        accepted, number = 0, len(lease.batch.members)
+        for made, run in enumerate(engine.completed(), start=1):
+            accepted += self._ledger.accept(lease, run) is EntryKind.ACCEPTED
             self._observe(run)
-            if self._ledger.standing(lease) is not BatchState.LEASED:
+            if made < number and self._ledger.standing(lease) is not BatchState.LEASED:
                 engine.withdraw(lease.batch)
+        return accepted == number
 
     def _wait(self, sentence: str) -> None:
         """Return the batch: another machine may be free before this one is."""

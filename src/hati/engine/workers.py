@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,8 @@ from hati.store import Attempt, BatchState, Ledger, run_of
 
 _SHORTEST, _LONGEST = 0.005, 0.1
 """Seconds between two queries of the ledger."""
+_EXPIRE_SECONDS = 0.25
+"""Seconds between two looks for expired leases."""
 _SILENT_SECONDS = 5.0
 """Seconds without a result after which the engine says what a batch waits for."""
 
@@ -53,6 +56,7 @@ class WorkersEngine:
         self._ready: deque[tuple[Batch[Job], Run]] = deque()
         self._delivered: set[str] = set()
         self._said: set[str] = set()
+        self._expired = -math.inf
 
     def hold(self, study: str) -> None:
         """Nothing is reserved."""
@@ -83,17 +87,16 @@ class WorkersEngine:
         """Yield results as they come; ends where no batch is left."""
         pause, since = _SHORTEST, time.monotonic()
         while self._out or self._ready:
-            if not self._ready:
-                self._look()
             if self._ready:
                 pause, since = _SHORTEST, time.monotonic()
                 yield self._ready.popleft()[1]
-            elif self._out:
-                if time.monotonic() - since > _SILENT_SECONDS:
-                    self._say_why()
-                    since = time.monotonic()
-                self._pause(pause)
-                pause = min(2 * pause, _LONGEST)
+                continue
+            if time.monotonic() - since > _SILENT_SECONDS:
+                self._say_why()
+                since = time.monotonic()
+            self._pause(pause)
+            pause = min(2 * pause, _LONGEST)
+            self._look()
 
     def close(self) -> None:
         """Withdraw the released batches."""
@@ -116,7 +119,9 @@ class WorkersEngine:
 
     def _look(self) -> None:
         """Collect new results; states are read before results, so that the results of final batches are complete."""
-        self._ledger.expire()
+        if time.monotonic() - self._expired > _EXPIRE_SECONDS:
+            self._ledger.expire()
+            self._expired = time.monotonic()
         states = self._ledger.states(each.number for each in self._out)
         results = self._ledger.results(task for each in self._out for task in each.missing)
         for each in tuple(self._out):
