@@ -162,7 +162,7 @@ class Worker:
                 self._ledger.end(lease, AttemptOutcome.RETURNED, "withdrawn")
 
     def _run(self, lease: Lease) -> bool:
-        """Run the jobs of a batch, unless it was returned while the machine was waited for; whether all were accepted."""
+        """Run the jobs of a batch, unless it was returned during the wait; whether all were accepted."""
         self._lease = lease
         engine = self._engine_for(lease.batch)
         engine.hold(lease.batch.members[0].task.study)

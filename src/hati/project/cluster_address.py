@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -44,10 +45,9 @@ class ClusterAddress(Struct, frozen=True):
         except ValueError as error:
             raise InputError(f"{text!r} is not the address of a scheduler: {error}", fix=_EXAMPLE) from None
         host = parts.hostname or ""
-        if parts.scheme not in SCHEMES or not host or not port or text != f"{parts.scheme}://{parts.netloc}":
+        alone = f"{parts.scheme}://{parts.netloc}" == text and "@" not in text
+        if parts.scheme not in SCHEMES or not alone or not _is_host(host) or not port:
             raise InputError(f"{text!r} is not the address of a scheduler", fix=_EXAMPLE)
-        if "@" in parts.netloc:
-            raise InputError(f"{text!r} has a user, whom schedulers do not know", fix=_EXAMPLE)
         plain = "tcp" if _is_loopback(host) else "tls"
         return cls(plain if parts.scheme == "dask" else parts.scheme, host, port)
 
@@ -65,7 +65,16 @@ def is_cluster(engine: str) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
+    return host == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_host(host: str) -> bool:
+    return _is_ip(host) or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", host) is not None
+
+
+def _is_ip(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return False
+    return True

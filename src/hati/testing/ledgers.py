@@ -158,6 +158,22 @@ class LedgerConformance(ABC):
         assert self.hand_in(ledger, late) is EntryKind.LATE
         assert self.hand_in(ledger, again) is EntryKind.ACCEPTED
 
+    def test_a_lost_worker_loses_its_lease_at_once(self, ledger: Ledger) -> None:
+        number = ledger.release(a_batch(0), ANY)
+        lost = self.claimed(ledger)
+        other = ledger.claim("worker-two", a_client("two"), choose, SECONDS)
+        assert other is None
+        assert ledger.workers() == {"worker-one", "worker-two"}
+        ledger.lose("worker-one", "its host is off")
+        assert ledger.workers() == {"worker-two"}
+        assert ledger.states([number]) == {number: BatchState.OPEN}
+        assert [(each.outcome, each.reason) for each in ledger.attempts(number)] == [
+            (AttemptOutcome.EXPIRED, "its host is off")
+        ]
+        assert self.hand_in(ledger, lost) is EntryKind.LATE
+        ledger.lose("worker-nobody", "it was never there")
+        assert self.hand_in(ledger, self.claimed(ledger, "two")) is EntryKind.ACCEPTED
+
     def test_failures_of_machines_are_bounded_and_kept(self, ledger: Ledger) -> None:
         number = ledger.release(a_batch(0), ANY)
         for attempt in range(ATTEMPTS):
