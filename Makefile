@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup components demo study check format test accept bench docs clean
+.PHONY: help setup components demo scenarios study check format test accept bench docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -23,6 +23,9 @@ components: setup ## install by apt what some tests and benchmarks need, where t
 demo: setup ## which of SQLite's 14 options decide its speed: a minute
 	@$(BIN)/hati space count examples/sqlite
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
+
+scenarios: setup ## Skoll's four scenarios on a C program with planted configuration faults: two minutes
+	@$(BIN)/python -m examples.journal.scenarios
 
 study: setup ## the feasibility study of the RES paper on SQLite (measured here, 15 minutes and more; resumable) and TAO
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m examples.study

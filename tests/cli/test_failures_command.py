@@ -98,3 +98,20 @@ def test_it_fails_by_the_verdicts_that_it_is_asked_for(project: Path, hati: Hati
     assert early.status == 3, early.err
     wrong = hati("failures", ".", "--fail-on", "slower")
     assert (wrong.status, "write certain, flaky, unconfirmed, or none" in wrong.err) == (2, True)
+
+
+def test_usage_is_reported_and_checked(project: Path, hati: Hati) -> None:
+    file = project / "hati.toml"
+    file.write_text(PROJECT.replace('argument = "c={}"', 'argument = "c={}"\nusage = [1, 8, 1]'))
+    done = hati("failures", ".", "--format", "json")
+    [one] = done.json["combinations"]
+    assert one["usage"] == pytest.approx(0.8)
+    assert "of use: with `usage` of hati.toml" in " ".join(hati("failures", ".").out.split())
+    key = hati("studies", ".", "--format", "json").json[0]["study"]
+    again = hati("report", ".", "--study", key, "--format", "json")
+    assert again.json["combinations"] == done.json["combinations"], again.err
+    for wrong in ("[1, 2]", "[0, 0, 0]", "[1, -1, 1]", "3", '["x", 1, 1]'):
+        file.write_text(PROJECT.replace('argument = "c={}"', f'argument = "c={{}}"\nusage = {wrong}'))
+        refused = hati("failures", ".")
+        assert (refused.status, "Traceback" in refused.err) == (2, False), wrong
+        assert "hati.toml" in refused.err

@@ -22,6 +22,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LONG = {
     "any-language.md",
     "benchmark-here.md",
+    "configuration-faults.md",
     "find-failures.md",
     "first-screening.md",
     "measure-a-server.md",

@@ -22,7 +22,7 @@ from hati.core import (
     generator,
     replace,
 )
-from hati.space import Option, Space, enumerate_configurations, parse_formula
+from hati.space import Option, Space, UsageDistribution, enumerate_configurations, parse_formula
 from hati.studies.failure_search import CombinationVerdict, FailureConclusion, FailureSearch, failure_search_id
 from hati.testing import FakeEngine, MemoryStore
 
@@ -191,3 +191,33 @@ def test_the_plan_is_a_function_of_the_evidence() -> None:
     for number in range(len(evidence.runs)):
         [task] = study.plan(Evidence(evidence.runs[:number])).tasks
         assert task.id == evidence.runs[number].task.id
+
+
+def test_configurations_in_use_run_first() -> None:
+    usage = UsageDistribution.of({"a": {False: 1, True: 9}, "z": {"x": 1, "y": 0, "z": 4}})
+    plain = study_of()
+    weighted = replace(plain, usage=usage)
+    rows = weighted.first_rows
+    assert set(rows) == set(plain.first_rows)
+    assert rows[0] == SPACE.default
+    fractions = [usage.fraction(row.items()) for row in rows[1:]]
+    assert fractions == sorted(fractions, reverse=True) != [fractions[0]] * len(fractions)
+    store, study = MemoryStore(), weighted
+    found = campaign(
+        study,
+        FakeEngine(lambda task: "broken" if having(a=True, z="z")(task) else {"latency": [1.0]}),
+        store,
+        Budget(runs=500),
+    )
+    [one] = found.combinations
+    assert (dict(one.settings), one.usage) == ({"a": True, "z": "z"}, pytest.approx(0.72))
+
+
+def test_usage_makes_another_study() -> None:
+    usage = UsageDistribution.of({"a": {False: 1, True: 9}})
+    ids = [
+        failure_search_id(benchmark=BENCHMARK, revision="1", space=SPACE, strength=2, seed=1, machine="m", usage=each)
+        for each in (UsageDistribution(), usage)
+    ]
+    assert ids[0] != ids[1]
+    assert "usage" not in ids[0].parameters

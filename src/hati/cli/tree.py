@@ -29,7 +29,7 @@ def tree(
     """
     from hati.document import publish
     from hati.studies.failure_search.tree_document import StoredTreeJson, stored_tree_document
-    from hati.wiring.screening.stored import stored_tree
+    from hati.wiring.known.failures import stored_tree
 
     check_output(output, path)
     found = stored_tree(path, store, study, benchmark, seed)

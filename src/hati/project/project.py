@@ -19,8 +19,8 @@ from hati.project.document import TomlTable, Value, parse_document
 from hati.project.files import read_text
 from hati.project.metrics import positive_natural, positive_number, share
 from hati.project.schema import keys_of
-from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space
-from hati.space import Space
+from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space, read_usage
+from hati.space import Space, UsageDistribution
 
 if TYPE_CHECKING:
     from hati.studies.recalibration import Policy
@@ -120,7 +120,8 @@ class Project(Struct, frozen=True):
     ``recommendable`` maps options with restricted recommendations to the settings that may be recommended; ``secrets``
     are environment variables whose values are never stored; ``sources`` are patterns of the subject's files, with
     ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks; ``machines`` are the names
-    of the machines that share each study, empty if only the current machine measures.
+    of the machines that share each study, empty if only the current machine measures; ``usage`` says how often settings
+    are used.
     """
 
     root: Path
@@ -135,6 +136,7 @@ class Project(Struct, frozen=True):
     sources: tuple[str, ...] = ()
     engine: str = "local"
     machines: tuple[str, ...] = ()
+    usage: UsageDistribution = field(default_factory=UsageDistribution)
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark with a name, or the only one.
@@ -196,6 +198,7 @@ def parse_project(text: str, file: Path) -> Project:
         subject.read("sources", lambda value: tuple(map(_source, value.items())), ()),
         subject.read("engine", _engine, LOCAL),
         subject.read("machines", _machines, ()),
+        read_usage(document, space),
     )
 
 

@@ -146,6 +146,10 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
                 {"anyOf": [_TRUTH, {"type": "array", "items": _SETTING}]},
                 "The settings that --recommend may choose; false: none but the default.",
             ),
+            "usage": (
+                {"type": "array", "items": {"type": "number", "minimum": 0}},
+                "How often each setting is used, in any unit. failures runs configurations in use first.",
+            ),
         },
         "space": {"constraints": (_LINES, "Formulas that every valid configuration satisfies.")},
         "check": {

@@ -5,6 +5,7 @@ Commands are argument lists; they and templates may use only known placeholders.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Collection, Mapping
@@ -17,7 +18,17 @@ from hati.formula import FormulaError
 from hati.project.document import TomlSource, TomlTable, Value
 from hati.project.files import read_text
 from hati.project.schema import keys_of
-from hati.space import Constraint, Option, OptionError, OptionKind, Space, SpaceError, check_formula, parse_formula
+from hati.space import (
+    Constraint,
+    Option,
+    OptionError,
+    OptionKind,
+    Space,
+    SpaceError,
+    UsageDistribution,
+    check_formula,
+    parse_formula,
+)
 
 _COMMAND_EXAMPLE = 'command = ["./program", "--flag", "{option}"]'
 
@@ -226,6 +237,31 @@ def _recommendable(value: Value, option: Option) -> tuple[Setting, ...]:
             text = setting_text(_setting(item))
             raise item.error(f"{text!r} is not a setting of option {option.name!r}", fix=suggestion(text, known))
     return tuple(_setting(item) for item in value.items())
+
+
+def read_usage(root: TomlTable, space: Space) -> UsageDistribution:
+    """How often settings are used, of the options that say so.
+
+    Raises:
+        InputError: for invalid entries, with their place.
+    """
+    weights: dict[str, dict[Setting, float]] = {}
+    for name, table in option_tables(root).items():
+        value = table.get("usage")
+        if value is not None:
+            weights[name] = _usage(value, space.option(name))
+    return UsageDistribution.of(weights)
+
+
+def _usage(value: Value, option: Option) -> dict[Setting, float]:
+    numbers = [item.data for item in value.items()]
+    weights = [each for each in numbers if isinstance(each, int | float) and not isinstance(each, bool) and each >= 0]
+    if len(weights) != len(option.settings) or len(numbers) != len(weights) or not 0 < sum(weights) < math.inf:
+        raise value.error(
+            f"expected a number from 0 for each of the {len(option.settings)} settings, not all 0",
+            fix="as in usage = [70, 20, 10]",
+        )
+    return dict(zip(option.settings, map(float, weights), strict=True))
 
 
 def option_tables(root: TomlTable) -> dict[str, TomlTable]:

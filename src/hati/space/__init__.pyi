@@ -17,3 +17,5 @@ from .space import Space as Space
 from .space import SpaceError as SpaceError
 from .space import Template as Template
 from .space import parse_template as parse_template
+from .usage import SettingUsage as SettingUsage
+from .usage import UsageDistribution as UsageDistribution

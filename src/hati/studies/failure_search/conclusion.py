@@ -45,7 +45,8 @@ class FailingCombination(Struct, frozen=True):
 
     ``failed`` of ``runs`` failed with all of them, in that number of ``configurations``; ``near_misses`` are the runs
     without one of them. Runs with another failing combination are left out of both. ``p_value`` is that of Fisher's
-    exact one-sided test comparing the two; ``message`` is that of the first failure.
+    exact one-sided test comparing the two; ``message`` is that of the first failure. ``usage`` is the fraction of uses
+    with all of the settings, None if the project does not say how often settings are used.
     """
 
     settings: tuple[Element, ...]
@@ -56,6 +57,7 @@ class FailingCombination(Struct, frozen=True):
     near_misses: tuple[NearMiss, ...]
     p_value: float
     message: str
+    usage: float | None = None
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ from hati.core import Configuration
 from hati.core.wording import counted, listed
 from hati.document.document import Align, Column, Document, Folded, Shown, Table
 from hati.document.publishing import Of, Settings, StudyJson
-from hati.document.quantities import duration, percent
+from hati.document.quantities import duration, general, percent
 from hati.studies.failure_search import (
     CombinationVerdict,
     FailingCombination,
@@ -45,6 +45,7 @@ class FailingCombinationJson(Struct, frozen=True):
     p_value: float
     near_misses: list[NearMissJson]
     message: str
+    usage: float | None
 
 
 class UntracedFailureJson(Struct, frozen=True):
@@ -148,8 +149,10 @@ def _sentence(found: FailingCombination) -> str:
 
 
 def _combinations(found: tuple[FailingCombination, ...]) -> Table:
+    used = any(each.usage is not None for each in found)
     columns = (
         Column("settings"),
+        *((Column("of use", "%", _RIGHT),) if used else ()),
         Column("verdict"),
         Column("failed", None, _RIGHT),
         Column("configurations", None, _RIGHT),
@@ -160,6 +163,7 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
     rows = tuple(
         (
             each.text,
+            *((_percentage(each.usage),) if used else ()),
             each.verdict.value,
             Shown(f"{each.failed} of {each.runs}", each.failed),
             each.configurations,
@@ -173,8 +177,13 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
         "failed: runs with all of the settings, in that number of configurations; failed without one: runs with all "
         "but one of them. p: Fisher's exact test that both fail equally often.",
         "Runs with another combination of this table are left out.",
+        *(("of use: with `usage` of hati.toml, and options used independently of one another.",) if used else ()),
     )
     return Table("Settings that fail together", columns, rows, notes)
+
+
+def _percentage(fraction: float | None) -> Shown:
+    return Shown("" if fraction is None else general(100 * fraction, 3), fraction)
 
 
 def _near_misses(found: tuple[FailingCombination, ...]) -> Table:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -24,7 +25,9 @@ from hati.core import (
     replace,
 )
 from hati.design import coverage, covering_array, from_levels, levels
+from hati.space.usage import UsageDistribution
 from hati.studies.failure_search.conclusion import (
+    FailingCombination,
     FailureConclusion,
     PassingCoverage,
     UntracedFailure,
@@ -42,6 +45,8 @@ ARRAY, SEARCH = "array", "search"
 MOST_FAILURES = 16
 """The number of first runs after which the search ends if all failed: settings are not the cause then."""
 _UNSTARTED = 5
+NO_USAGE = UsageDistribution()
+"""All settings count alike."""
 _MOST_ROUNDS = 5
 Combination = tuple[Element, ...]
 
@@ -54,6 +59,7 @@ def failure_search_id(
     strength: int,
     seed: int,
     machine: str,
+    usage: UsageDistribution = NO_USAGE,
 ) -> StudyId:
     """The identity of a search, with all that determines its tasks."""
     parameters = {
@@ -63,6 +69,7 @@ def failure_search_id(
         "space": space.digest,
         "strength": strength,
         **({"template": list(map(str, space.template))} if space.template else {}),
+        **({"usage": msgspec.to_builtins(usage.settings)} if usage else {}),
     }
     return StudyId.of("failures", parameters, seed, machine)
 
@@ -70,7 +77,8 @@ def failure_search_id(
 class FailureSearch(Struct, frozen=True, dict=True):
     """Runs the rows of a covering array. After a failure, it first searches for the settings that fail together.
 
-    Other rows replace failed ones until all combinations of settings that can pass were seen passing.
+    Other rows replace failed ones until all combinations of settings that can pass were seen passing. Rows of
+    configurations that are used more are run first.
     """
 
     id: StudyId
@@ -78,6 +86,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
     revision: str
     space: Space
     strength: int
+    usage: UsageDistribution = NO_USAGE
 
     def plan(self, evidence: Evidence) -> Plan:
         """The next run of a search, or the next row; none if there are enough runs, or nothing ever passed."""
@@ -105,7 +114,7 @@ class FailureSearch(Struct, frozen=True, dict=True):
             study=self.id.key,
             benchmark=self.benchmark.name,
             revision=self.revision,
-            combinations=tuple(self._confirmation(outcomes, named, each).judged() for each in named),
+            combinations=tuple(self._judged(outcomes, named, each) for each in named),
             untraced=self._untraced(outcomes, found),
             coverage=self._coverage(outcomes, named),
             passed=int(outcomes.passed.sum()),
@@ -118,11 +127,22 @@ class FailureSearch(Struct, frozen=True, dict=True):
             warnings=(*_unstarted_warning(evidence), *remarked(evidence.done)),
         )
 
+    def _judged(
+        self, outcomes: ConfigurationOutcomes, named: tuple[Combination, ...], elements: Combination
+    ) -> FailingCombination:
+        found = self._confirmation(outcomes, named, elements).judged()
+        return replace(found, usage=self.usage.fraction(elements)) if self.usage else found
+
     @property
     def first_rows(self) -> tuple[Configuration, ...]:
         """The rows of the covering array, the default configuration first if it is valid."""
         default = self.space.default
-        return _rows(self.space, self.strength, self.id.seed, (default,) if self.space.valid(default) else ())
+        rows = _rows(self.space, self.strength, self.id.seed, (default,) if self.space.valid(default) else ())
+        return (*rows[:1], *self._by_usage(rows[1:]))
+
+    def _by_usage(self, rows: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
+        """The rows, those that are used most first; equally used ones stay in their order."""
+        return tuple(sorted(rows, key=lambda row: -self.usage.fraction(row.items()))) if self.usage else rows
 
     def _hopeless(self, outcomes: ConfigurationOutcomes) -> bool:
         """Whether further runs would show nothing: none passed, or none could be started."""
@@ -191,7 +211,8 @@ class FailureSearch(Struct, frozen=True, dict=True):
         first = next((place for place, run in enumerate(runs) if run.task.stage == stage), len(runs))
         before = ConfigurationOutcomes(self.space, Evidence(runs[:first]))
         passed = tuple(before.configurations[row] for row in np.flatnonzero(before.passing()))
-        return _rows(_without(self.space, combinations), self.strength, self.id.seed, passed)[len(passed) :]
+        rows = _rows(_without(self.space, combinations), self.strength, self.id.seed, passed)[len(passed) :]
+        return self._by_usage(rows)
 
     def _coverage(self, outcomes: ConfigurationOutcomes, combinations: tuple[Combination, ...]) -> PassingCoverage:
         rows = outcomes.rows[outcomes.passing()]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from hati.core import BenchmarkName, FlagField, InputError, Seed, Templates, budget, fail_on
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.core import Benchmark, Plan, StudyId
-    from hati.space import Space
+    from hati.space import Space, UsageDistribution
     from hati.studies.failure_search import FailureConclusion, FailureSearch
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
@@ -56,12 +56,13 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
 
         parse_failing(request.fail_on)
         benchmark, space = place.project.benchmark(request.benchmark), place.project.space
+        usage = place.project.usage
         if not space.options:
             raise InputError("the space has no options", fix="list some under [options]")
         limit = Budget.parse(request.budget) if request.budget else Budget()
 
         def prepared(study: StudyId) -> Campaign[FailureSearch, FailureConclusion]:
-            made = _search(study, benchmark, place.revision, space, request.strength)
+            made = _search(study, benchmark, place.revision, space, request.strength, usage)
 
             def left() -> Plan:
                 plan = made.plan(place.store.evidence(study))
@@ -80,6 +81,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
             strength=request.strength,
             seed=request.seed,
             machine=place.measured_on.id,
+            usage=usage,
         )
         return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
@@ -89,6 +91,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
         Raises:
             InputError: where the project has other options now.
         """
+        from hati.space import SettingUsage, UsageDistribution
         from hati.wiring.templates import space_then
 
         parameters, project = stored.parameters, stored.place.project
@@ -99,7 +102,8 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
                 fix="report another study, or bring the options back",
             )
         benchmark = stored.benchmark(parameters["benchmark"])
-        return _search(stored.id, benchmark, parameters["revision"], space, parameters["strength"])
+        usage = UsageDistribution(convert(parameters.get("usage", ()), tuple[SettingUsage, ...]))
+        return _search(stored.id, benchmark, parameters["revision"], space, parameters["strength"], usage)
 
     def report(
         self, place: Workplace, study: FailureSearch, found: FailureConclusion, request: FailuresRequest | None
@@ -124,7 +128,9 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
         return study.benchmark.name
 
 
-def _search(study: StudyId, benchmark: Benchmark, revision: str, space: Space, strength: int) -> FailureSearch:
+def _search(
+    study: StudyId, benchmark: Benchmark, revision: str, space: Space, strength: int, usage: UsageDistribution
+) -> FailureSearch:
     from hati.studies.failure_search import FailureSearch
 
-    return FailureSearch(study, benchmark, revision, space, strength)
+    return FailureSearch(study, benchmark, revision, space, strength, usage)

@@ -1,0 +1,31 @@
+"""examples/journal, for real: its planted configuration faults are found, characterised, and left out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.acceptance
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_planted_faults_are_found_and_left_out(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HATI_LOCK": str(tmp_path / "lock")}
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.journal.scenarios", "2"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("  yes  ") == 4
+    assert "NO " not in done.stdout
