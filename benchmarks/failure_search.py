@@ -1,5 +1,7 @@
 """Runs until a planted failing combination is named and confirmed: `hati failures` compared with random order.
 
+Also how often the rules of a classification tree are exactly the planted combinations.
+
 The same rule judges both: the settings common to all failures so far are named once a passing run lacks each of them
 alone, they failed in six configurations, and six runs without one of them passed.
 
@@ -9,7 +11,7 @@ Run it as: python -m benchmarks.failure_search
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from math import inf
 from statistics import median
@@ -29,10 +31,11 @@ from hati.core import (
     ReaderKind,
     Run,
     Task,
+    Workload,
     generator,
 )
 from hati.space import Option, Space, sample
-from hati.studies.failure_search import FailureSearch, failure_search_id
+from hati.studies.failure_search import FailureSearch, failure_search_id, failure_tree
 from hati.studies.failure_search.confirming import CONFIRMED
 
 BENCHMARK = Benchmark("planted", ("true",), Reader(ReaderKind.HATI), (Metric("latency", "s"),))
@@ -100,9 +103,9 @@ def by_search(case: Case, space: Space, fault: dict[str, bool], seed: int) -> It
         evidence = Evidence((*evidence.runs, run_of(task, fault)))
 
 
-def run_of(task: Task, fault: dict[str, bool]) -> Run:
+def run_of(task: Task, *faults: dict[str, bool]) -> Run:
     began = datetime(2026, 1, 1, tzinfo=UTC)
-    if fails(task.configuration, fault):
+    if any(fails(task.configuration, fault) for fault in faults):
         return Run(task, "benchmark", began, 1.0, Outcome.FAILED, "planted", 1)
     return Run(task, "benchmark", began, 1.0, Outcome.DONE, observations=(Observations("latency", "s", np.ones(1)),))
 
@@ -122,7 +125,7 @@ def runs_until_named(configurations: Iterator[Configuration], space: Space, faul
     return inf
 
 
-def result() -> tuple[str, bool]:
+def searches() -> tuple[str, bool]:
     rows, held = [], True
     for case in CASES:
         searched, drawn = [], []
@@ -155,6 +158,65 @@ def result() -> tuple[str, bool]:
         "ratio",
     ]
     return table("Runs until a failing combination is named and confirmed", heads, rows, note), held
+
+
+class TreeCase(Struct, frozen=True):
+    """Failing combinations of these numbers of settings among 12 binary options; all seeds must be ``exact`` or not."""
+
+    combinations: tuple[int, ...]
+    seeds: int
+    least_exact: int
+
+
+TREE_CASES = (TreeCase((3,), 25, 25), TreeCase((3, 2), 20, 14))
+_RANDOM_RUNS = 100
+
+
+def planted_together(case: TreeCase, seed: int) -> tuple[Space, tuple[dict[str, bool], ...]]:
+    """A space, and combinations that share no option."""
+    space = Space(tuple(Option(f"o{n}", (False, True), default=False) for n in range(12)))
+    rng = generator(seed, "planted together", str(case.combinations))
+    places = iter(rng.permutation(12).tolist())
+    faults = (((f"o{next(places)}", bool(rng.integers(2))) for _ in range(size)) for size in case.combinations)
+    return space, tuple(dict(each) for each in faults)
+
+
+def exact(runs: Iterable[Run], faults: tuple[dict[str, bool], ...]) -> bool:
+    """Whether the rules of these runs' tree are the combinations."""
+    tree = failure_tree(runs, 1)
+    wanted = {tuple(sorted(f"{name}={str(setting).lower()}" for name, setting in each.items())) for each in faults}
+    return tree is not None and {rule.conditions for rule in tree.rules} == wanted
+
+
+def trees() -> tuple[str, bool]:
+    rows, held = [], True
+    for case in TREE_CASES:
+        found = {"random": 0, "search": 0}
+        for seed in range(case.seeds):
+            space, faults = planted_together(case, seed)
+            drawn = sample(space, _RANDOM_RUNS, generator(seed, "runs of a tree"))
+            tasks = (Task("s", "s", "planted", each, "1", Workload(), 0) for each in drawn)
+            found["random"] += exact([run_of(task, *faults) for task in tasks], faults)
+            found["search"] += exact(searched_runs(space, faults, seed), faults)
+        held = held and min(found.values()) >= case.least_exact
+        named = " and ".join(map(str, case.combinations))
+        rows.append([f"{named} of 12", case.seeds, found["random"], found["search"], case.least_exact])
+    heads = ["failing settings", "seeds", f"exact after {_RANDOM_RUNS} random runs", "exact after a search", "goal"]
+    return table("Classification trees whose rules are exactly the failing combinations", heads, rows), held
+
+
+def searched_runs(space: Space, faults: tuple[dict[str, bool], ...], seed: int) -> tuple[Run, ...]:
+    """The runs of a whole search of strength 3."""
+    id_ = failure_search_id(benchmark=BENCHMARK, revision="1", space=space, strength=3, seed=seed, machine="benchmark")
+    study, evidence = FailureSearch(id_, BENCHMARK, "1", space, 3), Evidence()
+    while plan := study.plan(evidence):
+        evidence = Evidence((*evidence.runs, run_of(plan.tasks[0], *faults)))
+    return evidence.runs
+
+
+def result() -> tuple[str, bool]:
+    parts = (searches(), trees())
+    return "\n".join(text for text, _ in parts), all(held for _, held in parts)
 
 
 def main() -> None:

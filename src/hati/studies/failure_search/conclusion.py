@@ -62,7 +62,7 @@ class FailingCombination(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The settings as text."""
-        return " and ".join(f"{name}={setting_text(setting)}" for name, setting in self.settings)
+        return " and ".join(f"{name}={setting_text(setting) or repr('')}" for name, setting in self.settings)
 
     @property
     def near_runs(self) -> int:

@@ -24,6 +24,7 @@ from hati.core import (
     generator,
     replace,
 )
+from hati.core.wording import counted
 from hati.design import coverage, covering_array, from_levels, levels
 from hati.space.usage import UsageDistribution
 from hati.studies.failure_search.conclusion import (
@@ -35,7 +36,7 @@ from hati.studies.failure_search.conclusion import (
 from hati.studies.failure_search.confirming import Confirmation
 from hati.studies.failure_search.outcomes import ConfigurationOutcomes, is_infrastructure
 from hati.studies.failure_search.tracing import MOST_UNSTARTED, FailureNeighbourhood, Trace, UntraceableError
-from hati.studies.failures import remarked
+from hati.studies.failures import normalised, remarked
 from hati.studies.screening.planning.isolation import Element, RunNeeded, all_hold, excluding
 
 if TYPE_CHECKING:
@@ -279,8 +280,12 @@ def _ran(outcomes: ConfigurationOutcomes, configuration: Configuration) -> bool:
 
 
 def _messages(evidence: Evidence) -> tuple[str, ...]:
-    """The messages of failed runs, each once."""
-    return tuple(dict.fromkeys(run.detail.partition("\n")[0] or run.outcome.value for run in evidence.failed))
+    """The messages of failed runs with their numbers; of messages that differ only in numbers and paths, the first."""
+    alike: dict[str, list[str]] = {}
+    for run in evidence.failed:
+        message = run.detail.partition("\n")[0] or run.outcome.value
+        alike.setdefault(normalised(message), []).append(message)
+    return tuple(f"{each[0]} ({counted(len(each), 'run')})" for each in alike.values())
 
 
 def _unstarted_warning(evidence: Evidence) -> tuple[str, ...]:
@@ -296,7 +301,7 @@ def _unstarted_warning(evidence: Evidence) -> tuple[str, ...]:
 def _nothing_passed(evidence: Evidence) -> MeasurementError:
     if not evidence.runs:
         return MeasurementError("nothing was run", fix="give a larger budget")
-    message = _messages(evidence)[0]
+    message = evidence.failed[0].detail.partition("\n")[0] or evidence.failed[0].outcome.value
     if all(map(is_infrastructure, evidence.runs)):
         return MeasurementError(f"no run could be started: {message}", fix="correct the benchmark")
     number = sum(run.outcome is not Outcome.NOT_STARTED for run in evidence.runs)

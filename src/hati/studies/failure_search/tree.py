@@ -185,4 +185,4 @@ def _label(value: Setting | None) -> _Label:
         return _Label(_INACTIVE, 0.0, "")
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _Label(_NUMBER, value, setting_text(value))
-    return _Label(_TEXT, 0.0, setting_text(value))
+    return _Label(_TEXT, 0.0, setting_text(value) or repr(""))
