@@ -120,17 +120,17 @@ def write_document(document: Document, values: Callable[[], Struct], chosen: str
     Raises:
         InputError: where the file cannot be written, or the format's package cannot be loaded.
     """
-    from hati import render
+    from hati.render import print_document, renderer_of, to_json
 
     with whether_read_or_not():
         if chosen == DocumentFormat.TEXT and output == STDOUT:
-            render.print_document(document, console())
+            print_document(document, console())
         elif chosen == DocumentFormat.HTML:
             _write_page(document, output)
         elif chosen == DocumentFormat.JSON:
-            write(render.to_json(values()), output)
+            write(to_json(values()), output)
         else:
-            write(render.renderer_of(chosen)(document), output)
+            write(renderer_of(chosen)(document), output)
 
 
 def keep_report(document: Document, folder: Path, metric: str) -> str:
@@ -152,8 +152,8 @@ def keep_report(document: Document, folder: Path, metric: str) -> str:
 
 def _write_page(document: Document, output: str) -> None:
     """Write a page, and warn if its charts cannot be drawn."""
-    from hati import render
+    from hati.render import charts_of, document_html, missing_charts
 
-    write(render.document_html(document), output)
-    if (missing := render.missing_charts()) and render.charts_of(document):
+    write(document_html(document), output)
+    if (missing := missing_charts()) and charts_of(document):
         say(f"warning: the report has no charts: {missing}")

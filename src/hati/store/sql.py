@@ -29,8 +29,18 @@ from hati.core import (
 from hati.store import schema
 from hati.store.databases import UNREADABLE, Database, Insertion, damaged, explained
 from hati.store.ledger import Ledger
-from hati.store.machines import add_machine, read_machines
-from hati.store.rows import Span, add_events, checksum, read_events, read_run, read_spans, run_rows, verify
+from hati.store.rows import (
+    Span,
+    add_events,
+    add_machine,
+    checksum,
+    read_events,
+    read_machines,
+    read_run,
+    read_spans,
+    run_rows,
+    verify,
+)
 
 _TASK = re.compile(r"[0-9a-f]{16,}")
 

@@ -165,7 +165,8 @@ class StudyType(ABC, Generic[R, S, C]):
             from hati.wiring.table import open_subject
 
             asked: Any = request
-            place = open_subject(path, store, request, asked.metric, asked.budget, announce)
+            others = self.other_metrics(request)
+            place = open_subject(path, store, request, asked.metric, asked.budget, announce, others)
         else:
             place = workplace(path, store, announce)
         template: tuple[str, ...] = getattr(request, "template", ())
@@ -174,6 +175,11 @@ class StudyType(ABC, Generic[R, S, C]):
         from hati.wiring.templates import narrowed_workplace
 
         return narrowed_workplace(place, template, announce)
+
+    def other_metrics(self, request: R) -> tuple[str, ...]:
+        """The metrics of a table that are read in addition to the request's."""
+        del request
+        return ()
 
     def look(self, path: Path, store: str | None, request: R, announce: Announce) -> Workplace:
         """As ``open``, for commands that measure nothing."""

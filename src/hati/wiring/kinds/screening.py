@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -39,14 +38,9 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     place_help = PROJECT_OR_TABLE
     metrics_apart = True
 
-    def open(self, path: Path, store: str | None, request: ScreeningRequest, announce: Announce) -> Workplace:
-        """The project or table; of a table, the metrics of rules are read too."""
-        from hati.wiring.table import open_subject
-        from hati.wiring.templates import narrowed_workplace
-
-        others = tuple(dict.fromkeys(rule.metric for rule in request.rules if rule.metric != request.metric))
-        place = open_subject(path, store, request, request.metric, request.budget, announce, others)
-        return narrowed_workplace(place, request.template, announce)
+    def other_metrics(self, request: ScreeningRequest) -> tuple[str, ...]:
+        """Those of rules."""
+        return tuple(dict.fromkeys(rule.metric for rule in request.rules if rule.metric != request.metric))
 
     def prepare(self, place: Workplace, request: ScreeningRequest, *, fresh: bool) -> Prepared[Any, Any]:
         """The campaign of a screening, or of a recommendation if the screening that it continues is known."""
