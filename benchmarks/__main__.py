@@ -11,6 +11,7 @@ from benchmarks import (
     change_points,
     compare_command,
     comparing,
+    dask_path,
     deciding,
     designs,
     failure_search,
@@ -84,6 +85,7 @@ ALL = (
     parsing,
     steering,
     sharing_work,
+    dask_path,
 )
 
 

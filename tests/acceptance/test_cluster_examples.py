@@ -22,7 +22,7 @@ from slurm import NODES, Slurm
 pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("dask")]
 
 ROOT = Path(__file__).resolve().parents[2]
-SCREEN = ("--metric", "latency", "--budget", "32", "--seed", "1", "--format", "json")
+SCREEN = ("--metric", "latency", "--budget", "24", "--seed", "1", "--format", "json")
 
 
 @pytest.fixture

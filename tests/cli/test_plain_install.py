@@ -64,6 +64,7 @@ def test_a_constrained_space_is_screened_and_reported_as_html(fake_project: Path
     ("extra", "words"),
     [
         ("charts", ("report", "--charts", "out")),
+        ("grid", ("run", "--budget", "1", "--engine", "tls://head:8786")),
         ("parquet", ("export", "--format", "parquet", "--output", "x.parquet")),
         ("postgres", ("run", "--budget", "1", "--store", "postgresql:///x")),
     ],

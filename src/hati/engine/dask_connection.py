@@ -104,10 +104,13 @@ def security_of(address: ClusterAddress, role: Role) -> Security:
 
 
 def reason_of(error: BaseException) -> str:
-    """The innermost reason of a failed connection."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return " ".join(str(error).split()) or type(error).__name__
+    """The innermost reason of a failed connection that is in words."""
+    reason, cause = type(error).__name__, error.__cause__
+    reason = " ".join(str(error).split()) or reason
+    while cause is not None:
+        reason = " ".join(str(cause).split()) or reason
+        cause = cause.__cause__
+    return reason
 
 
 def _variable(name: str) -> str:
