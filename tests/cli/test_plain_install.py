@@ -92,3 +92,19 @@ def test_no_module_loads_an_extra_before_it_is_used(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
     assert loaded.isdisjoint(name for names in MODULES.values() for name in names)
+
+
+def test_a_report_of_failures_says_how_to_get_a_tree(tmp_path: Path) -> None:
+    options = "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "abc")
+    (tmp_path / "hati.toml").write_text(
+        '[[benchmark]]\nname = "main"\ncommand = ["/bin/sh", "-c", \'[ "$1" = a=off ] && echo "time: 1"\', "x"]\n'
+        'reader = "regex"\nmetric = [{ name = "time", unit = "s", pattern = "time: (\\\\d+)" }]\n' + options
+    )
+    done = plain(tmp_path, "failures")
+    assert done.status == 0, done.err
+    said = " ".join(done.out.split())
+    assert "a=on fails" in said
+    assert "none: classification trees need scikit-learn; install it: pip install 'hati[trees]'" in said
+    refused = plain(tmp_path, "tree")
+    assert refused.status != 0
+    assert refused.err.strip() == "error: classification trees need scikit-learn; install it: pip install 'hati[trees]'"

@@ -221,3 +221,15 @@ def test_usage_makes_another_study() -> None:
     ]
     assert ids[0] != ids[1]
     assert "usage" not in ids[0].parameters
+
+
+def test_messages_that_differ_only_in_numbers_are_one() -> None:
+    store, study = MemoryStore(), study_of()
+
+    def measure(task: Task) -> Mapping[str, list[float]] | str:
+        needed = 64 + 8 * sum(map(bool, task.configuration.values()))
+        return f"{needed} MiB are required" if having(b=True, z="y")(task) else {"latency": [1.0]}
+
+    found = campaign(study, FakeEngine(measure), store, Budget(runs=500))
+    [message] = found.failures
+    assert message.endswith(f"MiB are required ({found.failed} runs)")

@@ -78,6 +78,16 @@ class TestOutcomes:
         run = measure(*sh("echo \"xz: unrecognized option '--riscv'\" >&2; echo \"xz: Try 'xz --help'.\" >&2; exit 1"))
         assert run.detail == "the command ended with exit status 1: xz: unrecognized option '--riscv'"
 
+    def test_a_compilers_first_error_is_the_reason(self, measure: Measure) -> None:
+        said = [
+            "j.c: In function 'f':",
+            "j.c:4:9: warning: unused",
+            "j.c:7:3: error: 'x' undeclared",
+            "    7 |   x = 1;",
+        ]
+        run = measure(*sh(f"cat >&2 <<'END'\n{chr(10).join([*said, 'j.c:9: error: second'])}\nEND\nexit 1"))
+        assert run.detail == "the command ended with exit status 1: j.c:7:3: error: 'x' undeclared"
+
     def test_a_signal_is_named(self, measure: Measure) -> None:
         run = measure(*sh("kill -ABRT $$"))
         assert (run.outcome, run.exit, run.detail) == (Outcome.FAILED, -6, "the command ended with signal SIGABRT")
