@@ -1,3 +1,7 @@
+from .closed_form import erlang_c as erlang_c
+from .closed_form import response_quantile as response_quantile
+from .closed_form import slowdown as slowdown
+from .closed_form import waiting_time as waiting_time
 from .flows import Flows as Flows
 from .load_curves import LoadCurve as LoadCurve
 from .load_curves import LoadField as LoadField
@@ -21,10 +25,6 @@ from .model import Resource as Resource
 from .model import Scheduling as Scheduling
 from .model import ServiceModel as ServiceModel
 from .model import Workload as Workload
-from .open_networks import erlang_c as erlang_c
-from .open_networks import response_quantile as response_quantile
-from .open_networks import slowdown as slowdown
-from .open_networks import waiting_time as waiting_time
 from .predicting import overloaded as overloaded
 from .predicting import predict as predict
 from .prediction import ComponentPrediction as ComponentPrediction

@@ -1,9 +1,13 @@
-"""Models with a closed form and their predictions, and the reasons why others have none."""
+"""Open and closed queueing networks in closed form: predictions of models, and why others have no closed form."""
 
 from __future__ import annotations
 
+import math
+from functools import reduce
+
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from hati.prediction.flows import FloatArray, Flows
 from hati.prediction.model import (
@@ -16,8 +20,8 @@ from hati.prediction.model import (
     Scheduling,
     ServiceModel,
 )
-from hati.prediction.open_networks import response_quantile, slowdown, waiting_time
 from hati.prediction.prediction import (
+    QUANTILES,
     ComponentPrediction,
     PredictedValue,
     PredictionMethod,
@@ -25,8 +29,8 @@ from hati.prediction.prediction import (
     ResourcePrediction,
     ServicePrediction,
 )
+from hati.stats.distributions import halved
 
-QUANTILES = (0.5, 0.9, 0.95, 0.99)
 _ALIKE = 1e-9
 
 
@@ -197,3 +201,120 @@ def _quantiles(flows: Flows, position: int) -> tuple[tuple[float, PredictedValue
         return ()
     mean = resource.service(component.demands[0].mean)
     return tuple((p, PredictedValue(response_quantile(p, resource.cores, load, mean))) for p in QUANTILES)
+
+
+def erlang_c(cores: int, load: float) -> float:
+    """The probability that all cores are busy, in M/M/c: Erlang's second formula.
+
+    ``load`` is the mean number of busy cores, below ``cores``. By the recurrence of Erlang's first formula, which
+    stays between 0 and 1: B(k) = load B(k-1) / (k + load B(k-1)).
+
+    >>> erlang_c(1, 0.7)
+    0.7
+    """
+    blocked = 1.0
+    for k in range(1, cores + 1):
+        blocked = load * blocked / (k + load * blocked)
+    return blocked / (1.0 - load / cores * (1.0 - blocked))
+
+
+def slowdown(cores: float, load: float) -> float:
+    """The mean response time divided by the mean service time, in M/M/c and in M/G/c with processor sharing.
+
+    The same formula serves both: a processor-sharing station is insensitive to the law of its service times (Baskett,
+    Chandy, Muntz and Palacios 1975; Kelly 1979, section 3.3). A delay, with infinitely many cores, has 1.
+    """
+    return 1.0 if math.isinf(cores) else 1.0 + erlang_c(int(cores), load) / (cores - load)
+
+
+def waiting_time(rate: float, mean: float, second_moment: float) -> float:
+    """The mean waiting time in M/G/1 with first come, first served, by Pollaczek and Khinchine.
+
+    ``rate`` is that of all arrivals; the moments are those of service times over all of them.
+    """
+    return rate * second_moment / (2.0 * (1.0 - rate * mean))
+
+
+def response_quantile(probability: float, cores: int, load: float, mean: float) -> float:
+    """A quantile of the response time in M/M/c with first come, first served; ``mean`` is that of the service time.
+
+    Waiting is 0 with probability 1 - C, else exponential with the rate (c - load) / mean (Gross and Harris 1998,
+    section 2.3); service is exponential and independent of it.
+    """
+    waits, spare = erlang_c(cores, load), cores - load
+
+    def survival(time: float) -> float:
+        """P(response > time), ``time`` in means of the service time."""
+        alone = math.exp(-time)
+        if abs(spare - 1.0) < 1e-9:
+            return alone * (1.0 + waits * time)
+        return alone + waits * (alone - math.exp(-spare * time)) / (spare - 1.0)
+
+    longest = -math.log1p(-probability) * 2.0 * (1.0 + 1.0 / spare) + 1.0
+    while survival(longest) > 1.0 - probability:
+        longest *= 2.0
+    low, high = halved(0.0, longest, lambda time: survival(time) <= 1.0 - probability)
+    return mean * (low + high) / 2.0
+
+
+MOST_STATES = 4_096
+"""The largest product of (population + 1) over the workloads that is solved exactly."""
+
+
+def states(flows: Flows) -> int:
+    """The number of ways in which users of each workload can be absent."""
+    found = [each.population + 1 for each in flows.model.workloads if isinstance(each, ClosedWorkload)]
+    return int(np.prod([float(each) for each in found]))
+
+
+def closed_solution(flows: Flows) -> Solution:
+    """The solution of a model without obstacles and with closed workloads only.
+
+    Sums over states have positive terms only, and are added as logarithms: nothing cancels, as it would in mean value
+    analysis with several cores.
+    """
+    workloads = [each for each in flows.model.workloads if isinstance(each, ClosedWorkload)]
+    owner = [workloads.index(each.workload) for each in flows.types if isinstance(each.workload, ClosedWorkload)]
+    parts = np.array([each.part for each in flows.types])
+    demands = np.zeros((len(workloads), len(flows.model.resources)))
+    np.add.at(demands, owner, parts[:, None] * flows.demands)
+    counts = np.indices([each.population + 1 for each in workloads])
+    think = _station(counts, np.array([each.think for each in workloads]), np.inf)
+    stations = [_station(counts, demands[:, n], cores) for n, cores in enumerate(flows.cores)]
+    whole = reduce(_convolved, stations, think)
+    last = whole.flat[-1]
+    before = [tuple(np.array(whole.shape) - 1 - np.eye(len(workloads), dtype=int)[r]) for r in range(len(workloads))]
+    rates = np.array([np.exp(whole[place] - last) for place in before])
+    stretch = np.ones_like(flows.demands)
+    for n, station in enumerate(stations):
+        others = reduce(_convolved, [each for m, each in enumerate(stations) if m != n], think)
+        weights = np.exp(station + np.flip(others) - last)
+        for t, r in enumerate(owner):
+            if demands[r, n] > 0.0:
+                stretch[t, n] = (counts[r] * weights).sum() / (rates[r] * demands[r, n])
+    formulas = tuple(f"{formula_of(each)}, closed" for each in flows.model.resources)
+    return Solution(rates[owner] * parts, stretch, np.zeros(len(stations)), formulas)
+
+
+def _station(counts: NDArray[np.int_], demands: FloatArray, cores: float) -> FloatArray:
+    """The logarithm of the weight of each state of a station; -inf for impossible states."""
+    largest = int(counts.sum(axis=0).max())
+    numbers = np.arange(1.0, largest + 1.0)
+    factorials = np.concatenate(([0.0], np.cumsum(np.log(numbers))))
+    speeds = np.concatenate(([0.0], np.cumsum(np.log(np.minimum(numbers, cores)))))
+    total = counts.sum(axis=0)
+    weights = factorials[total] - speeds[total]
+    for count, demand in zip(counts, demands, strict=True):
+        power = count * np.log(demand) if demand > 0.0 else np.where(count > 0, -np.inf, 0.0)
+        weights = weights - factorials[count] + power
+    return np.asarray(weights)
+
+
+def _convolved(first: FloatArray, second: FloatArray) -> FloatArray:
+    found = np.full(first.shape, -np.inf)
+    for place in np.ndindex(first.shape):
+        if first[place] > -np.inf:
+            into = tuple(slice(at, None) for at in place)
+            rest = tuple(slice(None, size - at) for at, size in zip(place, first.shape, strict=True))
+            found[into] = np.logaddexp(found[into], first[place] + second[rest])
+    return found

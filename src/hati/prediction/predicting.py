@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hati.core import InputError
-from hati.prediction.closed_form import from_solution, obstacles, open_solution
-from hati.prediction.closed_networks import MOST_STATES, closed_solution, states
+from hati.prediction.closed_form import MOST_STATES, closed_solution, from_solution, obstacles, open_solution, states
 from hati.prediction.flows import Flows
 from hati.prediction.model import ClosedWorkload, ServiceModel
 from hati.prediction.prediction import Overload, PredictionMethod, ServicePrediction

@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from hati.prediction.model import ServiceModel
 
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+"""The predicted quantiles of response times."""
+
 
 class PredictionMethod(StrEnum):
     """The method of a prediction."""
