@@ -23,6 +23,7 @@ from hati.cli import (
     probe,
     report,
     runs,
+    serve,
     space,
     tree,
     worker,
@@ -113,7 +114,13 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "tree": tree.tree,
         "forget": runs.forget,
     },
-    "Share": {"export": export.export, "import": importing.import_, "worker": worker.worker, "grid": grid.app},
+    "Share": {
+        "export": export.export,
+        "import": importing.import_,
+        "worker": worker.worker,
+        "serve": serve.serve,
+        "grid": grid.app,
+    },
     "Set up": {"completion": completion.completion},
 }
 _CLASSES = {"compare": SeveralFiles}

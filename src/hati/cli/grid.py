@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
-from hati.cli.output import STDOUT, Format, TableFormat, check_output, write
+from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write
 from hati.cli.parameters import HERE, FormatOption, Output, ProjectPath, StorePlace
 from hati.cli.tables import write_tables
 
-app = typer.Typer(help="Show workers, and the batches that they run.", no_args_is_help=True, rich_markup_mode=None)
+_Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File for the private key; FILE.pub is the public.")]
+_KeyFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="File of the private key.")]
+_Revision = Annotated[
+    str | None,
+    typer.Option("--revision", metavar="REVISION", help="Revision to sign [default: what is in the folder]."),
+]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the machine.")]
+
+app = typer.Typer(
+    help="Show machines and their batches, sign for volunteers.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def grid() -> None:
-    """Show workers, and the batches that they run."""
+    """Show machines and their batches, sign for volunteers."""
 
 
 @app.command("status")
@@ -37,3 +50,37 @@ def status(
         write_tables(tables, TableFormat(chosen.value), output)
     else:
         write("Nothing was released to workers, and no worker is there.\n", output)
+
+
+@app.command("key")
+def key(out: _Out) -> None:
+    """Make a key that signs what volunteers may run."""
+    from hati.wiring.volunteers import make_key, public_file
+
+    public = make_key(out)
+    say(f"private key: {out}; keep it away from the server")
+    say(f"public key: {public_file(out)}; volunteers pin it by `hati join URL --key {public}`")
+
+
+@app.command("sign")
+def sign(key: _KeyFile, path: ProjectPath = HERE, revision: _Revision = None, store: StorePlace = None) -> None:
+    """Sign the benchmarks of a revision for volunteers."""
+    from hati.wiring.volunteers import sign as signed
+
+    found = signed(path, store, key, revision, say)
+    for release in found.releases:
+        say(f"signed: benchmark {release.benchmark} at {release.revision}")
+    for name, why in found.left_out:
+        say(f"not signed: benchmark {name}, which volunteers cannot run: {why}")
+    say(f"artefact: {found.artefact[:12]}, {found.bytes / 2**10:,.1f} KiB")
+
+
+@app.command("revoke")
+def revoke(
+    name: _Name, path: Annotated[Path, typer.Option("--project", metavar="PATH")] = HERE, store: StorePlace = None
+) -> None:
+    """Revoke the token of a volunteer's machine."""
+    from hati.wiring.volunteers import revoke as revoked
+
+    done = revoked(path, store, name)
+    say(f"{name}: its token {'is revoked' if done else 'was revoked before'}")

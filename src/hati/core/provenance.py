@@ -34,9 +34,14 @@ class MachineState(Struct, frozen=True, dict=True):
 
     @property
     def hardware(self) -> tuple[str, ...]:
-        """The properties that an upgrade of the system leaves as they are; empty where one is not known."""
+        """The properties that an upgrade of the system leaves as they are; empty where one is not known.
+
+        The class is one of them: a volunteer's word does not make it a machine of another class.
+        """
         known = dict(self.properties)
-        return tuple(known[name] for name in _HARDWARE) if all(name in known for name in _HARDWARE) else ()
+        if any(name not in known for name in _HARDWARE):
+            return ()
+        return tuple(known[name] for name in (*_HARDWARE, MACHINE_CLASS) if name in known)
 
     def changes(self, later: MachineState) -> tuple[str, ...]:
         """A text for each property that differs later, such as ``kernel changed from 6.1 to 6.8``."""
@@ -50,6 +55,10 @@ class MachineState(Struct, frozen=True, dict=True):
 
 MACHINE_NAME = "name"
 """The property that holds a machine's name: its host's, or the one that it was given."""
+MACHINE_CLASS = "class"
+"""The property that holds the class of a machine that is not the owner's own."""
+VOLUNTEER = "volunteer"
+"""The class of machines that the server of volunteers registered."""
 _HARDWARE = (MACHINE_NAME, "architecture", "cpus", "processor")
 
 

@@ -5,5 +5,6 @@ from .local import LocalEngine as LocalEngine
 from .lock import FileLock as FileLock
 from .serial import SerialEngine as SerialEngine
 from .table import TableEngine as TableEngine
+from .volunteers import VolunteersEngine as VolunteersEngine
 from .worker import Worker as Worker
 from .workers import WorkersEngine as WorkersEngine

@@ -143,7 +143,7 @@ class DaskEngine(WorkersEngine):
         self, ledger: Ledger, machines: Sequence[str], waiting: Callable[[str], None], address: ClusterAddress
     ) -> None:
         super().__init__(ledger, machines, waiting)
-        self.worker_command = f"hati worker --scheduler {address}"
+        self.nobody = f"waiting for a worker: start one by `hati worker --scheduler {address}`, with the same store"
         self._address = address
         self._cluster = DaskClient(address)
         self._refreshed: float | None = None

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from hati.core import Engine, InputError, Job
 from hati.engine.local import EngineSetup, LocalEngine
+from hati.engine.volunteers import VolunteersEngine
 from hati.engine.workers import WorkersEngine
 from hati.packages import callable_only, called, load_added
-from hati.project import LOCAL, WORKERS, ClusterAddress, is_cluster
+from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
 
 if TYPE_CHECKING:
     from hati.engine.dask_engine import DaskEngine
@@ -33,7 +34,9 @@ def engine_of(name: str) -> MakeEngine:
         return _workers
     if is_cluster(name):
         return partial(_dask, ClusterAddress.parse(name))
-    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL, WORKERS))
+    if name == VOLUNTEERS:
+        return _volunteers
+    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL, WORKERS, VOLUNTEERS))
     return lambda setup: called(f"the engine {name!r}", found, setup)
 
 
@@ -49,3 +52,9 @@ def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
     if setup.ledger is None:
         raise InputError(f"the engine {address} needs a store", fix="name one by --store")
     return DaskEngine(setup.ledger, setup.machines, setup.waiting, address)
+
+
+def _volunteers(setup: EngineSetup) -> VolunteersEngine:
+    if setup.ledger is None or setup.volunteers is None:
+        raise InputError("the engine volunteers needs a store", fix="name one by --store")
+    return VolunteersEngine(setup.ledger, setup.volunteers, setup.benchmarks, setup.waiting)

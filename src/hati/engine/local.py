@@ -14,7 +14,7 @@ from msgspec import Struct
 from hati.core import Batch, BatchOrder, Benchmark, Executor, Job, Machine, MeasurementError, Run
 from hati.engine.lock import Locks, default_path
 from hati.engine.serial import SerialEngine
-from hati.store import Ledger
+from hati.store import Ledger, Volunteers
 from hati.subject import LocalExecutor, LocalSubject, Supervisor, Trees, duet_cores, pinned_cores
 
 
@@ -27,7 +27,7 @@ class EngineSetup(Struct, frozen=True):
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
     with a sentence where the engine has to wait. ``ledger`` is the store's, and ``machines`` are the names of the
-    pool that may run the jobs, for engines whose jobs run elsewhere.
+    pool that may run the jobs, for engines whose jobs run elsewhere; ``volunteers`` has what was signed for others.
     """
 
     root: Path
@@ -38,6 +38,7 @@ class EngineSetup(Struct, frozen=True):
     waiting: Callable[[str], None] = say_nothing
     ledger: Ledger | None = None
     machines: tuple[str, ...] = ()
+    volunteers: Volunteers | None = None
 
 
 class LocalEngine(SerialEngine[Job]):

@@ -46,7 +46,8 @@ class WorkersEngine:
     where the same task is submitted again.
     """
 
-    worker_command = "hati worker"
+    nobody = "waiting for a worker: start one by `hati worker`, with the same store"
+    """What is said where no machine is there."""
 
     def __init__(self, ledger: Ledger, machines: Sequence[str], waiting: Callable[[str], None]) -> None:
         self._ledger = ledger
@@ -160,7 +161,7 @@ class WorkersEngine:
         clients = self._ledger.present()
         reasons = {unmet(self._requirements(self._out[0].batch), client) for client in clients}
         if not clients:
-            text = f"waiting for a worker: start one by `{self.worker_command}`, with the same store"
+            text = self.nobody
         elif "" in reasons:
             return
         else:

@@ -20,6 +20,7 @@ from .prediction_models import parse_time as parse_time
 from .prediction_models import read_model as read_model
 from .project import FILE as FILE
 from .project import LOCAL as LOCAL
+from .project import VOLUNTEERS as VOLUNTEERS
 from .project import WORKERS as WORKERS
 from .project import Project as Project
 from .project import by_workers as by_workers

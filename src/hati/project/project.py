@@ -205,12 +205,14 @@ def parse_project(text: str, file: Path) -> Project:
 LOCAL = "local"
 WORKERS = "workers"
 """The engine whose batches are run by workers."""
+VOLUNTEERS = "volunteers"
+"""The engine whose batches are run by volunteers."""
 _POOL = 2
 
 
 def by_workers(engine: str) -> bool:
-    """Whether an engine's batches are run by workers, and not by the campaign's process."""
-    return engine == WORKERS or is_cluster(engine)
+    """Whether an engine's batches are run by workers or volunteers, and not by the campaign's process."""
+    return engine in {WORKERS, VOLUNTEERS} or is_cluster(engine)
 
 
 def known_engine(name: str) -> str:
@@ -222,7 +224,7 @@ def known_engine(name: str) -> str:
     if is_cluster(name):
         ClusterAddress.parse(name)
         return name
-    known = [LOCAL, WORKERS, *(entry.name for entry in added("hati.engines"))]
+    known = [LOCAL, WORKERS, VOLUNTEERS, *(entry.name for entry in added("hati.engines"))]
     if name not in known:
         raise InputError(f"there is no engine {name!r}", fix=suggestion(name, known))
     return name

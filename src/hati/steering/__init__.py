@@ -3,11 +3,12 @@
 Also the state of a ledger as values.
 """
 
-from hati.steering.choosing import Client, Queue, Requirements, SteeringDecision, choose, obstacle, unmet
+from hati.steering.choosing import Client, ClientKind, Queue, Requirements, SteeringDecision, choose, obstacle, unmet
 from hati.steering.status import FailedBatch, LeaseStatus, LedgerStatus, MachineStatus, StudyStatus, Waiting
 
 __all__ = [
     "Client",
+    "ClientKind",
     "FailedBatch",
     "LeaseStatus",
     "LedgerStatus",

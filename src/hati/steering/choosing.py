@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 
 from msgspec import Struct
 
 from hati.core.wording import counted, listed
 
 
+class ClientKind(StrEnum):
+    """Who asks for work: a worker with the project's files, or a volunteer, which runs signed releases only."""
+
+    WORKER = "worker"
+    VOLUNTEER = "volunteer"
+
+
 class Requirements(Struct, frozen=True):
     """The requirements of a batch on a machine.
 
     ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
-    ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs.
+    ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs; ``kind``
+    is the kind of machine that may run it.
     """
 
     sources: tuple[str, ...] = ()
     revisions: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     cpus: int = 1
+    kind: ClientKind = ClientKind.WORKER
 
 
 class Client(Struct, frozen=True):
-    """A machine that asks for work: its identity, its name, its CPUs, and digests of the files that it has."""
+    """A machine that asks for work: its identity, name, CPUs, digests of the files that it has, and its kind."""
 
     machine: str
     name: str
     cpus: int = 1
     sources: tuple[str, ...] = ()
+    kind: ClientKind = ClientKind.WORKER
 
 
 def unmet(requirements: Requirements, client: Client) -> str:
     """The first requirement that a machine does not meet, in words; empty where it meets all."""
+    if requirements.kind is not client.kind:
+        return f"needs a {requirements.kind}"
     if requirements.machines and client.name not in requirements.machines:
         return f"runs on {listed(requirements.machines)} only"
     if requirements.cpus > client.cpus:

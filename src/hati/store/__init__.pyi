@@ -20,3 +20,6 @@ from .rows import Span as Span
 from .sql import Selection as Selection
 from .sql import SqlStore as SqlStore
 from .sql import StudyRecord as StudyRecord
+from .volunteers import Release as Release
+from .volunteers import Volunteer as Volunteer
+from .volunteers import Volunteers as Volunteers

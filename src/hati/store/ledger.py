@@ -180,6 +180,17 @@ class Ledger:
         with self._reading() as connection:
             return tuple(_attempt(row) for row in connection.execute(query))
 
+    def leased(self, number: int, attempt: int) -> Lease | None:
+        """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""
+        table = schema.attempt.c
+        with self._reading() as connection:
+            same = (table.batch == number) & (table.number == attempt)
+            row = connection.execute(select(schema.attempt).where(same)).one_or_none()
+            content = None if row is None else _content_of(connection, number)
+        if row is None or content is None:
+            return None
+        return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(json.loads(content)))
+
     def wanted(self, machine: str) -> tuple[Requirements, ...]:
         """The distinct requirements of the open batches in a machine's queues."""
         with self._reading() as connection:

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest migration: a store at this revision is up to date."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -199,6 +199,50 @@ worker = Table(
     Index(None, "machine"),
 )
 """The workers; each is present until a time, which it renews."""
+
+volunteer = Table(
+    "volunteer",
+    metadata,
+    Column("name", Plain, primary_key=True),
+    Column("machine", Plain, nullable=False, unique=True),
+    Column("fingerprint", Plain, nullable=False),
+    Column("token", Plain, nullable=False, unique=True),
+    Column("client", Plain, nullable=False),
+    Column("registered", Float, nullable=False),
+    Column("revoked", Float),
+)
+"""The registered volunteers. ``token`` is the SHA-256 of a machine's token, and ``fingerprint`` that of its state."""
+
+artefact = Table(
+    "artefact",
+    metadata,
+    Column("sha256", Plain, primary_key=True),
+    Column("bytes", Whole, nullable=False),
+)
+"""Archives of the subject's files, by their content."""
+
+artefact_part = Table(
+    "artefact_part",
+    metadata,
+    Column("sha256", Plain, ForeignKey("artefact.sha256", ondelete="CASCADE"), primary_key=True),
+    Column("number", Whole, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""The content of artefacts in parts of equal size, of which the last one may be shorter."""
+
+release = Table(
+    "release",
+    metadata,
+    Column("key", Plain, primary_key=True),
+    Column("benchmark", Plain, nullable=False),
+    Column("revision", Plain, nullable=False),
+    Column("statement", Plain, nullable=False),
+    Column("signature", Plain, nullable=False),
+    Column("public", Plain, nullable=False),
+    Column("artefact", Plain, ForeignKey("artefact.sha256"), nullable=False),
+    Column("signed", Float, nullable=False),
+)
+"""What volunteers may run, as their owner signed it; ``key`` identifies a benchmark's definition and its files."""
 
 
 @cache

@@ -41,6 +41,7 @@ from hati.store.rows import (
     run_rows,
     verify,
 )
+from hati.store.volunteers import Volunteers
 
 _TASK = re.compile(r"[0-9a-f]{16,}")
 
@@ -78,6 +79,7 @@ class SqlStore:
         self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
         self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
         self.ledger = Ledger(engine, database)
+        self.volunteers = Volunteers(engine, database)
 
     @property
     def name(self) -> str:

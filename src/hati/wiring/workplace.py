@@ -15,7 +15,7 @@ from msgspec import Struct
 from hati.campaign import Dispatcher, JobMaker
 from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task, replace
 from hati.core.wording import listed
-from hati.project import FILE, WORKERS, Project, by_workers, known_engine, parse_project, read_project
+from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import (
     GIVEN_NAME,
@@ -68,12 +68,13 @@ class Workplace(Struct, frozen=True):
     def measured_on(self) -> Machine:
         """The machine of new studies: this one, or one that represents the pool or all workers."""
         if self.by_workers:
-            return Machine.of({"pool": ", ".join(self.pool) or WORKERS})
+            pool = "" if self.project.engine == VOLUNTEERS else ", ".join(self.pool)
+            return Machine.of({"pool": pool or self.project.engine})
         return Machine.of({"pool": ", ".join(self.pool)}) if self.pool else self.machine
 
     @property
     def by_workers(self) -> bool:
-        """Whether workers run the tasks, and not this process."""
+        """Whether workers or volunteers run the tasks, and not this process."""
         return by_workers(self.project.engine) and self.table is None
 
     @property
@@ -117,7 +118,7 @@ class Workplace(Struct, frozen=True):
             for description in filter(None, map(describe_counting, benchmarks)):
                 announce(description)
         about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
-        setup = engine.EngineSetup(*about, self.store.ledger, self.pool)
+        setup = engine.EngineSetup(*about, self.store.ledger, self.pool, self.store.volunteers)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
 

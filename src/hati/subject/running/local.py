@@ -37,7 +37,7 @@ from hati.core import (
 from hati.core.benchmark import fill
 from hati.core.run import REMARKS_APART
 from hati.subject.folders import clear, lock_file, log_root, make_shared, remove, shared_work_root, tidy, work_root
-from hati.subject.readers import OUTPUT, read, unsettled
+from hati.subject.readers import OUTPUT, unsettled
 from hati.subject.revisions.trees import Tree, Trees
 from hati.subject.running.counting import HASH_SEED, UNFIXED, counted_program, counter_source, counts_of
 from hati.subject.running.programs import (
@@ -52,6 +52,7 @@ from hati.subject.running.programs import (
     reaches,
     switched_user,
 )
+from hati.subject.running.reading import read_observations
 from hati.subject.running.recipe import Builds, Recipe, check_benchmark, needs_port, needs_work, read_written
 from hati.subject.running.servers import ServerLog, free_port, start_server
 
@@ -222,14 +223,9 @@ class Deployment:
         except InputError as error:
             raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
         try:
-            return read(benchmark, output, used, source, folder, counts)
+            return read_observations(benchmark, output, used, source, folder, counts, self.masking)
         except InputError as error:
-            why = str(error)
-        try:
-            read(benchmark, self.masking.mask_bytes(output), used, source, folder, counts)
-        except InputError as error:
-            why = str(error)
-        raise RunFailure(Outcome.UNREADABLE, why, ending)
+            raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
 
     def _aside(self, what: str, recipe: Recipe, commands: Iterable[Command]) -> None:
         for argv in commands:

@@ -1,0 +1,70 @@
+"""The engine whose batches are run by volunteers: workers that have only what their owner signed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hati.core import Batch, Benchmark, InputError, Job
+from hati.engine.workers import WorkersEngine
+from hati.steering import Client, ClientKind, Requirements
+from hati.store import Ledger, Volunteers
+from hati.subject.releases import check_for_volunteers, release_key, unsigned_value
+
+
+class VolunteersEngine(WorkersEngine):
+    """Releases batches of signed benchmarks into a ledger, for the machines that a server registered.
+
+    Raises:
+        InputError: where volunteers cannot run one of the benchmarks.
+    """
+
+    def __init__(
+        self, ledger: Ledger, volunteers: Volunteers, benchmarks: Iterable[Benchmark], waiting: Callable[[str], None]
+    ) -> None:
+        super().__init__(ledger, (), waiting)
+        self._volunteers = volunteers
+        for benchmark in benchmarks:
+            check_for_volunteers(benchmark)
+
+    def submit(self, batch: Batch[Job]) -> None:
+        """Release a batch.
+
+        Raises:
+            InputError: where volunteers cannot run it, or its release is not signed.
+        """
+        keys = {release_key(job.benchmark, job.sources) for job in batch.members}
+        if len(keys) > 1:
+            raise InputError(
+                "a batch has jobs of several benchmarks or revisions, and volunteers run one at a time",
+                fix="use --engine workers",
+            )
+        for job in batch.members:
+            check_for_volunteers(job.benchmark)
+        releases = self._volunteers.releases(keys)
+        for job in batch.members:
+            _check_signed(job, {key: each.statement for key, each in releases.items()})
+        super().submit(batch)
+
+    def _requirements(self, batch: Batch[Job]) -> Requirements:
+        needed = super()._requirements(batch)
+        return Requirements((), needed.revisions, (), needed.cpus, ClientKind.VOLUNTEER)
+
+    def _present(self) -> tuple[Client, ...]:
+        return tuple(each for each in super()._present() if each.kind is ClientKind.VOLUNTEER)
+
+    nobody = "waiting for a volunteer: start `hati serve --volunteers` with the same store, and `hati join` elsewhere"
+
+
+def _check_signed(job: Job, statements: dict[str, str]) -> None:
+    revision, benchmark = job.task.revision, job.benchmark.name
+    statement = statements.get(release_key(job.benchmark, job.sources))
+    if statement is None:
+        raise InputError(
+            f"benchmark {benchmark!r}, as it is now, has no signed release of revision {revision}",
+            fix="run `hati grid sign --key FILE` with the same store, where the key is",
+        )
+    if value := unsigned_value(job, statement):
+        raise InputError(
+            f"the signed release of benchmark {benchmark!r} does not allow {value}",
+            fix="run `hati grid sign --key FILE` again: the space has changed",
+        )

@@ -1,0 +1,326 @@
+"""The HTTP server of volunteers, and its OpenAPI document."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from hati.core import HatiError
+from hati.gateway.gateway import Gateway, Refusal
+from hati.gateway.limits import Rate, RateLimiter, read_body
+from hati.gateway.messages import (
+    LARGEST_BODY,
+    LARGEST_RESULT,
+    PROTOCOL,
+    Accepted,
+    AttemptReference,
+    Claim,
+    Claimed,
+    End,
+    Ended,
+    Problem,
+    PublicKey,
+    Registered,
+    Registration,
+    Renewed,
+    ResultMessage,
+)
+from hati.gateway.page import command_page, page
+
+if TYPE_CHECKING:
+    from hati.store import Volunteer
+
+MACHINE_RATE = Rate(burst=100.0, per_second=50.0)
+"""The requests of each machine."""
+ADDRESS_RATE = Rate(burst=20.0, per_second=0.5)
+"""The registrations, and the requests with an unknown token, of each address."""
+_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ARTEFACT = re.compile(r"[0-9a-f]{64}")
+_VERSION = "1"
+
+T = TypeVar("T")
+M = TypeVar("M")
+
+
+class Door:
+    """The endpoints of a gateway; ``client`` makes the client's program, which is served as a file."""
+
+    def __init__(self, gateway: Gateway, client: Callable[[], bytes]) -> None:
+        self._gateway, self._client = gateway, client
+        self._machines, self._addresses = RateLimiter(MACHINE_RATE), RateLimiter(ADDRESS_RATE)
+
+    async def home(self) -> Response:
+        """Show how a machine is registered."""
+        try:
+            key = (await run_in_threadpool(self._gateway.public_keys)).key
+        except Refusal:
+            key = ""
+        return HTMLResponse(page(key))
+
+    async def invite(self, request: Request) -> Response:
+        """Give a person the command that registers a machine."""
+        self._addresses.admit(_address(request), time.monotonic())
+        form = parse_qs((await _body(request, LARGEST_BODY)).decode("utf-8", "replace"))
+        name, invitation = (form.get(field, [""])[0].strip() for field in ("name", "invitation"))
+        if not _NAME.fullmatch(name):
+            raise Refusal(422, "the name is not valid", "use letters, digits, dots, dashes and underscores")
+        code = await run_in_threadpool(self._gateway.invite, name, invitation)
+        return HTMLResponse(command_page(str(request.base_url).rstrip("/"), name, code))
+
+    async def key(self, request: Request) -> Response:
+        """The public keys of the owner."""
+        _check_protocol(request)
+        return _answer(await run_in_threadpool(self._gateway.public_keys))
+
+    async def program(self) -> Response:
+        """The client, as a file that Python runs."""
+        found = await run_in_threadpool(self._client)
+        return Response(found, media_type="application/zip")
+
+    async def register(self, request: Request) -> Response:
+        """Register a machine; the token in the answer is shown once."""
+        _check_protocol(request)
+        self._addresses.admit(_address(request), time.monotonic())
+        message = _decoded(await _body(request, LARGEST_BODY), Registration)
+        return _answer(await run_in_threadpool(self._gateway.register, message), 201)
+
+    async def claim(self, request: Request) -> Response:
+        """Ask for a batch; 204 where there is none for this machine."""
+        volunteer, message = await self._asked(request, Claim)
+        found = await run_in_threadpool(self._gateway.claim, volunteer, message)
+        if found is None:
+            wait = self._gateway.retry_after(volunteer)
+            return Response(status_code=204, headers={"Retry-After": f"{wait:.0f}"})
+        return _answer(found)
+
+    async def renew(self, request: Request) -> Response:
+        """Extend a lease."""
+        volunteer, message = await self._asked(request, AttemptReference)
+        return _answer(await run_in_threadpool(self._gateway.renew, volunteer, message))
+
+    async def result(self, request: Request) -> Response:
+        """Send the raw result of a job; it is stored when the answer comes."""
+        volunteer, message = await self._asked(request, ResultMessage, LARGEST_RESULT)
+        return _answer(await run_in_threadpool(self._gateway.result, volunteer, message))
+
+    async def end(self, request: Request) -> Response:
+        """Give the rest of a batch back."""
+        volunteer, message = await self._asked(request, End)
+        return _answer(await run_in_threadpool(self._gateway.end, volunteer, message))
+
+    async def artefact(self, request: Request) -> Response:
+        """The archive of a revision's files, or a range of its bytes."""
+        await self._volunteer(request)
+        name = request.path_params["sha256"]
+        if not _ARTEFACT.fullmatch(name):
+            raise Refusal(404, "there is no such artefact", "name it by its SHA-256, in 64 hexadecimal digits")
+        size = await run_in_threadpool(self._gateway.artefact_size, name)
+        first, end = _range(request.headers.get("range", ""), size)
+        whole = (first, end) == (0, size)
+        headers = {"Accept-Ranges": "bytes", "ETag": f'"{name}"', "Content-Length": str(end - first)}
+        if not whole:
+            headers["Content-Range"] = f"bytes {first}-{end - 1}/{size}"
+        content = self._gateway.artefact(name, first, end)
+        return StreamingResponse(content, 200 if whole else 206, headers, "application/gzip")
+
+    async def _volunteer(self, request: Request) -> Volunteer:
+        """The machine that asks.
+
+        Raises:
+            Refusal: where its protocol is another version, or its token is not valid.
+        """
+        _check_protocol(request)
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            volunteer = await run_in_threadpool(self._gateway.holder, token if scheme.lower() == "bearer" else "")
+        except Refusal:
+            self._addresses.admit(_address(request), time.monotonic())
+            raise
+        self._machines.admit(volunteer.machine, time.monotonic())
+        return volunteer
+
+    async def _asked(self, request: Request, kind: type[M], most: int = LARGEST_BODY) -> tuple[Volunteer, M]:
+        """The machine that asks, and its message; nobody else's body is read."""
+        volunteer = await self._volunteer(request)
+        body = await _body(request, most)
+        return volunteer, await run_in_threadpool(_decoded, body, kind)
+
+
+def make_app(gateway: Gateway, client: Callable[[], bytes]) -> FastAPI:
+    """The application of a gateway; ``client`` makes the client's program."""
+    door = Door(gateway, client)
+    app = FastAPI(
+        title="Hati for volunteers",
+        version=_VERSION,
+        description=(
+            "Machines that only reach out run signed benchmarks. Each request has the header `Hati-Protocol: 1`; "
+            "each refusal has an `error` and a `fix`."
+        ),
+        docs_url=None,
+        redoc_url=None,
+    )
+    post, get = partial(_route, app, "POST"), partial(_route, app, "GET")
+    get("/", door.home, None, {200: None}, page=True)
+    post("/", door.invite, None, {200: None}, page=True)
+    get("/v1/client.pyz", door.program, None, {200: None}, page=True)
+    get("/v1/key", door.key, None, {200: PublicKey})
+    post("/v1/register", door.register, Registration, {201: Registered})
+    post("/v1/claim", door.claim, Claim, {200: Claimed, 204: None})
+    post("/v1/renew", door.renew, AttemptReference, {200: Renewed})
+    post("/v1/result", door.result, ResultMessage, {200: Accepted})
+    post("/v1/end", door.end, End, {200: Ended})
+    get("/v1/artefacts/{sha256}", door.artefact, None, {200: None, 206: None})
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(HatiError, _unavailable)
+    app.add_exception_handler(HTTPException, _no_such_place)
+    app.openapi = partial(openapi_document, app)  # type: ignore[method-assign]  # as FastAPI documents it
+    return app
+
+
+_MESSAGES = (
+    Accepted,
+    AttemptReference,
+    Claim,
+    Claimed,
+    End,
+    Ended,
+    Problem,
+    PublicKey,
+    Registered,
+    Registration,
+    Renewed,
+    ResultMessage,
+)
+_COMPONENT = "#/components/schemas/{name}"
+
+
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with the schemas of all messages."""
+    from fastapi.openapi.utils import get_openapi
+
+    found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    _, schemas = msgspec.json.schema_components(_MESSAGES, ref_template=_COMPONENT)
+    found["components"] = {
+        "schemas": schemas,
+        "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+    }
+    return found
+
+
+def _route(
+    app: FastAPI,
+    method: str,
+    path: str,
+    endpoint: Callable[..., Awaitable[Response]],
+    body: type | None,
+    answers: dict[int, type | None],
+    *,
+    page: bool = False,
+) -> None:
+    """Add an endpoint, and describe it: messages are read by msgspec, and not by FastAPI."""
+    known = {status: _described(kind, page=page) for status, kind in answers.items()}
+    known[next(iter(answers))].setdefault("headers", {})
+    about: dict[str, Any] = {"responses": {**{str(k): v for k, v in known.items()}, "4XX": _described(Problem)}}
+    if body is not None:
+        content = {"application/json": {"schema": {"$ref": _COMPONENT.format(name=body.__name__)}}}
+        about["requestBody"] = {"required": True, "content": content}
+    if not page:
+        schema = {"type": "string", "enum": [PROTOCOL]}
+        about["parameters"] = [{"name": "Hati-Protocol", "in": "header", "required": True, "schema": schema}]
+        if "{sha256}" in path:
+            pattern = {"type": "string", "pattern": f"^{_ARTEFACT.pattern}$"}
+            about["parameters"].append({"name": "sha256", "in": "path", "required": True, "schema": pattern})
+    if path not in {"/", "/v1/client.pyz", "/v1/key", "/v1/register"}:
+        about["security"] = [{"token": []}]
+    app.add_api_route(path, endpoint, methods=[method], openapi_extra=about, response_class=Response)
+
+
+def _described(kind: type | None, *, page: bool = False) -> dict[str, Any]:
+    if kind is None:
+        return {"description": "A page or a file." if page else "No content, or bytes."}
+    schema = {"$ref": _COMPONENT.format(name=kind.__name__)}
+    said = (kind.__doc__ or "").split("\n")[0]
+    return {"description": said, "content": {"application/json": {"schema": schema}}}
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _check_protocol(request: Request) -> None:
+    found = request.headers.get("hati-protocol", "")
+    if found != PROTOCOL:
+        shown = repr(found[:20]) if found else "none"
+        raise Refusal(
+            426,
+            f"this server speaks version {PROTOCOL} of the protocol, and the request names {shown}",
+            "get the client of this server: /v1/client.pyz",
+        )
+
+
+async def _body(request: Request, most: int) -> bytes:
+    headers = request.headers
+    length, encoding = headers.get("content-length", ""), headers.get("content-encoding", "").strip().lower()
+    return await read_body(request.stream(), length, encoding, most)
+
+
+def _decoded(body: bytes, kind: type[M]) -> M:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise Refusal(422, f"the body is not valid: {error}", "see /openapi.json for its fields") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refusal(400, f"the body is not JSON: {error}", "send a JSON object") from None
+
+
+def _answer(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _range(text: str, size: int) -> tuple[int, int]:
+    """The first byte and the end that a header Range asks for; everything without one.
+
+    Raises:
+        Refusal: where it is not a range of the artefact.
+    """
+    if not text:
+        return 0, size
+    found = _RANGE.fullmatch(text.strip())
+    first, last = found.groups() if found else ("", "")
+    if first:
+        start, end = int(first), min(int(last) + 1, size) if last else size
+    else:
+        start, end = max(0, size - int(last or 0)), size
+    if not found or start >= end:
+        raise Refusal(416, f"the range is not one of the artefact's {size} bytes", "send Range: bytes=FIRST-")
+    return start, end
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    headers = {} if error.retry is None else {"Retry-After": f"{max(1.0, error.retry):.0f}"}
+    return JSONResponse({"error": error.error, "fix": error.fix}, error.status, headers)
+
+
+async def _unavailable(_: Request, error: Exception) -> Response:
+    """The store cannot be used for now: nothing was acknowledged."""
+    assert isinstance(error, HatiError)
+    told = {"error": error.message, "fix": "send it again later; the owner of the server has to see to the store"}
+    return JSONResponse(told, 503, {"Retry-After": "10"})
+
+
+async def _no_such_place(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    told = {"error": str(error.detail), "fix": "see /openapi.json for what there is"}
+    return JSONResponse(told, error.status_code, error.headers)

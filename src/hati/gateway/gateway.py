@@ -1,0 +1,352 @@
+"""What the server does for each request: from the messages of volunteers to the store's ledger."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from hati.core import InputError, Job, Machine, MachineState, Outcome, Resources
+from hati.core.provenance import MACHINE_CLASS, MACHINE_NAME, VOLUNTEER
+from hati.gateway.messages import (
+    LARGEST_OUTPUT,
+    Accepted,
+    ArtefactReference,
+    AttemptReference,
+    Claim,
+    Claimed,
+    ClientDescription,
+    End,
+    Ended,
+    EndOutcome,
+    Envelope,
+    EnvelopeJob,
+    LeasedBatch,
+    PublicKey,
+    RawOutcome,
+    Registered,
+    Registration,
+    Renewed,
+    ResultMessage,
+    SignedRelease,
+)
+from hati.steering import Client, ClientKind, choose
+from hati.store import LEASE_SECONDS, AttemptOutcome, Lease, Release, SqlStore, Volunteer
+from hati.subject.releases import job_content, release_key
+from hati.subject.running.reading import RawResult, run_of_result
+
+ENVELOPE_SECONDS = 86_400.0
+"""The time within which the jobs of an envelope must begin."""
+CODE_SECONDS = 3_600.0
+"""The time for which a code from the page registers a machine."""
+RETRY_SECONDS = 10.0
+"""When a machine without work asks again."""
+_LONGEST_RETRY_SECONDS = 3_600.0
+_SKEW_SECONDS = 86_400.0
+"""The largest difference of a volunteer's clock from the ledger's."""
+_MOST_CODES = 1_000
+_OUTCOMES = {
+    RawOutcome.COMPLETED: Outcome.DONE,
+    RawOutcome.FAILED: Outcome.FAILED,
+    RawOutcome.TIMEOUT: Outcome.TIMEOUT,
+    RawOutcome.NOT_STARTED: Outcome.NOT_STARTED,
+    RawOutcome.NOT_BUILT: Outcome.NOT_BUILT,
+}
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a fault
+    """A refused request: the HTTP status, what is wrong, what to do, and after how many seconds to ask again."""
+
+    def __init__(self, status: int, error: str, fix: str, retry: float | None = None) -> None:
+        super().__init__(error)
+        self.status, self.error, self.fix, self.retry = status, error, fix, retry
+
+
+class Setup(Struct, frozen=True):
+    """How a server works: the ``invitation`` to register, empty where anybody may, and the seconds of a lease."""
+
+    invitation: str = ""
+    lease: float = LEASE_SECONDS
+
+
+class Gateway:
+    """Answers the requests of volunteers, from several threads; all that must not be lost is in the store."""
+
+    def __init__(self, store: SqlStore, setup: Setup, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._setup, self._clock = store, setup, clock
+        self._codes: dict[str, tuple[str, float]] = {}
+        self._failures: dict[str, tuple[int, float]] = {}
+        self._lock = Lock()
+
+    def holder(self, token: str) -> Volunteer:
+        """The machine of a token.
+
+        Raises:
+            Refusal: for an unknown or revoked token.
+        """
+        found = self._store.volunteers.holder(token) if token else None
+        if found is None:
+            raise Refusal(401, "the token is unknown or revoked", "register this machine again, with an invitation")
+        return found
+
+    def register(self, message: Registration) -> Registered:
+        """Register a machine.
+
+        Raises:
+            Refusal: where the invitation is not valid, or the name is taken.
+        """
+        self._check_invitation(message)
+        machine = Machine((_state(message, message.name, self._clock()),))
+        token = secrets.token_urlsafe(32)
+        if not self._store.volunteers.register(message.name, machine.id, token, _described(message)):
+            raise Refusal(
+                409,
+                f"a machine named {message.name} is registered",
+                "choose another name, or ask the owner for `hati grid revoke` of it",
+            )
+        self._store.keep_machines([machine])
+        return Registered(machine.id, token)
+
+    def invite(self, name: str, invitation: str) -> str:
+        """A code with which one machine can register under a name, for an hour.
+
+        Raises:
+            Refusal: where the invitation is not valid.
+        """
+        if not self._invited(invitation):
+            raise _not_invited()
+        code = secrets.token_urlsafe(16)
+        with self._lock:
+            now = self._clock()
+            known = {key: each for key, each in self._codes.items() if each[1] > now}
+            if len(known) >= _MOST_CODES:
+                raise Refusal(429, "too many codes were given out", "use one of them, or wait an hour", CODE_SECONDS)
+            self._codes = {**known, _hash(code): (name, now + CODE_SECONDS)}
+        return code
+
+    def claim(self, volunteer: Volunteer, message: Claim) -> Claimed | None:
+        """Lease a batch to a machine, or repeat its lease; None where there is none for it."""
+        if message.client.name != volunteer.name:
+            raise Refusal(403, "this token is of another machine", f"send the name {volunteer.name}")
+        if self.retry_after(volunteer) > RETRY_SECONDS:
+            return None
+        self._observe(volunteer, message.client)
+        client = Client(volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
+        worker = f"{volunteer.name}/{message.key}"
+        lease = self._store.ledger.claim(worker, client, choose, self._setup.lease)
+        if lease is None:
+            return None
+        try:
+            return Claimed(self._leased(volunteer, lease))
+        except InputError as error:  # signed releases changed after the batch was released
+            self._store.ledger.end(lease, AttemptOutcome.FAILED, str(error))
+            return None
+
+    def retry_after(self, volunteer: Volunteer) -> float:
+        """Seconds after which a machine without work asks again: more where it failed several batches in sequence."""
+        with self._lock:
+            until = self._failures.get(volunteer.machine, (0, 0.0))[1]
+        return max(RETRY_SECONDS, until - self._clock())
+
+    def renew(self, volunteer: Volunteer, message: AttemptReference) -> Renewed:
+        """Extend a lease.
+
+        Raises:
+            Refusal: where it is lost, or of another machine.
+        """
+        lease = self._lease(volunteer, message.batch, message.attempt)
+        state = self._store.ledger.renew(lease, self._setup.lease)
+        if state is None:
+            raise _lost()
+        return Renewed(self._clock() + self._setup.lease, state.value)
+
+    def result(self, volunteer: Volunteer, message: ResultMessage) -> Accepted:
+        """Make a run from a raw result, and put it into the ledger, committed when this returns.
+
+        Raises:
+            Refusal: where it does not belong to a job of that lease of the machine, or contradicts itself.
+        """
+        lease = self._lease(volunteer, message.batch, message.attempt)
+        job = next((each for each in lease.batch.members if each.task.id == message.task), None)
+        if job is None:
+            raise Refusal(404, "this batch has no such task", "send a result with the batch that it was leased in")
+        run = run_of_result(job, volunteer.fingerprint, _raw(message, lease.until))
+        accepted = self._store.ledger.accept(lease, run)
+        with self._lock:
+            self._failures.pop(volunteer.machine, None)
+        return Accepted(accepted.value)
+
+    def end(self, volunteer: Volunteer, message: End) -> Ended:
+        """Give the rest of a batch back.
+
+        Raises:
+            Refusal: where the lease is lost, or of another machine.
+        """
+        lease = self._lease(volunteer, message.batch, message.attempt)
+        failed = message.outcome is EndOutcome.FAILED
+        outcome = AttemptOutcome.FAILED if failed else AttemptOutcome.RETURNED
+        if not self._store.ledger.end(lease, outcome, f"{volunteer.name}: {_line(message.reason)}"):
+            raise _lost()
+        if failed:
+            with self._lock:
+                number = self._failures.get(volunteer.machine, (0, 0.0))[0] + 1
+                wait = min(RETRY_SECONDS * 2.0**number, _LONGEST_RETRY_SECONDS)
+                self._failures[volunteer.machine] = number, self._clock() + wait
+        return Ended(ended=True)
+
+    def artefact_size(self, name: str) -> int:
+        """The size of an artefact in bytes.
+
+        Raises:
+            Refusal: where there is none.
+        """
+        size = self._store.volunteers.artefact_size(name)
+        if size is None:
+            raise Refusal(404, "there is no such artefact", "claim again: an envelope names the artefact that it needs")
+        return size
+
+    def artefact(self, name: str, first: int, end: int) -> Iterator[bytes]:
+        """The bytes of an artefact from ``first`` to before ``end``."""
+        return self._store.volunteers.artefact(name, first, end)
+
+    def public_keys(self) -> PublicKey:
+        """The keys of the stored releases.
+
+        Raises:
+            Refusal: where nothing was signed.
+        """
+        keys = list(dict.fromkeys(each.public for each in self._store.volunteers.releases().values()))
+        if not keys:
+            raise Refusal(404, "nothing was signed yet", "ask the owner to run `hati grid sign`")
+        return PublicKey(keys[-1], tuple(keys))
+
+    def _check_invitation(self, message: Registration) -> None:
+        with self._lock:
+            name, until = self._codes.get(_hash(message.invitation), ("", 0.0))
+            coded = name == message.name and until > self._clock()
+            if coded:
+                del self._codes[_hash(message.invitation)]
+        if not coded and not self._invited(message.invitation):
+            raise _not_invited()
+
+    def _invited(self, invitation: str) -> bool:
+        wanted = self._setup.invitation
+        return not wanted or hmac.compare_digest(_hash(invitation), _hash(wanted))
+
+    def _observe(self, volunteer: Volunteer, client: ClientDescription) -> None:
+        """Store the state of a machine if it has changed."""
+        state = _state(client, volunteer.name, self._clock())
+        if state.fingerprint != volunteer.fingerprint:
+            known = next(each for each in self._store.machines() if each.id == volunteer.machine)
+            self._store.keep_machines([known.in_state(state)])
+            self._store.volunteers.update(volunteer.machine, state.fingerprint, _described(client))
+
+    def _lease(self, volunteer: Volunteer, number: int, attempt: int) -> Lease:
+        lease = self._store.ledger.leased(number, attempt)
+        if lease is None:
+            raise Refusal(410, "there is no such lease any more", "drop its results: its study was forgotten")
+        if lease.machine != volunteer.machine:
+            raise Refusal(403, "this lease is of another machine", "send results of your own leases only")
+        return lease
+
+    def _leased(self, volunteer: Volunteer, lease: Lease) -> LeasedBatch:
+        """A lease as it is sent.
+
+        Raises:
+            InputError: where its release is missing.
+        """
+        jobs, release = lease.batch.members, self._release(lease.batch.members[0])
+        size = self._store.volunteers.artefact_size(release.artefact)
+        envelope = Envelope(
+            jobs[0].task.study,
+            volunteer.machine,
+            self._clock() + ENVELOPE_SECONDS,
+            SignedRelease(release.statement, release.signature),
+            ArtefactReference(release.artefact, size or 0),
+            tuple(msgspec.convert(job_content(job), EnvelopeJob) for job in jobs),
+            lease.batch.order.value,
+        )
+        return LeasedBatch(lease.number, lease.attempt, lease.until, self._setup.lease, envelope)
+
+    def _release(self, job: Job) -> Release:
+        key = release_key(job.benchmark, job.sources)
+        found = self._store.volunteers.releases([key]).get(key)
+        if found is None:
+            raise InputError(f"benchmark {job.benchmark.name!r} has no signed release any more")
+        return found
+
+
+def _state(client: ClientDescription, name: str, now: float) -> MachineState:
+    """A volunteer's machine as it is now; its name and its class are not its own choice."""
+    about = {**client.properties, MACHINE_NAME: name, MACHINE_CLASS: VOLUNTEER}
+    properties = tuple(sorted((_line(key), _line(value)) for key, value in about.items()))
+    return MachineState(properties, datetime.fromtimestamp(now, UTC))
+
+
+def _described(client: ClientDescription) -> Mapping[str, Any]:
+    """A description without the invitation, which is a secret."""
+    found: dict[str, Any] = msgspec.to_builtins(client)
+    found.pop("invitation", None)
+    return found
+
+
+def _raw(message: ResultMessage, leased: float) -> RawResult:
+    """A result whose parts agree; its start is that of the lease where the volunteer's clock is wrong.
+
+    Raises:
+        Refusal: where they do not agree.
+    """
+    stdout = _bytes(message.stdout, "stdout")
+    if hashlib.sha256(stdout).hexdigest() != message.digest:
+        raise Refusal(422, "digest is not the SHA-256 of stdout", "send the output as the command wrote it")
+    if message.outcome is RawOutcome.COMPLETED and (message.status != 0 or message.usage is None):
+        raise Refusal(422, "a completed job has status 0 and usage", "send the outcome failed, or add them")
+    began = message.began if abs(message.began - leased) <= _SKEW_SECONDS else leased
+    used = message.usage
+    return RawResult(
+        _OUTCOMES[message.outcome],
+        datetime.fromtimestamp(began, UTC),
+        message.seconds,
+        _line(message.detail),
+        stdout,
+        None if message.output is None else _bytes(message.output, "output"),
+        message.status,
+        used and Resources(used.wall, used.user, used.system, used.peak, used.voluntary, used.involuntary, used.load),
+    )
+
+
+def _bytes(text: str, what: str) -> bytes:
+    try:
+        found = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise Refusal(422, f"{what} is not base64", "encode it as in RFC 4648, with padding") from None
+    if len(found) > LARGEST_OUTPUT:
+        raise Refusal(413, f"{what} has more than {LARGEST_OUTPUT >> 20} MiB", "let the command write less")
+    return found
+
+
+def _line(text: str) -> str:
+    """A text from outside without control characters, which might change what a terminal shows."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _lost() -> Refusal:
+    return Refusal(409, "the lease is lost: it ended, or another machine has the batch", "claim again")
+
+
+def _not_invited() -> Refusal:
+    return Refusal(403, "the invitation is not valid", "ask the owner of the server for the invitation")

@@ -1,0 +1,200 @@
+"""Volunteers' machines with their tokens, signed releases, and artefacts, in a store's database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+
+from hati.core import InputError
+from hati.core.wording import nearest
+from hati.store import schema
+from hati.store.databases import Database, explained
+
+LARGEST_ARTEFACT = 256 * 2**20
+"""The largest artefact, in bytes."""
+_PART = 2**20
+
+
+class Volunteer(Struct, frozen=True):
+    """A registered machine: its permanent identity, the fingerprint of its last state, and what it said of itself.
+
+    Times are in seconds since 1970; ``revoked`` is None where its token is valid.
+    """
+
+    name: str
+    machine: str
+    fingerprint: str
+    client: Mapping[str, Any]
+    registered: float
+    revoked: float | None = None
+
+
+class Release(Struct, frozen=True):
+    """What volunteers may run: canonical JSON and its Ed25519 signature; ``public`` is the key, both in base64.
+
+    ``key`` identifies the definition of a benchmark together with the files of a revision.
+    """
+
+    key: str
+    benchmark: str
+    revision: str
+    statement: str
+    signature: str
+    public: str
+    artefact: str
+    signed: float
+
+
+def token_hash(token: str) -> str:
+    """What a store keeps of a token: its SHA-256."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Volunteers:
+    """The volunteers of a store; each call is a separate transaction."""
+
+    def __init__(self, engine: Engine, database: Database) -> None:
+        self._engine = engine
+        self._database = database
+
+    def register(self, name: str, machine: str, token: str, client: Mapping[str, Any]) -> bool:
+        """Register a machine under a name; False where a machine with a valid token has that name.
+
+        A machine whose token was revoked gets the new one. Only the token's hash is stored.
+        """
+        with self._turn() as (connection, now):
+            known = self._row(connection, name)
+            if known is not None and known.revoked is None:
+                return False
+            values = {
+                "machine": machine,
+                "fingerprint": machine,
+                "token": token_hash(token),
+                "client": json.dumps(client),
+                "registered": now,
+                "revoked": None,
+            }
+            if known is None:
+                connection.execute(insert(schema.volunteer).values(name=name, **values))
+            else:
+                connection.execute(update(schema.volunteer).where(schema.volunteer.c.name == name).values(values))
+            return True
+
+    def holder(self, token: str) -> Volunteer | None:
+        """The machine to which a valid token belongs; None for an unknown or revoked token."""
+        table = schema.volunteer.c
+        same = (table.token == token_hash(token)) & table.revoked.is_(None)
+        with self._reading() as connection:
+            row = connection.execute(select(schema.volunteer).where(same)).one_or_none()
+        return None if row is None else _volunteer(row)
+
+    def update(self, machine: str, fingerprint: str, client: Mapping[str, Any]) -> None:
+        """Store the present state of a machine."""
+        values = {"fingerprint": fingerprint, "client": json.dumps(client)}
+        with self._turn() as (connection, _):
+            connection.execute(update(schema.volunteer).where(schema.volunteer.c.machine == machine).values(values))
+
+    def all(self) -> tuple[Volunteer, ...]:
+        """All machines that ever registered, in the order of their names."""
+        with self._reading() as connection:
+            rows = connection.execute(select(schema.volunteer).order_by(schema.volunteer.c.name))
+            return tuple(map(_volunteer, rows))
+
+    def revoke(self, name: str) -> bool:
+        """Revoke the token of a machine; False where that was done before.
+
+        Raises:
+            InputError: for an unknown name.
+        """
+        with self._turn() as (connection, now):
+            known = self._row(connection, name)
+            if known is None:
+                names = list(connection.scalars(select(schema.volunteer.c.name)))
+                near = nearest(name, names)
+                fix = f"did you mean {near!r}?" if near else "`hati grid volunteers` lists them"
+                raise InputError(f"no volunteer is named {name!r}", fix=fix)
+            if known.revoked is not None:
+                return False
+            connection.execute(update(schema.volunteer).where(schema.volunteer.c.name == name).values(revoked=now))
+            return True
+
+    def keep_artefact(self, content: bytes) -> str:
+        """Store an artefact, and return its SHA-256; an equal one is stored once.
+
+        Raises:
+            InputError: where it is larger than ``LARGEST_ARTEFACT``.
+        """
+        if len(content) > LARGEST_ARTEFACT:
+            raise InputError(
+                f"the artefact has {len(content) >> 20:,} MiB, more than {LARGEST_ARTEFACT >> 20} MiB",
+                fix="exclude large files by [subject] sources",
+            )
+        name = hashlib.sha256(content).hexdigest()
+        with self._turn() as (connection, _):
+            known = select(schema.artefact.c.bytes).where(schema.artefact.c.sha256 == name)
+            if connection.scalar(known) is None:
+                connection.execute(insert(schema.artefact).values(sha256=name, bytes=len(content)))
+                for number, first in enumerate(range(0, len(content), _PART)):
+                    part = {"sha256": name, "number": number, "data": content[first : first + _PART]}
+                    connection.execute(insert(schema.artefact_part).values(part))
+        return name
+
+    def artefact_size(self, name: str) -> int | None:
+        """The size of an artefact in bytes; None where there is none."""
+        with self._reading() as connection:
+            size: int | None = connection.scalar(
+                select(schema.artefact.c.bytes).where(schema.artefact.c.sha256 == name)
+            )
+        return size
+
+    def artefact(self, name: str, first: int, end: int) -> Iterator[bytes]:
+        """The bytes of an artefact from ``first`` to before ``end``, in pieces of at most 1 MiB."""
+        table = schema.artefact_part.c
+        for number in range(first // _PART, (end + _PART - 1) // _PART):
+            same = (table.sha256 == name) & (table.number == number)
+            with self._reading() as connection:
+                data: bytes = connection.execute(select(table.data).where(same)).scalar_one()
+            start = number * _PART
+            yield data[max(0, first - start) : end - start]
+
+    def keep_release(self, release: Release) -> None:
+        """Store a signed release; it replaces an earlier one with the same key."""
+        with self._turn() as (connection, _):
+            connection.execute(delete(schema.release).where(schema.release.c.key == release.key))
+            connection.execute(
+                insert(schema.release).values({name: getattr(release, name) for name in release.__struct_fields__})
+            )
+
+    def releases(self, keys: Collection[str] | None = None) -> dict[str, Release]:
+        """The releases with these keys, all where None, by their keys, oldest first."""
+        query = select(schema.release).order_by(schema.release.c.signed)
+        if keys is not None:
+            query = query.where(schema.release.c.key.in_(keys))
+        with self._reading() as connection:
+            return {row.key: Release(**row._mapping) for row in connection.execute(query)}
+
+    @contextmanager
+    def _turn(self) -> Iterator[tuple[Connection, float]]:
+        with explained(self._database), self._engine.connect() as connection:
+            self._database.take_turn(connection)
+            yield connection, self._database.now(connection)
+            connection.commit()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with explained(self._database), self._engine.connect() as connection:
+            yield connection
+
+    @staticmethod
+    def _row(connection: Connection, name: str) -> Row[Any] | None:
+        return connection.execute(select(schema.volunteer).where(schema.volunteer.c.name == name)).one_or_none()
+
+
+def _volunteer(row: Row[Any]) -> Volunteer:
+    return Volunteer(row.name, row.machine, row.fingerprint, json.loads(row.client), row.registered, row.revoked)
