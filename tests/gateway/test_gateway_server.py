@@ -23,7 +23,7 @@ def test_a_campaign_gets_its_runs_from_volunteers(served: Served, store: Path, p
             for machine in machines:
                 done += machine.work(tmp_path, public)
             time.sleep(0.05)
-    out, err = campaign.communicate()
+    _, err = campaign.communicate()
     assert campaign.returncode == 0, err.decode()
     with closing(read_store(str(store))) as kept:
         runs = kept.runs(Selection())

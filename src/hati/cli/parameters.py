@@ -46,7 +46,7 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="What runs the benchmarks: local, workers or tls://HOST:PORT [default: that of hati.toml].",
+        help="What runs the benchmarks: local, workers, volunteers or tls://HOST:PORT [default: that of hati.toml].",
     ),
 ]
 

@@ -100,6 +100,7 @@ def _run(
         from hati.wiring.workplace import with_engine
 
         place = with_engine((kind.look if dry_run else kind.open)(root or path, store, request, say), engine)
+        kind.check_engine(place)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)

@@ -34,6 +34,7 @@ from hati.gateway.messages import (
     LeasedBatch,
     PublicKey,
     RawOutcome,
+    RawUsage,
     Registered,
     Registration,
     Renewed,
@@ -321,8 +322,12 @@ def _raw(message: ResultMessage, leased: float) -> RawResult:
         stdout,
         None if message.output is None else _bytes(message.output, "output"),
         message.status,
-        used and Resources(used.wall, used.user, used.system, used.peak, used.voluntary, used.involuntary, used.load),
+        None if used is None else _resources(used),
     )
+
+
+def _resources(used: RawUsage) -> Resources:
+    return Resources(used.wall, used.user, used.system, used.peak, used.voluntary, used.involuntary, used.load)
 
 
 def _bytes(text: str, what: str) -> bytes:

@@ -12,10 +12,11 @@ input,button{{font:inherit;padding:.3em}} pre{{background:#8882;padding:1em;over
 <body><h1>Lend a machine</h1>{body}</body></html>
 """
 _FORM = """
-<p>This server gives benchmarks to machines that ask for them. A machine needs Python 3.9 or newer. It runs only what the
-owner signed, in a sandbox where the system has one, and its numbers are marked as a volunteer's.</p>
+<p>This server gives benchmarks to machines that ask for them. A machine needs Python 3.9 or newer. It runs only what
+the owner signed, in a sandbox where the system has one, and its numbers are marked as a volunteer's.</p>
 <form method="post" action="/">
-<p><label>Name of the machine<br><input name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" maxlength="64"></label></p>
+<p><label>Name of the machine<br>
+<input name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" maxlength="64"></label></p>
 <p><label>Invitation, from the owner<br><input name="invitation" type="password" autocomplete="off"></label></p>
 <p><button>Get the command</button></p></form>
 <p>Public key of the owner: <code>{key}</code></p>

@@ -117,7 +117,7 @@ def statement_of(
 
 
 def unsigned_value(job: Job, statement: str) -> str:
-    """The first value of a job that its signed statement does not allow, as ``name=value``; empty where it allows all."""
+    """The first value of a job that its signed statement does not allow, as ``name=value``; empty without any."""
     said: dict[str, Any] = json.loads(statement)
     for allowed, given in ((said["settings"], _settings(job)), (said["values"], _values(job))):
         for name, text in given.items():
@@ -180,7 +180,7 @@ def archive(trees: Trees, revision: str) -> tuple[bytes, PurePath]:
 def _add(tar: tarfile.TarFile, path: Path, top: Path) -> None:
     name = path.relative_to(top).as_posix()
     member = tar.gettarinfo(path, name)
-    if member is None or not (member.isreg() or member.isdir() or member.issym()):
+    if not (member.isreg() or member.isdir() or member.issym()):
         raise InputError(f"{name} is neither a file, a folder nor a link", fix="exclude it by [subject] sources")
     if member.issym() and not _inside(path, top):
         raise InputError(

@@ -102,7 +102,8 @@ class StudyType(ABC, Generic[R, S, C]):
     its documents have test cases. ``metrics_apart``: a report may be of another metric than the request's.
     ``unrecorded`` names what records without the request lack. ``restores``: a store has all that a report needs.
     ``afresh``: the same command measures a finished study again. ``published`` is the type, of another package, that
-    ``--format json`` writes; its tag field is ``format``.
+    ``--format json`` writes; its tag field is ``format``. ``lent``: volunteers may run its tasks, since it decides no
+    verdict on a change or a requirement.
     """
 
     name: str
@@ -114,6 +115,7 @@ class StudyType(ABC, Generic[R, S, C]):
     metrics_apart: bool = False
     restores: bool = True
     afresh: bool = False
+    lent: bool = False
     unrecorded: tuple[str, ...] = ()
     published: type[Struct] | None = None
 
@@ -192,6 +194,21 @@ class StudyType(ABC, Generic[R, S, C]):
         Raises:
             InputError: where the request does not fit the project.
         """
+
+    @final
+    def check_engine(self, place: Workplace) -> None:
+        """Check that the workplace's engine may run tasks of this kind.
+
+        Raises:
+            InputError: where volunteers would decide a verdict.
+        """
+        from hati.project import VOLUNTEERS
+
+        if place.by_workers and place.project.engine == VOLUNTEERS and not self.lent:
+            raise InputError(
+                f"`hati {self.name}` decides on a verdict, and volunteers' numbers never do",
+                fix="use --engine local or workers; volunteers may do `run`, `screen` and `failures`",
+            )
 
     @abstractmethod
     def restore(self, stored: StoredStudy) -> S:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -196,8 +197,8 @@ def serve_volunteers(app: FastAPI, address: Address, ready: Callable[[str], None
         raise NotInstalledError("the server of volunteers needs uvicorn", fix=_EXTRA) from error
 
     class Server(uvicorn.Server):
-        async def startup(self, sockets: list[object] | None = None) -> None:
-            await super().startup(sockets)  # type: ignore[arg-type]  # as it is given
+        async def startup(self, sockets: list[socket] | None = None) -> None:
+            await super().startup(sockets)
             if self.started:
                 port = self.servers[0].sockets[0].getsockname()[1]
                 ready(Address(address.host, port, address.certificate, address.key).url)

@@ -1,10 +1,10 @@
-"""From what a command left to the observations of its run: the same for runs on this machine and for results sent here."""
+"""From a command's output to the observations of its run, for runs on this machine and for results sent to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -66,7 +66,7 @@ class RawResult(Struct, frozen=True):
 
 def remote_recipe(job: Job) -> Recipe:
     """The recipe of a job that another machine does; its folders are markers."""
-    return Recipe(job.benchmark, job.task, PurePath(WORK_MARKER), PurePath(WORK_MARKER), 0)
+    return Recipe(job.benchmark, job.task, Path(WORK_MARKER), Path(WORK_MARKER), 0)
 
 
 def run_of_result(job: Job, machine: str, result: RawResult) -> Run:

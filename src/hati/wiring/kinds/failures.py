@@ -40,6 +40,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
     """The search for failing combinations."""
 
     name, kind, request = "failures", "failures", FailuresRequest
+    lent = True
 
     def prepare(
         self, place: Workplace, request: FailuresRequest, *, fresh: bool

@@ -19,6 +19,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     """The measurement of configurations."""
 
     name, kind, request = "run", "measurement", MeasurementRequest
+    lent = True
     afresh = True
 
     def open(self, path: Path, store: str | None, request: MeasurementRequest, announce: Announce) -> Workplace:

@@ -35,6 +35,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     """The screening of options, and the recommendations from it or from an earlier screening."""
 
     name, kind, request = "screen", "screening", ScreeningRequest
+    lent = True
     place_help = PROJECT_OR_TABLE
     metrics_apart = True
 
