@@ -10,7 +10,7 @@ import pytest
 from volunteers import PROJECT, SUBJECT, Served, hati
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose benchmark volunteers can run."""
     folder = tmp_path_factory.mktemp("lent")
@@ -19,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def store(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the signed release of the project."""
     folder = tmp_path_factory.mktemp("server")
@@ -30,13 +30,13 @@ def store(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store.sqlite"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def public(store: Path) -> str:
     """The owner's public key."""
     return (store.parent / "owner.pub").read_text().strip()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(project: Path, store: Path) -> Iterator[Served]:
     """The server of the project."""
     with closing(Served(project, store)) as found:

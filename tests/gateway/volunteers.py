@@ -14,6 +14,7 @@ import ssl
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -85,9 +86,9 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 class Served:
     """`hati serve --volunteers` in a process of its own, with HTTPS."""
 
-    def __init__(self, project: Path, store: Path, *words: str, folder: Path | None = None) -> None:
+    def __init__(self, project: Path, store: Path, *words: str) -> None:
         self.project, self.store, self._words = project, store, words
-        self.certificate, self.key = certificate(folder or store.parent)
+        self.certificate, self.key = certificate(Path(tempfile.mkdtemp(dir=store.parent)))
         self.said = ""
         self.start("0")
 
@@ -184,9 +185,8 @@ class Volunteer:
         said = json.loads(release["statement"])
         values = {**job["settings"], **job["values"]}
         argv = [fill(part, values) for part in said["command"]]
-        for each in said["bindings"]:
-            if each["argument"] and job["settings"].get(each["option"]) == "true":
-                argv.append(each["argument"])
+        flags = {each["option"]: each["argument"] for each in said["bindings"] if each["argument"]}
+        argv += [flag for option, flag in flags.items() if job["settings"].get(option) == "true"]
         began = time.time()
         done = subprocess.run(argv, cwd=self.files(said["artefact"], folder), capture_output=True, check=False)
         return result(lease, job["task"], done.stdout, began=began, status=done.returncode)
@@ -230,3 +230,31 @@ def hati(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A command of Hati, run to its end."""
     found = {**os.environ, **environment}
     return subprocess.run([*HATI, *words], capture_output=True, text=True, check=False, env=found, timeout=120)
+
+
+def release(project: Path, store: Path, number: int, *, each: int = 1) -> list[str]:
+    """Release batches of ``each`` jobs of the project to volunteers; the ids of their tasks."""
+    from contextlib import closing
+
+    from hati.campaign import JobMaker
+    from hati.core import Batch, Configuration, StudyId
+    from hati.engine import VolunteersEngine
+    from hati.wiring.workplace import workplace
+
+    place = workplace(project, str(store))
+    assert place.folder is not None
+    (benchmark,) = place.project.benchmarks
+    study = StudyId.of("measurement", {"drawn": secrets.token_hex(8)}, 1, place.machine.id)
+    maker, tasks = JobMaker({benchmark.name: benchmark}, place.folder.sources), list[str]()
+    engine = VolunteersEngine(place.store.ledger, place.store.volunteers, [benchmark], print)
+    with closing(place.store):
+        place.store.begin(study, benchmark.metrics, place.machine)
+        for first in range(0, number * each, each):
+            configuration = Configuration({"level": 1 + first % 3, "cache": bool(first % 2)})
+            own = [benchmark.task(study, "design", configuration, place.revision, first + i) for i in range(each)]
+            engine.submit(Batch(tuple(map(maker.job, own))))
+            tasks += [task.id for task in own]
+    return tasks
+
+
+PRINTED = b'{"metric": "latency", "values": [0.01, 0.02]}\n'

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hati.core import Batch, Benchmark, InputError, Job
-from hati.engine.workers import WorkersEngine
+from hati.core import Batch, Benchmark, InputError, Job, MeasurementError
+from hati.core.wording import listed
+from hati.engine.workers import Released, WorkersEngine, counted_attempts
 from hati.steering import Client, ClientKind, Requirements
-from hati.store import Ledger, Volunteers
+from hati.store import BatchState, Ledger, Volunteers
 from hati.subject.releases import check_for_volunteers, release_key, unsigned_value
+
+RELEASES = 3
+"""How often a batch is released before a campaign ends: volunteers may leave in the middle of a run."""
 
 
 class VolunteersEngine(WorkersEngine):
@@ -23,6 +27,7 @@ class VolunteersEngine(WorkersEngine):
     ) -> None:
         super().__init__(ledger, (), waiting)
         self._volunteers = volunteers
+        self._released_again: dict[int, int] = {}
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)
 
@@ -44,6 +49,23 @@ class VolunteersEngine(WorkersEngine):
         for job in batch.members:
             _check_signed(job, {key: each.statement for key, each in releases.items()})
         super().submit(batch)
+
+    def _give_up(self, out: Released) -> BatchState:
+        """Release a quarantined batch again: machines that leave say nothing about the subject.
+
+        Raises:
+            MeasurementError: where that was tried several times.
+        """
+        tried = self._released_again.get(out.number, 0) + 1
+        if tried >= RELEASES:
+            reasons = [f"{each.reason}" for each in counted_attempts(self._ledger.attempts(out.number))]
+            raise MeasurementError(
+                f"no volunteer could run a batch, released {RELEASES} times: {listed(reasons, separator='; ')}",
+                fix="see to these machines, or use --engine workers; what was recorded is kept",
+            )
+        out.number = self._ledger.release(out.batch, self._requirements(out.batch))
+        self._released_again[out.number] = tried
+        return BatchState.OPEN
 
     def _requirements(self, batch: Batch[Job]) -> Requirements:
         needed = super()._requirements(batch)

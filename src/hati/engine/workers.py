@@ -25,7 +25,7 @@ _SILENT_SECONDS = 5.0
 
 
 @dataclass
-class _Released:
+class Released:
     """A released batch, its number in the ledger, and its tasks without a run."""
 
     batch: Batch[Job]
@@ -53,7 +53,7 @@ class WorkersEngine:
         self._ledger = ledger
         self._machines = tuple(machines)
         self._waiting = waiting
-        self._out: list[_Released] = []
+        self._out: list[Released] = []
         self._ready: deque[tuple[Batch[Job], Run]] = deque()
         self._delivered: set[str] = set()
         self._said: set[str] = set()
@@ -72,7 +72,7 @@ class WorkersEngine:
         again = self._delivered & set(tasks)
         number = self._ledger.release(batch, self._requirements(batch), again)
         self._delivered -= again
-        self._out.append(_Released(batch, number, tasks))
+        self._out.append(Released(batch, number, tasks))
 
     def withdraw(self, batch: Batch[Job]) -> bool:
         """Withdraw the part of a batch that no worker has taken; False where part of it has begun."""
@@ -130,13 +130,18 @@ class WorkersEngine:
                 self._deliver(each, run_of(results[task], each.missing[task]))
             each.state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
             if each.state is BatchState.QUARANTINED:
-                attempts = _counted(self._ledger.attempts(each.number))
-                for left in tuple(each.missing.values()):
-                    self._deliver(each, _given_up(left, attempts))
+                each.state = self._give_up(each)
             if each.state.final or not each.missing:
                 self._out.remove(each)
 
-    def _deliver(self, out: _Released, run: Run) -> None:
+    def _give_up(self, out: Released) -> BatchState:
+        """Deliver what is missing of a quarantined batch as failed runs; return the batch's state afterwards."""
+        attempts = counted_attempts(self._ledger.attempts(out.number))
+        for left in tuple(out.missing.values()):
+            self._deliver(out, _given_up(left, attempts))
+        return BatchState.QUARANTINED
+
+    def _deliver(self, out: Released, run: Run) -> None:
         del out.missing[run.task.id]
         self._delivered.add(run.task.id)
         self._ready.append((out.batch, run))
@@ -156,7 +161,7 @@ class WorkersEngine:
 
     def _say_why(self) -> None:
         """Say once why the oldest batch waits: its failed attempts, and the requirements that no machine meets."""
-        for attempt in _counted(self._ledger.attempts(self._out[0].number)):
+        for attempt in counted_attempts(self._ledger.attempts(self._out[0].number)):
             self._say(f"attempt {attempt.number} at the next batch failed: {attempt.reason}")
         clients = self._ledger.present()
         reasons = {unmet(self._requirements(self._out[0].batch), client) for client in clients}
@@ -174,7 +179,7 @@ class WorkersEngine:
             self._waiting(text)
 
 
-def _counted(attempts: Sequence[Attempt]) -> list[Attempt]:
+def counted_attempts(attempts: Sequence[Attempt]) -> list[Attempt]:
     """The attempts that failed."""
     return [each for each in attempts if each.outcome and each.outcome.counted]
 

@@ -24,8 +24,8 @@ from hati.gateway.messages import (
     PROTOCOL,
     Accepted,
     AttemptReference,
-    Claim,
     Claimed,
+    ClaimMessage,
     End,
     Ended,
     Problem,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MACHINE_RATE = Rate(burst=100.0, per_second=50.0)
 """The requests of each machine."""
-ADDRESS_RATE = Rate(burst=20.0, per_second=0.5)
+ADDRESS_RATE = Rate(burst=100.0, per_second=1.0)
 """The registrations, and the requests with an unknown token, of each address."""
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -97,7 +97,7 @@ class Door:
 
     async def claim(self, request: Request) -> Response:
         """Ask for a batch; 204 where there is none for this machine."""
-        volunteer, message = await self._asked(request, Claim)
+        volunteer, message = await self._asked(request, ClaimMessage)
         found = await run_in_threadpool(self._gateway.claim, volunteer, message)
         if found is None:
             wait = self._gateway.retry_after(volunteer)
@@ -176,7 +176,7 @@ def make_app(gateway: Gateway, client: Callable[[], bytes]) -> FastAPI:
     get("/v1/client.pyz", door.program, None, {200: None}, page=True)
     get("/v1/key", door.key, None, {200: PublicKey})
     post("/v1/register", door.register, Registration, {201: Registered})
-    post("/v1/claim", door.claim, Claim, {200: Claimed, 204: None})
+    post("/v1/claim", door.claim, ClaimMessage, {200: Claimed, 204: None})
     post("/v1/renew", door.renew, AttemptReference, {200: Renewed})
     post("/v1/result", door.result, ResultMessage, {200: Accepted})
     post("/v1/end", door.end, End, {200: Ended})
@@ -191,7 +191,7 @@ def make_app(gateway: Gateway, client: Callable[[], bytes]) -> FastAPI:
 _MESSAGES = (
     Accepted,
     AttemptReference,
-    Claim,
+    ClaimMessage,
     Claimed,
     End,
     Ended,

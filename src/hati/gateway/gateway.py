@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -16,16 +16,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hati.core import InputError, Job, Machine, MachineState, Outcome, Resources
+from hati.core import InputError, Job, Machine, MachineState, Outcome, Resources, replace, setting_text
 from hati.core.provenance import MACHINE_CLASS, MACHINE_NAME, VOLUNTEER
 from hati.gateway.messages import (
     LARGEST_OUTPUT,
     Accepted,
     ArtefactReference,
     AttemptReference,
-    Claim,
     Claimed,
+    ClaimMessage,
     ClientDescription,
+    ClientTemplate,
     End,
     Ended,
     EndOutcome,
@@ -41,7 +42,7 @@ from hati.gateway.messages import (
     ResultMessage,
     SignedRelease,
 )
-from hati.steering import Client, ClientKind, choose
+from hati.steering import Client, ClientKind, Queue, SteeringDecision, choose
 from hati.store import LEASE_SECONDS, AttemptOutcome, Lease, Release, SqlStore, Volunteer
 from hati.subject.releases import job_content, release_key
 from hati.subject.running.reading import RawResult, run_of_result
@@ -63,6 +64,8 @@ _OUTCOMES = {
     RawOutcome.NOT_STARTED: Outcome.NOT_STARTED,
     RawOutcome.NOT_BUILT: Outcome.NOT_BUILT,
 }
+
+Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -135,7 +138,7 @@ class Gateway:
             self._codes = {**known, _hash(code): (name, now + CODE_SECONDS)}
         return code
 
-    def claim(self, volunteer: Volunteer, message: Claim) -> Claimed | None:
+    def claim(self, volunteer: Volunteer, message: ClaimMessage) -> Claimed | None:
         """Lease a batch to a machine, or repeat its lease; None where there is none for it."""
         if message.client.name != volunteer.name:
             raise Refusal(403, "this token is of another machine", f"send the name {volunteer.name}")
@@ -144,7 +147,7 @@ class Gateway:
         self._observe(volunteer, message.client)
         client = Client(volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
         worker = f"{volunteer.name}/{message.key}"
-        lease = self._store.ledger.claim(worker, client, choose, self._setup.lease)
+        lease = self._store.ledger.claim(worker, client, self._choice(message.client.template), self._setup.lease)
         if lease is None:
             return None
         try:
@@ -244,6 +247,28 @@ class Gateway:
         wanted = self._setup.invitation
         return not wanted or hmac.compare_digest(_hash(invitation), _hash(wanted))
 
+    def _choice(self, template: ClientTemplate | None) -> Choose:
+        """The rule of choice, with only batches whose settings a machine's owner allows."""
+        if template is None or not template.settings:
+            return choose
+        allowed = template.settings
+
+        def chosen(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
+            left = [each for queue in queues for each in self._allowed(queue, allowed)]
+            return choose(left, under_way, client)
+
+        return chosen
+
+    def _allowed(self, queue: Queue, allowed: Mapping[str, Sequence[str]]) -> Iterator[Queue]:
+        """The queue from its first batch on whose settings are allowed."""
+        if queue.machine is not None:
+            yield queue
+            return
+        for number, batch in self._store.ledger.waiting(queue.study).items():
+            if number >= queue.head and all(_fits(job, allowed) for job in batch.members):
+                yield replace(queue, head=number)
+                return
+
     def _observe(self, volunteer: Volunteer, client: ClientDescription) -> None:
         """Store the state of a machine if it has changed."""
         state = _state(client, volunteer.name, self._clock())
@@ -285,6 +310,11 @@ class Gateway:
         if found is None:
             raise InputError(f"benchmark {job.benchmark.name!r} has no signed release any more")
         return found
+
+
+def _fits(job: Job, allowed: Mapping[str, Sequence[str]]) -> bool:
+    settings = job.task.configuration
+    return all(setting_text(settings[name]) in texts for name, texts in allowed.items() if name in settings)
 
 
 def _state(client: ClientDescription, name: str, now: float) -> MachineState:

@@ -26,7 +26,7 @@ Seconds = Annotated[float, Meta(ge=0.0, le=1e8)]
 Instant = Annotated[float, Meta(ge=0.0, le=1e11, description="Seconds since 1970, UTC.")]
 
 
-class Template(Struct, frozen=True, kw_only=True):
+class ClientTemplate(Struct, frozen=True, kw_only=True):
     """What the owner of a machine allows: hours such as ``22-6``, memory and disk in bytes, CPU time in seconds."""
 
     hours: Text = ""
@@ -48,7 +48,7 @@ class ClientDescription(Struct, frozen=True, kw_only=True):
     sandbox: Text
     properties: Annotated[dict[Text, Text], Meta(max_length=32)] = field(default_factory=dict)
     fingerprint: Text = ""
-    template: Template | None = None
+    template: ClientTemplate | None = None
 
 
 class Registration(ClientDescription, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Registered(Struct, frozen=True):
     token: str
 
 
-class Claim(Struct, frozen=True):
+class ClaimMessage(Struct, frozen=True):
     """A request for work; the same ``key`` gets the same lease again."""
 
     key: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{8,64}$")]

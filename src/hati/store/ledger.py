@@ -191,6 +191,20 @@ class Ledger:
             return None
         return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(json.loads(content)))
 
+    def waiting(self, study: str, most: int = _AT_ONCE) -> dict[int, Batch[Job]]:
+        """The first batches of a study that have begun nowhere, by their numbers, oldest first."""
+        table = schema.batch.c
+        open_ = (table.study == study) & (table.state == BatchState.OPEN.value) & table.machine.is_(None)
+        query = (
+            select(table.number, schema.ledger.c.content)
+            .join_from(schema.batch, schema.ledger, schema.ledger.c.number == table.number)
+            .where(open_)
+            .order_by(table.number)
+            .limit(most)
+        )
+        with self._reading() as connection:
+            return {row.number: batch_of(json.loads(row.content)) for row in connection.execute(query)}
+
     def wanted(self, machine: str) -> tuple[Requirements, ...]:
         """The distinct requirements of the open batches in a machine's queues."""
         with self._reading() as connection:
