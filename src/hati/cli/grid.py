@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write
-from hati.cli.parameters import HERE, FormatOption, Output, ProjectPath, StorePlace
+from hati.cli.parameters import HERE, FormatOption, Output, ProjectPath, StorePlace, TableFormatOption
 from hati.cli.tables import write_tables
 
 _Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File for the private key; FILE.pub is the public.")]
@@ -84,3 +84,21 @@ def revoke(
 
     done = revoked(path, store, name)
     say(f"{name}: its token {'is revoked' if done else 'was revoked before'}")
+
+
+@app.command("volunteers")
+def volunteers(
+    path: ProjectPath = HERE,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: TableFormatOption = TableFormat.TEXT,
+) -> None:
+    """List the volunteers' machines that ever registered."""
+    from hati.wiring.volunteers import registered, volunteers_table
+
+    check_output(output)
+    found = registered(path, store)
+    if found:
+        write_tables([volunteers_table(found)], chosen, output)
+    else:
+        write("No volunteer has registered: start `hati serve --volunteers`.\n", output)

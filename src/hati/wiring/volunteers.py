@@ -6,7 +6,8 @@ import base64
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -22,6 +23,8 @@ from hati.wiring.workplace import Announce, Workplace, existing_store, mute, wor
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from fastapi import FastAPI
+
+    from hati.document.table import Table
 
 _EXTRA = 'pip install "hati[volunteers]"'
 
@@ -115,6 +118,36 @@ def sign(path: Path, store: str | None, key_file: Path, revision: str | None, an
 def registered(path: Path, store: str | None) -> tuple[Volunteer, ...]:
     """The machines that ever registered, by name."""
     return existing_store(path, store).volunteers.all()
+
+
+def volunteers_table(found: Sequence[Volunteer]) -> Table:
+    """The registered machines as a table."""
+    from hati.document.table import Align, Column, Table
+
+    columns = (
+        Column("machine"),
+        Column("CPUs", align=Align.RIGHT),
+        Column("system"),
+        Column("sandbox"),
+        Column("registered"),
+        Column("revoked"),
+    )
+    rows = tuple(
+        (
+            each.name,
+            each.client.get("cpus"),
+            each.client.get("os"),
+            each.client.get("sandbox"),
+            _time(each.registered),
+            None if each.revoked is None else _time(each.revoked),
+        )
+        for each in found
+    )
+    return Table("Volunteers", columns, rows, ("Times are UTC.",))
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def revoke(path: Path, store: str | None, name: str) -> bool:
