@@ -34,6 +34,7 @@ LONG = {
     "share-a-campaign.md",
     "share-a-store.md",
     "study-a-table.md",
+    "volunteers.md",
 }
 SERVED = {"share-a-store.md"}
 """Those that need a server of PostgreSQL, with an empty database."""
