@@ -1,0 +1,155 @@
+"""Unpack artefacts: compressed tar files, of whose members nothing may lead out of their folder.
+
+Regular files, folders and relative links that stay inside are accepted; nothing else.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import posixpath
+import tarfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from .envelope import inside
+from .errors import Refusal
+
+MOST_MEMBERS = 20_000
+_CHUNK = 1 << 16
+_LARGEST_HEADER = 1 << 20
+_DEEPEST = 64
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    made = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(_CHUNK):
+            made.update(part)
+    return made.hexdigest()
+
+
+def unpack(archive: Path, folder: Path, most: int) -> None:
+    """Unpack an archive, whose digest was checked, into a new folder; its files have at most ``most`` bytes.
+
+    Raises:
+        Refusal: where a member leads out, is a device or another special file, or there is too much.
+        OSError: where a file cannot be written.
+    """
+    folder.mkdir(parents=True)
+    plain = folder.with_name(f"{folder.name}.tar")
+    try:
+        _decompress(archive, plain, most + most // 8 + MOST_MEMBERS * 1024)
+        with plain.open("rb") as file, tarfile.open(fileobj=_Bounded(file), mode="r:") as members:
+            _extract(members, folder, most)
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, ValueError) as error:
+        raise Refusal(f"the artefact is not a compressed tar file: {error}") from None
+    finally:
+        plain.unlink(missing_ok=True)
+
+
+def _decompress(archive: Path, plain: Path, most: int) -> None:
+    size = 0
+    with gzip.open(archive, "rb") as source, plain.open("xb") as target:
+        while part := source.read(_CHUNK):
+            size += len(part)
+            if size > most:
+                raise Refusal(f"the artefact unpacks to more than {most >> 20} MiB")
+            target.write(part)
+
+
+class _Bounded(io.RawIOBase):
+    """A file of which no single header is read that is larger than a header is: extended ones may claim any size."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not 0 <= size <= _LARGEST_HEADER:
+            raise Refusal("the artefact has a header of more than 1 MiB")
+        return self._file.read(size)
+
+
+def _extract(members: tarfile.TarFile, folder: Path, most: int) -> None:
+    total, links = 0, dict[str, str]()
+    for number, member in enumerate(members):
+        if number >= MOST_MEMBERS:
+            raise Refusal(f"the artefact has more than {MOST_MEMBERS:,} members")
+        name = _name(member)
+        if member.issym():
+            links[name] = _target(name, member.linkname)
+        elif member.isdir():
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
+            total += member.size
+            if total > most:
+                raise Refusal(f"the artefact unpacks to more than {most >> 20} MiB")
+            _write(members, member, folder / name)
+        else:
+            raise Refusal(f"the artefact's member {name!r} is neither a file, a folder nor a symbolic link")
+    for name, target in links.items():  # last, so that nothing is written through one
+        if any(str(parent) in links for parent in PurePosixPath(name).parents):
+            raise Refusal(f"the artefact's member {name!r} is inside of a link")
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.symlink_to(target)
+        except FileExistsError:
+            raise Refusal(f"the artefact has two members {name!r}") from None
+    _check_links(folder, links)
+
+
+def _name(member: tarfile.TarInfo) -> str:
+    try:
+        name = inside(member.name)
+    except Refusal:
+        raise Refusal(f"the artefact's member {member.name!r} leads out of its folder") from None
+    if len(name.split("/")) > _DEEPEST:
+        raise Refusal("the artefact has folders that are nested too deeply")
+    return name
+
+
+def _target(name: str, target: str) -> str:
+    leads = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+    if target.startswith("/") or leads == ".." or leads.startswith("../"):
+        raise Refusal(f"the artefact's link {name!r} leads out of its folder")
+    return target
+
+
+def _check_links(folder: Path, links: dict[str, str]) -> None:
+    """Links over links may lead out although none of them does so alone."""
+    root = os.path.realpath(folder)
+    for name in links:
+        leads = os.path.realpath(folder / name)
+        if os.path.commonpath([root, leads]) != root:
+            raise Refusal(f"the artefact's link {name!r} leads out of its folder")
+
+
+def _write(members: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    mode = 0o755 if member.mode & 0o100 else 0o644
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(place, flags, mode)
+    except FileExistsError:
+        raise Refusal(f"the artefact has two members {member.name!r}") from None
+    source = members.extractfile(member)
+    assert source is not None
+    with os.fdopen(descriptor, "wb") as target:
+        left = member.size
+        while left:
+            part = source.read(min(_CHUNK, left))
+            if not part:
+                raise Refusal("the artefact is cut off")
+            target.write(part)
+            left -= len(part)

@@ -1,0 +1,126 @@
+"""Files that are complete or not there, whatever ends the client; and locks that end with the process."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from .errors import JoinError
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file for its owner only; after a crash it has its old content or its new one.
+
+    Raises:
+        OSError: where it cannot be written.
+    """
+    made = path.with_name(f".{path.name}.new")
+    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    made.replace(path)
+    synchronize(path.parent)
+
+
+def synchronize(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a value as JSON, as ``write`` does."""
+    write(path, json.dumps(value).encode())
+
+
+def read_json(path: Path) -> Optional[dict[str, Any]]:
+    """The JSON object in a file, None where there is none."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that a program may have put there."""
+
+    def permit(function: Callable[..., Any], path: str, _: object) -> None:
+        with suppress(OSError):
+            os.chmod(os.path.dirname(path), stat.S_IRWXU)
+            function(path)
+
+    shutil.rmtree(folder, onerror=permit)
+
+
+def own_folder(folder: Path) -> Path:
+    """A folder for its owner only, which is created.
+
+    Raises:
+        JoinError: where it cannot be created, or belongs to another user.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except OSError as error:
+        raise JoinError(f"cannot create {folder}: {error.strerror}", "name another folder with `--home`") from None
+    if status.st_uid != os.geteuid():
+        raise JoinError(f"{folder} belongs to another user", "name another folder with `--home`")
+    if status.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+@contextmanager
+def locked(path: Path, waiting: Optional[Callable[[], None]], mode: int = 0o600) -> Iterator[Optional[int]]:
+    """Hold the lock of a file, and yield its descriptor; programs that have it hold the lock too.
+
+    ``waiting`` is called once where another process has the lock; without it, None is yielded then.
+
+    Raises:
+        JoinError: where the file cannot be opened.
+    """
+    try:
+        descriptor = _opened(path, mode)
+    except OSError as error:
+        raise JoinError(f"cannot lock {path}: {error.strerror}", "remove that file") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting is None:
+                yield None
+                return
+            waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path, mode: int) -> int:
+    """Open a file that users may share; a kernel may refuse O_CREAT on another user's file in a sticky folder."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        pass
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        return os.open(path, flags)
+    os.fchmod(descriptor, mode)
+    return descriptor

@@ -1,0 +1,131 @@
+"""This machine's registration with a server: its token and the trusted key, in files for their owner only."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from .connection import Connection
+from .errors import BAD_INPUT, JoinError, ServerRefusal, Unreachable
+from .files import own_folder, read_json, write_json
+
+Say = Callable[[str], None]
+
+
+def default_home() -> Path:
+    """The folder of the client: that of ``HATI_JOIN_HOME``, else that of the user's applications' data."""
+    named = os.environ.get("HATI_JOIN_HOME")
+    if named:
+        return Path(named)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "hati-join"
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "hati-join"
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A registered machine: its id at the server, and the public key of the releases that it runs."""
+
+    machine: str
+    key: bytes
+    folder: Path
+
+
+def join(
+    connection: Connection,
+    home: Path,
+    about: dict[str, Any],
+    invitation: Optional[str],
+    key: Optional[str],
+    say: Say,
+) -> Membership:
+    """Register this machine with a server, unless it is registered, and pin the key of its releases.
+
+    The connection has the machine's token afterwards.
+
+    Raises:
+        JoinError: where the server refuses, or its key is not the pinned one.
+        Unreachable: where it does not answer.
+    """
+    folder = folder_of(connection.url, home)
+    trusted = _pin(connection, folder, None if key is None else _decoded(key), say)
+    known = read_json(folder / "machine.json")
+    if known is None or not {"machine", "token"} <= known.keys():
+        known = _register(connection, about, invitation)
+        write_json(folder / "machine.json", known)
+        say(f"registered as {about['name']}")
+    connection.token = str(known["token"])
+    return Membership(str(known["machine"]), trusted, folder)
+
+
+def folder_of(url: str, home: Path) -> Path:
+    """The folder for a server, which is created.
+
+    Raises:
+        JoinError: where it cannot be created.
+    """
+    return own_folder(own_folder(home) / hashlib.sha256(url.encode()).hexdigest()[:16])
+
+
+def _register(connection: Connection, about: dict[str, Any], invitation: Optional[str]) -> dict[str, Any]:
+    body = {**about, "invitation": invitation} if invitation else about
+    try:
+        answer = connection.post("/v1/register", body).body
+    except ServerRefusal as refusal:
+        raise JoinError(f"{connection.url} does not register this machine: {refusal}") from None
+    if not isinstance(answer.get("machine"), str) or not isinstance(answer.get("token"), str):
+        raise JoinError(f"{connection.url} does not register as a Hati server does", "check the address")
+    return {"url": connection.url, "name": about["name"], "machine": answer["machine"], "token": answer["token"]}
+
+
+def _pin(connection: Connection, folder: Path, given: Optional[bytes], say: Say) -> bytes:
+    """The trusted key: the given one, else that of the first time."""
+    place = folder / "key.json"
+    kept = read_json(place)
+    if kept is not None:
+        trusted = _decoded(str(kept.get("key")))
+        if given is not None and given != trusted:
+            raise JoinError(f"`--key` is not the key that {place} has", "remove that file if the owner has a new key")
+        return trusted
+    if given is None:
+        given = _asked(connection)
+        say(f"trusting the key {base64.b64encode(given).decode()} on first use; `--key` pins the owner's")
+    write_json(place, {"key": base64.b64encode(given).decode()})
+    return given
+
+
+def _asked(connection: Connection) -> bytes:
+    fix = "ask the owner of the subject for the public key, and name it with `--key`"
+    try:
+        key = connection.get("/v1/key").body.get("key")
+    except ServerRefusal as refusal:
+        raise JoinError(f"{connection.url} has no key: {refusal}", fix) from None
+    except Unreachable:
+        raise
+    return _decoded(str(key))
+
+
+def _decoded(text: str) -> bytes:
+    """A public key from base64, or from a file that has it.
+
+    Raises:
+        JoinError: where it is none.
+    """
+    if os.path.isfile(text):
+        text = Path(text).read_text(encoding="utf-8", errors="replace")
+    try:
+        key = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != 32:
+        raise JoinError(
+            f"`{text[:60]}` is not a public key", "it is 32 bytes in base64, or a file with them", BAD_INPUT
+        )
+    return key
