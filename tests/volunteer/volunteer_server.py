@@ -127,15 +127,15 @@ class Script:
     """After so many bytes the first download breaks off."""
     renewal: tuple[int, str] = (200, "leased")
     claims: dict[str, int] = field(default_factory=dict)
-    machines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    machines: list[dict[str, Any]] = field(default_factory=list)
     results: list[dict[str, Any]] = field(default_factory=list)
     ends: list[dict[str, Any]] = field(default_factory=list)
-    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str], float]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def batch(self, files: dict[str, Any] | bytes, jobs: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
+    def batch(self, tree: dict[str, Any], jobs: list[dict[str, Any]], /, **about: Any) -> dict[str, Any]:
         """Release a batch for the machine `m1`; the envelope may be changed before it is claimed."""
-        artefact = files if isinstance(files, bytes) else archive(files)
+        artefact = archive(tree)
         digest = hashlib.sha256(artefact).hexdigest()
         self.artefacts[digest] = artefact
         envelope = {
@@ -161,9 +161,8 @@ class Script:
 
     def respond(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
         if path == "/v1/register":
-            machine = f"m{len(self.machines) + 1}"
-            self.machines[machine] = body
-            return 201, {"machine": machine, "token": f"secret-{machine}"}
+            self.machines.append(body)
+            return 201, {"machine": "m1", "token": "secret"}
         if path == "/v1/claim":
             return self._claim(body)
         if path == "/v1/renew":
@@ -228,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refused(self) -> bool:
         script = self.script
-        script.requests.append((self.path, dict(self.headers)))
+        script.requests.append((self.path, dict(self.headers), time.monotonic()))
         for refusal in script.answers:
             beginning, status, headers, body = refusal
             if self.path.startswith(beginning):

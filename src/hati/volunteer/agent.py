@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,14 +13,15 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Callable, Optional
 
+from .claim import ClaimFile
 from .connection import BackOff, Connection
-from .envelope import Envelope, Job, opened
+from .envelope import opened
 from .errors import JoinError, LimitExceeded, Refusal, ServerRefusal, Unreachable
-from .files import locked, read_json, write_json
+from .files import locked, remove
 from .jobs import JobRunner
 from .kept import Kept
 from .limits import OwnerTemplate
-from .membership import Membership
+from .registration import Registration
 from .sandbox import Sandbox
 from .spool import Spool
 
@@ -31,8 +30,6 @@ _RENEWALS = 3
 """The number of renewals in the time of a lease."""
 _PAUSE = 30.0
 """Seconds until work is asked for again, where the server does not say when."""
-_MOST_STARTS = 2
-"""How often a task is begun here that ends the client."""
 _ATTEMPTS = 4
 """How often a server is tried that does not answer, where the client is to end then."""
 
@@ -58,7 +55,7 @@ class Agent:
     def __init__(
         self,
         connection: Connection,
-        member: Membership,
+        member: Registration,
         about: dict[str, Any],
         sandbox: Sandbox,
         template: OwnerTemplate,
@@ -68,8 +65,7 @@ class Agent:
         self._connection, self._member, self._about = connection, member, about
         self._sandbox, self._template, self._kept, self._say = sandbox, template, kept, say
         self._spool = Spool(member.folder / "spool")
-        self._claim = member.folder / "claim.json"
-        self._backoff = BackOff()
+        self._backoff, self._quiet_until = BackOff(), 0.0
         self.runs = self.delivered = 0
 
     def serve(self, *, once: bool) -> None:
@@ -80,25 +76,31 @@ class Agent:
         """
         failures = 0
         while True:
-            wait: Optional[float]
             try:
                 self._deliver()
                 wait = self._outside_hours(once=once)
                 if wait is None:
                     wait = self._turn()
-                failures = 0
-                self._backoff.reset()
             except Unreachable as error:
                 failures += 1
                 if once and failures >= _ATTEMPTS:
                     raise JoinError(f"{error}{self._left()}", "join again later") from None
-                wait = self._backoff.wait(error.wait)
                 if failures == 1:
                     self._say(f"{error}{self._left()}; trying again")
+                wait = self._hold(error)
             else:
+                failures = 0
                 if wait is not None and once:
                     return
             time.sleep(wait or 0.0)
+
+    def _hold(self, error: Unreachable) -> float:
+        """The time until the server is tried again, in seconds."""
+        left = self._quiet_until - time.monotonic()
+        if left <= 0.0:
+            left = self._backoff.wait(error.wait)
+            self._quiet_until = time.monotonic() + left
+        return left
 
     def _outside_hours(self, *, once: bool) -> Optional[float]:
         """The time until the hours begin, None within them."""
@@ -114,17 +116,31 @@ class Agent:
         return f"; {count} result{'' if count == 1 else 's'} kept to be sent later" if count else ""
 
     def _deliver(self) -> None:
-        self.delivered += self._spool.deliver(self._connection, self._say)
+        """Send what is in the spool, unless the server is to be left alone for a while.
+
+        Raises:
+            Unreachable: where something is left there.
+            JoinError: where the server refuses this client.
+        """
+        left = self._quiet_until - time.monotonic()
+        if len(self._spool) and left > 0.0:
+            raise Unreachable(f"{self._connection.url} is tried again later", left)
+        try:
+            self.delivered += self._spool.deliver(self._connection, self._say)
+        except Unreachable as error:
+            self._hold(error)
+            raise
+        self._backoff.reset()
 
     def _turn(self) -> Optional[float]:
         """Claim a batch and run it, alone on this machine; return when to ask again if there was none."""
         with locked(machine_lock(), self._wait_for_machine, 0o666) as lock:
             assert lock is not None
             self._kept.tidy()
-            claim = self._open_claim()
+            claim = ClaimFile(self._member.folder / "claim.json")
             lease, wait = self._claimed(claim)
             if lease is None:
-                self._claim.unlink(missing_ok=True)
+                claim.remove()
                 return wait
             self._work(lease, claim, lock)
         return None
@@ -132,39 +148,23 @@ class Agent:
     def _wait_for_machine(self) -> None:
         self._say("waiting for another hati that measures on this machine")
 
-    def _open_claim(self) -> dict[str, Any]:
-        """The claim that a killed client left, or a new one, on disk before the server hears of it."""
-        claim = read_json(self._claim)
-        if claim is None or not isinstance(claim.get("key"), str):
-            claim = {"key": secrets.token_hex(16), "done": [], "starts": {}}
-            self._save(claim)
-        return claim
-
-    def _save(self, claim: dict[str, Any]) -> None:
+    def _claimed(self, claim: ClaimFile) -> tuple[Optional[HeldLease], Optional[float]]:
         try:
-            write_json(self._claim, claim)
-        except OSError as error:
-            raise JoinError(f"cannot write {self._claim}: {error.strerror}", "free some space") from None
-
-    def _claimed(self, claim: dict[str, Any]) -> tuple[Optional[HeldLease], Optional[float]]:
-        try:
-            answer = self._connection.post("/v1/claim", {"key": claim["key"], "client": self._about})
+            answer = self._connection.post("/v1/claim", {"key": claim.key, "client": self._about})
         except ServerRefusal as refusal:
-            if refusal.status == 409:  # the claim of a killed client, whose lease was lost meanwhile
-                return None, 0.0 if claim["starts"] else _PAUSE
+            if claim.resumed:  # by a killed client, whose lease was lost meanwhile
+                return None, 0.0
             raise JoinError(f"{self._connection.url} does not give work to this machine: {refusal}") from None
         if answer.status == 204 or not isinstance(answer.body.get("lease"), dict):
             return None, _PAUSE if answer.retry is None else answer.retry
         found = answer.body["lease"]
         try:
-            lease = HeldLease(
-                int(found["batch"]), int(found["attempt"]), float(found["seconds"]), found.get("envelope")
-            )
+            lease = HeldLease(int(found["batch"]), int(found["attempt"]), float(found["seconds"]), found["envelope"])
         except (KeyError, TypeError, ValueError):
             raise JoinError(f"{self._connection.url} gives a lease that is none", "install a newer client") from None
         return lease, None
 
-    def _work(self, lease: HeldLease, claim: dict[str, Any], lock: int) -> None:
+    def _work(self, lease: HeldLease, claim: ClaimFile, lock: int) -> None:
         """Run the jobs of a batch that have no result yet; give back what is not run."""
         reason, outcome = "", "returned"
         try:
@@ -176,25 +176,23 @@ class Agent:
             reason, outcome = f"not run here: {exceeded}", "failed"
         except ServerRefusal as refusal:
             reason, outcome = f"the artefact is not there: {refusal}", "failed"
-        except (Unreachable, KeyboardInterrupt):
-            self._end(lease, "returned", "the client ended or lost the server")
+        except (Unreachable, JoinError, KeyboardInterrupt):
+            self._end(lease, "returned", "the client ended, or did not reach the server")
+            claim.remove()
             raise
         if reason:
             self._say(f"batch {lease.batch}: {reason}")
             self._end(lease, outcome, reason)
-        self._claim.unlink(missing_ok=True)
+        claim.remove()
         with suppress(Unreachable):
             self._deliver()
 
-    def _run_all(self, lease: HeldLease, claim: dict[str, Any], lock: int, lost: Event, ending: Event) -> str:
+    def _run_all(self, lease: HeldLease, claim: ClaimFile, lock: int, lost: Event, ending: Event) -> str:
         """Run the jobs in order; return why some are given back, empty if none is."""
         envelope = opened(lease.envelope, self._member.machine, self._member.key, time.time())
-        todo = [job for job in envelope.jobs if job.task not in claim["done"]]
-        for job in todo:
-            if why := self._template.excluded(job.settings):
-                return why
-            if claim["starts"].get(job.task, 0) >= _MOST_STARTS:
-                raise LimitExceeded(f"the client was ended {_MOST_STARTS} times during task {job.task}")
+        todo = [job for job in envelope.jobs if not claim.is_done(job.task)]
+        if why := next(filter(None, (self._template.excluded(job.settings) for job in todo)), ""):
+            return why
         artefact = self._kept.artefact(self._connection, envelope.statement.artefact, envelope.size)
         root = Path(tempfile.mkdtemp(prefix="run-", dir=self._member.folder))
         runner = JobRunner(self._sandbox, self._template.limits, self._kept, root, (lock,), lost)
@@ -202,36 +200,31 @@ class Agent:
             for job in todo:
                 if ending.is_set() or lost.is_set():
                     return "withdrawn"
-                self._run(lease, claim, runner, envelope, job, artefact)
+                claim.begin(job.task)
+                self._keep("/v1/result", {**lease.about, **runner.result(envelope.statement, job, artefact)})
+                claim.end(job.task)
+                self.runs += 1
+                with suppress(Unreachable):
+                    self._deliver()
         finally:
-            shutil.rmtree(root, ignore_errors=True)
+            remove(root)
         return ""
 
-    def _run(
-        self, lease: HeldLease, claim: dict[str, Any], runner: JobRunner, envelope: Envelope, job: Job, artefact: Path
-    ) -> None:
-        claim["starts"][job.task] = claim["starts"].get(job.task, 0) + 1
-        self._save(claim)
-        result = runner.result(envelope, job, artefact)
-        self._keep("/v1/result", {**lease.about, **result})
-        claim["done"].append(job.task)
-        self._save(claim)
-        self.runs += 1
-        with suppress(Unreachable):
-            self._deliver()
-
     def _keep(self, path: str, body: dict[str, Any]) -> None:
+        """Keep a result until it is delivered; where the disk is full, deliver it at once."""
         try:
             self._spool.keep(path, body)
         except OSError as error:
-            raise LimitExceeded(f"the result cannot be kept: {error.strerror}") from None
+            try:
+                self._connection.post(path, body)
+            except (Unreachable, ServerRefusal):
+                raise LimitExceeded(f"the result cannot be kept: {error.strerror}") from None
 
     def _end(self, lease: HeldLease, outcome: str, reason: str) -> None:
         """Give a batch back; where the server is not reached, its lease ends by itself."""
         with suppress(Unreachable, ServerRefusal, JoinError):
             self._deliver()
             self._connection.post("/v1/end", {**lease.about, "outcome": outcome, "reason": reason})
-            self._claim.unlink(missing_ok=True)
 
     @contextmanager
     def _renewing(self, lease: HeldLease) -> Iterator[tuple[Event, Event]]:

@@ -43,7 +43,7 @@ def unpack(archive: Path, folder: Path, most: int) -> None:
     folder.mkdir(parents=True)
     plain = folder.with_name(f"{folder.name}.tar")
     try:
-        _decompress(archive, plain, most + most // 8 + MOST_MEMBERS * 1024)
+        _decompress(archive, plain, most)
         with plain.open("rb") as file, tarfile.open(fileobj=_Bounded(file), mode="r:") as members:
             _extract(members, folder, most)
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, ValueError) as error:
@@ -57,7 +57,7 @@ def _decompress(archive: Path, plain: Path, most: int) -> None:
     with gzip.open(archive, "rb") as source, plain.open("xb") as target:
         while part := source.read(_CHUNK):
             size += len(part)
-            if size > most:
+            if size > most + most // 8 + MOST_MEMBERS * 1024:  # with headers
                 raise Refusal(f"the artefact unpacks to more than {most >> 20} MiB")
             target.write(part)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import platform
 import signal
 import sys
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from .files import locked
 from .kept import Kept
 from .limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
 from .machine import about
-from .membership import default_home, folder_of, join
+from .registration import chosen_name, default_home, folder_of, join
 from .sandbox import find
 
 
@@ -61,6 +60,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Join a server, and work; return the exit status. Errors are told in one line."""
+    before = signal.signal(signal.SIGTERM, _stop)
     try:
         _work(options)
     except JoinError as error:
@@ -68,6 +68,8 @@ def run(options: Options) -> int:
         return error.status
     except KeyboardInterrupt:
         say("ended on request")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
 
 
@@ -85,11 +87,10 @@ def _work(options: Options) -> None:
     home = default_home() if options.home is None else Path(options.home)
     folder = folder_of(connection.url, home)
     connection.registration = str(folder / "machine.json")
-    signal.signal(signal.SIGTERM, _stop)
     with locked(folder / "lock", None) as lock:
         if lock is None:
             raise JoinError(f"another client works for {connection.url} here", "wait for it, or name another `--home`")
-        own = about(options.name or platform.node() or "machine", sandbox.name, template.json())
+        own = about(chosen_name(folder, options.name), sandbox.name, template.json())
         try:
             member = join(connection, home, own, options.invitation, options.key, say)
         except Unreachable as error:

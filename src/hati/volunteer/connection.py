@@ -138,14 +138,14 @@ class Connection:
 
     def _refused(self, error: urllib.error.HTTPError) -> Exception:
         reason, fix = _explanation(error)
-        wait = _retry(error.headers.get("Retry-After"))
-        if error.code in {429, 502, 503, 504} or error.code == 500:
-            return Unreachable(f"{self.url} asks to come back later: {reason}", wait)
-        if 300 <= error.code < 400:
+        if error.code == 429 or error.code >= 500:
+            wait = _retry(error.headers.get("Retry-After"))
+            return Unreachable(f"{self.url} asks to come back later: {reason}", wait, answered=True)
+        if error.code < 400:
             return JoinError(f"{self.url} leads to {error.headers.get('Location', 'another address')}", "join that one")
         if error.code == 426:
             return JoinError(f"{self.url}: {reason}", fix or "install a newer client from the server's page")
-        if error.code == 401:
+        if error.code == 401 and self.token:
             return JoinError(f"{self.url}: {reason}", f"to register again, remove {self.registration}")
         return ServerRefusal(error.code, f"{reason}; {fix}" if fix else reason)
 

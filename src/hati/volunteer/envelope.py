@@ -31,7 +31,7 @@ Commands = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
-class Binding:
+class SignedBinding:
     """How the setting of an option reaches the command."""
 
     option: str
@@ -42,7 +42,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SignedStatement:
     """What the owner of the subject signed: commands as templates, and the texts that may fill them.
 
     ``digest`` is that of the statement's text; ``timeout`` is in seconds; ``within`` is the folder of the artefact in
@@ -57,7 +57,7 @@ class Statement:
     command: tuple[str, ...]
     cleanup: Commands
     env: tuple[tuple[str, str], ...]
-    bindings: tuple[Binding, ...]
+    bindings: tuple[SignedBinding, ...]
     output: Optional[str]
     timeout: float
     artefact: str
@@ -68,7 +68,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Job:
+class EnvelopeJob:
     """A run to do: its task, the texts of settings and other values, and rendered files by their template of a path."""
 
     task: str
@@ -81,9 +81,9 @@ class Job:
 class Envelope:
     """A batch that may be run here: every check has succeeded. ``size`` is the artefact's, in bytes."""
 
-    statement: Statement
+    statement: SignedStatement
     size: int
-    jobs: tuple[Job, ...]
+    jobs: tuple[EnvelopeJob, ...]
 
 
 def opened(data: object, audience: str, key: bytes, now: float) -> Envelope:
@@ -112,7 +112,7 @@ def opened(data: object, audience: str, key: bytes, now: float) -> Envelope:
     return Envelope(statement, int(artefact.number("bytes")), tuple(_job(each, statement) for each in jobs))
 
 
-def _signed(release: _Fields, key: bytes) -> Statement:
+def _signed(release: _Fields, key: bytes) -> SignedStatement:
     text = release.text("statement")
     try:
         signature = base64.b64decode(release.text("signature"), validate=True)
@@ -127,7 +127,7 @@ def _signed(release: _Fields, key: bytes) -> Statement:
     return _statement(_Fields(data, "the signed statement"), hashlib.sha256(text.encode()).hexdigest())
 
 
-def _statement(fields: _Fields, digest: str) -> Statement:
+def _statement(fields: _Fields, digest: str) -> SignedStatement:
     if fields.text("format") != RELEASE:
         raise Refusal(
             f"the statement has the format {fields.text('format')!r}, not {RELEASE!r}: install a newer client"
@@ -135,7 +135,7 @@ def _statement(fields: _Fields, digest: str) -> Statement:
     timeout, command, artefact = fields.number("timeout"), fields.command("command"), fields.text("artefact")
     if not command or not 0 < timeout <= _LONGEST_TIMEOUT or not _SHA256.fullmatch(artefact):
         raise Refusal("the signed statement has no command, no possible timeout, or no artefact")
-    return Statement(
+    return SignedStatement(
         digest,
         fields.text("benchmark"),
         fields.commands("build"),
@@ -155,8 +155,8 @@ def _statement(fields: _Fields, digest: str) -> Statement:
     )
 
 
-def _binding(fields: _Fields) -> Binding:
-    return Binding(
+def _binding(fields: _Fields) -> SignedBinding:
+    return SignedBinding(
         fields.text("option"),
         fields.optional("argument"),
         fields.optional("env"),
@@ -165,7 +165,7 @@ def _binding(fields: _Fields) -> Binding:
     )
 
 
-def _job(data: object, statement: Statement) -> Job:
+def _job(data: object, statement: SignedStatement) -> EnvelopeJob:
     fields = _Fields(data, "a job")
     settings, values = fields.texts("settings"), fields.texts("values")
     for option, text in settings.items():
@@ -179,7 +179,7 @@ def _job(data: object, statement: Statement) -> Job:
     for path, _ in files:
         if path not in statement.files:
             raise Refusal(f"the file {path} is not one of the signed statement")
-    return Job(fields.text("task"), settings, values, files)
+    return EnvelopeJob(fields.text("task"), settings, values, files)
 
 
 def _file(data: object) -> _Fields:

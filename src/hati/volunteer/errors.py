@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 BAD_INPUT, CANNOT_RUN = 2, 4
 """Exit statuses: what the user gave is wrong; nothing can be run here."""
 
@@ -23,11 +25,11 @@ class LimitExceeded(Exception):  # noqa: N818 - as above
 
 
 class Unreachable(Exception):  # noqa: N818 - it is tried again
-    """The server does not answer, or asks to come back later; ``wait`` is when, in seconds, None for any time."""
+    """The server is not reached, or, if ``answered``, asks to come back, after ``wait`` seconds if it says when."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
+    def __init__(self, message: str, wait: Optional[float] = None, *, answered: bool = False) -> None:
         super().__init__(message)
-        self.wait = wait
+        self.wait, self.answered = wait, answered
 
 
 class ServerRefusal(Exception):  # noqa: N818 - its status says what it means

@@ -88,7 +88,8 @@ def own_folder(folder: Path) -> Path:
 def locked(path: Path, waiting: Optional[Callable[[], None]], mode: int = 0o600) -> Iterator[Optional[int]]:
     """Hold the lock of a file, and yield its descriptor; programs that have it hold the lock too.
 
-    ``waiting`` is called once where another process has the lock; without it, None is yielded then.
+    ``waiting`` is called once where another process has the lock; without it, None is yielded then. The file says who
+    has the lock.
 
     Raises:
         JoinError: where the file cannot be opened.
@@ -106,7 +107,10 @@ def locked(path: Path, waiting: Optional[Callable[[], None]], mode: int = 0o600)
                 return
             waiting()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} volunteer".encode(), 0)
         yield descriptor
+        os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 

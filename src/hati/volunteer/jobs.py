@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Any
 
-from .envelope import Envelope, Job, Statement, inside
+from .envelope import EnvelopeJob, SignedStatement, inside
 from .errors import LimitExceeded
 from .kept import Kept
 from .limits import Limits
-from .sandbox import Place, Sandbox, perform
+from .sandbox import Sandbox, SandboxPlace, perform
 from .templates import fill, fill_all, names, option_arguments
 
 _LONGEST_BUILD = 3600.0
@@ -41,7 +41,7 @@ class JobRunner:
     locks: Sequence[int]
     lost: Event
 
-    def result(self, envelope: Envelope, job: Job, artefact: Path) -> dict[str, Any]:
+    def result(self, statement: SignedStatement, job: EnvelopeJob, artefact: Path) -> dict[str, Any]:
         """Run a job, and return its result, which may be a failure of the subject.
 
         Raises:
@@ -50,7 +50,7 @@ class JobRunner:
         """
         began, clock = time.time(), time.monotonic()
         try:
-            report = self._run(envelope.statement, job, self._tree(envelope.statement, job, artefact))
+            report = self._run(statement, job, self._tree(statement, job, artefact))
         except BuildFailure as failure:
             report = {"outcome": "not_built", "detail": str(failure)}
         except OSError as error:
@@ -69,7 +69,7 @@ class JobRunner:
             "digest": hashlib.sha256(base64.b64decode(stdout)).hexdigest(),
         }
 
-    def _tree(self, statement: Statement, job: Job, artefact: Path) -> Path:
+    def _tree(self, statement: SignedStatement, job: EnvelopeJob, artefact: Path) -> Path:
         """The subject's files: unpacked, and built once for each set of build settings."""
         if not statement.build:
             return self.kept.tree(statement.artefact[:32], self.kept.unpacked(artefact, self.limits.disk))
@@ -83,7 +83,7 @@ class JobRunner:
 
         return self.kept.tree(key, build)
 
-    def _build(self, statement: Statement, job: Job, tree: Path) -> None:
+    def _build(self, statement: SignedStatement, job: EnvelopeJob, tree: Path) -> None:
         with self.sandbox.place(tree, self.root) as place:
             bindings = _of_build(statement, job)
             values = {**_build_values(statement, job), "tree": _cwd(place, statement)}
@@ -107,7 +107,7 @@ class JobRunner:
         if report["outcome"] != "completed":
             raise BuildFailure(report["detail"])
 
-    def _run(self, statement: Statement, job: Job, tree: Path) -> dict[str, Any]:
+    def _run(self, statement: SignedStatement, job: EnvelopeJob, tree: Path) -> dict[str, Any]:
         with self.sandbox.place(tree, self.root) as place:
             values = {
                 **job.settings,
@@ -118,7 +118,7 @@ class JobRunner:
             }
             files = []
             for path, text in job.files:
-                filled = str(PurePosixPath(place.work) / inside(fill(path, values)))
+                filled = str(PurePosixPath(place.work) / inside(fill(path, values).removeprefix(f"{place.work}/")))
                 values[f"file:{path}"] = filled
                 files.append([filled, text])
             command = fill_all(statement.command, values)
@@ -148,22 +148,24 @@ class JobRunner:
             return perform(self.sandbox, tree, order, self.limits, self.locks, self.lost, building=False)
 
 
-def _cwd(place: Place, statement: Statement) -> str:
+def _cwd(place: SandboxPlace, statement: SignedStatement) -> str:
     return str(PurePosixPath(place.tree) / statement.within)
 
 
-def _of_build(statement: Statement, job: Job) -> list[Any]:
+def _of_build(statement: SignedStatement, job: EnvelopeJob) -> list[Any]:
     return [each for each in statement.bindings if each.build and each.option in job.settings]
 
 
-def _build_values(statement: Statement, job: Job) -> dict[str, str]:
+def _build_values(statement: SignedStatement, job: EnvelopeJob) -> dict[str, str]:
     """The values that the build uses: others do not need another build, and a repetition never does."""
     arguments = [each.argument for each in statement.bindings if each.build and each.argument]
     named = names([*chain.from_iterable(statement.build), *arguments]) - {"repetition"}
     return {name: text for name, text in job.values.items() if name in named}
 
 
-def _environment(statement: Statement, job: Job, place: Place, values: Mapping[str, str]) -> dict[str, str]:
+def _environment(
+    statement: SignedStatement, job: EnvelopeJob, place: SandboxPlace, values: Mapping[str, str]
+) -> dict[str, str]:
     known = {**values, **{f"env:{name}": text for name, text in place.env.items()}}
     own = {name: fill(template, known) for name, template in statement.env}
     bound = [each for each in statement.bindings if each.env and not each.build and each.option in job.settings]

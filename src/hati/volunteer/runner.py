@@ -44,6 +44,7 @@ class Step:
         self.peak = self.voluntary = self.involuntary = 0
         self.status: Optional[int] = None
         self._pipes = os.pipe(), os.pipe(), os.pipe()
+        self.load = os.getloadavg()[0]
         self.began = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
@@ -168,7 +169,7 @@ class Runner:
             made["stdout"] = base64.b64encode(step.stdout[:LARGEST_OUTPUT]).decode()
             made["status"], made["seconds"] = step.status, step.wall
             names = ("wall", "user", "system", "peak", "voluntary", "involuntary")
-            made["usage"] = {name: getattr(step, name) for name in names}
+            made["usage"] = {**{name: getattr(step, name) for name in names}, "load": step.load}
             if not made["detail"] and self._order["output"]:
                 self._read_output(self._order["output"], made)
         return str(made["outcome"]) == "completed"
@@ -357,7 +358,7 @@ def _set_limits(limits: dict[str, Any]) -> None:
             with suppress(OSError, ValueError):
                 hard = resource.getrlimit(number)[1]
                 lowered = most if hard == resource.RLIM_INFINITY else min(most, hard)
-                resource.setrlimit(number, (lowered, lowered + (name == "RLIMIT_CPU") if hard > lowered else hard))
+                resource.setrlimit(number, (lowered, lowered + 1 if name == "RLIMIT_CPU" else lowered))
 
 
 def _prepare_linux() -> None:

@@ -39,7 +39,7 @@ _NEWEST_WITH_SHARED_COUNT = (5, 13)
 
 
 @dataclass(frozen=True)
-class Place:
+class SandboxPlace:
     """The folders of a run as its programs see them, and a free port."""
 
     work: str
@@ -56,10 +56,10 @@ class Bubblewrap:
     name = "bubblewrap"
 
     @contextmanager
-    def place(self, tree: Path, root: Path) -> Iterator[Place]:  # noqa: ARG002 - NoSandbox needs them
+    def place(self, tree: Path, root: Path) -> Iterator[SandboxPlace]:  # noqa: ARG002 - NoSandbox needs them
         """The folders of a run; they vanish with the sandbox."""
         env = {"HOME": WORK, "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}  # noqa: S108
-        yield Place(WORK, TREE, _PORT, env)
+        yield SandboxPlace(WORK, TREE, _PORT, env)
 
     def argv(self, tree: Path, limits: Limits, *, building: bool) -> list[str]:
         """The command that starts the runner in the sandbox; only a build may write to ``tree``."""
@@ -84,13 +84,13 @@ class NoSandbox:
     name = "none (declared by owner)"
 
     @contextmanager
-    def place(self, tree: Path, root: Path) -> Iterator[Place]:
+    def place(self, tree: Path, root: Path) -> Iterator[SandboxPlace]:
         """The folders of a run, which are removed after it."""
         work = root / "work"
         shutil.rmtree(work, ignore_errors=True)
         own = {"HOME": str(work), "LANG": "C.UTF-8", "PATH": os.environ.get("PATH", os.defpath), "TMPDIR": str(work)}
         try:
-            yield Place(str(work), str(tree), _free_port(), own)
+            yield SandboxPlace(str(work), str(tree), _free_port(), own)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -126,7 +126,10 @@ def find(*, without: bool) -> Sandbox:
     )
     if tried.returncode:
         said = tried.stderr.strip().splitlines()[-1:] or [f"exit status {tried.returncode}"]
-        raise JoinError(f"the sandbox cannot be started: {said[0]}", f"permit user namespaces, {fix}")
+        raise JoinError(
+            f"the sandbox cannot be started: {said[0]}",
+            f"install bubblewrap 0.8 or later and permit user namespaces, {fix}",
+        )
     return found
 
 
@@ -159,7 +162,7 @@ def perform(
         stderr=subprocess.PIPE,
         pass_fds=tuple(kept),
         start_new_session=True,
-        env={} if own else None,
+        env={} if isinstance(sandbox, Bubblewrap) else None,
     )
     try:
         report = _exchanged(process, line, time.monotonic() + longest, lost)

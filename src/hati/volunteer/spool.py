@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from .connection import Connection
-from .errors import ServerRefusal
+from .errors import ServerRefusal, Unreachable
 from .files import own_folder, read_json, synchronize, write_json
 
 Say = Callable[[str], None]
-_REFUSED = ".refused"
+_REFUSED, _MOST_REFUSED = ".refused", 20
+_GONE = {403, 404, 409, 410}
+"""Refusals of a lease that ended meanwhile: its batch needs no further end."""
 
 
 class Spool:
@@ -42,24 +45,43 @@ class Spool:
         A message that the server refuses for good is put aside under another name, and not sent again.
 
         Raises:
-            Unreachable, JoinError: at the first that cannot be sent; the others wait.
+            Unreachable: where one cannot be sent now; if the server is there, the others are sent.
+            JoinError: where the server refuses this client.
         """
-        accepted = 0
+        accepted, later = 0, None
         for place in self._waiting():
-            message = read_json(place)
-            if message is None:
-                place.replace(place.with_suffix(_REFUSED))
-                continue
             try:
-                connection.post(message["path"], message["body"])
-            except ServerRefusal as refusal:
-                place.replace(place.with_suffix(_REFUSED))
-                say(f"the server does not accept the result of task {message['body'].get('task')}: {refusal}")
-            else:
-                accepted += 1
-                place.unlink()
-            synchronize(self._folder)
+                accepted += self._send(place, connection, say)
+            except Unreachable as error:
+                if not error.answered:
+                    raise
+                later = error
+        if later is not None:
+            raise later
         return accepted
+
+    def _send(self, place: Path, connection: Connection, say: Say) -> bool:
+        message = read_json(place) or {"path": "", "body": {}}
+        body = message["body"]
+        try:
+            connection.post(message["path"], body)
+        except ServerRefusal as refusal:
+            self._put_aside(place)
+            say(f"the server does not accept the result of task {body.get('task')}: {refusal}")
+            if refusal.status not in _GONE:
+                about = {"batch": body.get("batch"), "attempt": body.get("attempt"), "outcome": "failed"}
+                with suppress(ServerRefusal):
+                    connection.post("/v1/end", {**about, "reason": f"its result is refused: {refusal}"})
+            return False
+        place.unlink()
+        synchronize(self._folder)
+        return True
+
+    def _put_aside(self, place: Path) -> None:
+        place.replace(place.with_suffix(_REFUSED))
+        synchronize(self._folder)
+        for old in sorted(self._folder.glob(f"*{_REFUSED}"))[:-_MOST_REFUSED]:
+            old.unlink()
 
     def _waiting(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))

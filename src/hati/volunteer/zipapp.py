@@ -7,8 +7,8 @@ import pkgutil
 import zipfile
 
 _MODULES = (
-    *("__init__", "agent", "artefacts", "command", "connection", "ed25519", "envelope", "errors", "files", "jobs"),
-    *("kept", "limits", "machine", "membership", "runner", "sandbox", "spool", "templates", "zipapp"),
+    *("__init__", "agent", "artefacts", "claim", "command", "connection", "ed25519", "envelope", "errors", "files"),
+    *("jobs", "kept", "limits", "machine", "registration", "runner", "sandbox", "spool", "templates", "zipapp"),
 )
 _START = """\
 import sys

@@ -6,13 +6,15 @@ import base64
 import binascii
 import hashlib
 import os
+import platform
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 from .connection import Connection
-from .errors import BAD_INPUT, JoinError, ServerRefusal, Unreachable
+from .errors import BAD_INPUT, JoinError, ServerRefusal
 from .files import own_folder, read_json, write_json
 
 Say = Callable[[str], None]
@@ -30,7 +32,7 @@ def default_home() -> Path:
 
 
 @dataclass(frozen=True)
-class Membership:
+class Registration:
     """A registered machine: its id at the server, and the public key of the releases that it runs."""
 
     machine: str
@@ -45,7 +47,7 @@ def join(
     invitation: Optional[str],
     key: Optional[str],
     say: Say,
-) -> Membership:
+) -> Registration:
     """Register this machine with a server, unless it is registered, and pin the key of its releases.
 
     The connection has the machine's token afterwards.
@@ -56,13 +58,34 @@ def join(
     """
     folder = folder_of(connection.url, home)
     trusted = _pin(connection, folder, None if key is None else _decoded(key), say)
-    known = read_json(folder / "machine.json")
-    if known is None or not {"machine", "token"} <= known.keys():
+    known = read_registration(folder)
+    if known is None:
         known = _register(connection, about, invitation)
         write_json(folder / "machine.json", known)
         say(f"registered as {about['name']}")
     connection.token = str(known["token"])
-    return Membership(str(known["machine"]), trusted, folder)
+    return Registration(str(known["machine"]), trusted, folder)
+
+
+def read_registration(folder: Path) -> Optional[dict[str, Any]]:
+    """This machine's id, token and name, None where it is not registered."""
+    known = read_json(folder / "machine.json")
+    return known if known is not None and {"machine", "token", "name"} <= known.keys() else None
+
+
+def chosen_name(folder: Path, given: Optional[str]) -> str:
+    """The name of this machine: the registered one, else the given one, else the host's.
+
+    Raises:
+        JoinError: where the given one is not the registered one.
+    """
+    known = read_registration(folder)
+    if known is None:
+        return given or re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).lstrip(".-_")[:64] or "machine"
+    if given is not None and given != known["name"]:
+        fix = f"to register again, remove {folder / 'machine.json'}"
+        raise JoinError(f"this machine is registered as {known['name']}, not as {given}", fix, BAD_INPUT)
+    return str(known["name"])
 
 
 def folder_of(url: str, home: Path) -> Path:
@@ -107,8 +130,6 @@ def _asked(connection: Connection) -> bytes:
         key = connection.get("/v1/key").body.get("key")
     except ServerRefusal as refusal:
         raise JoinError(f"{connection.url} has no key: {refusal}", fix) from None
-    except Unreachable:
-        raise
     return _decoded(str(key))
 
 
