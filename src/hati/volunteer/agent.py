@@ -174,6 +174,8 @@ class Agent:
             reason, outcome = f"refused: {refusal}", "failed"
         except LimitExceeded as exceeded:
             reason, outcome = f"not run here: {exceeded}", "failed"
+        except OSError as error:
+            reason, outcome = f"not run here: {error.strerror or error}", "failed"
         except ServerRefusal as refusal:
             reason, outcome = f"the artefact is not there: {refusal}", "failed"
         except (Unreachable, JoinError, KeyboardInterrupt):
@@ -194,7 +196,9 @@ class Agent:
         if why := next(filter(None, (self._template.excluded(job.settings) for job in todo)), ""):
             return why
         artefact = self._kept.artefact(self._connection, envelope.statement.artefact, envelope.size)
-        root = Path(tempfile.mkdtemp(prefix="run-", dir=self._member.folder))
+        root = self._member.folder / "run"
+        remove(root)  # what a killed client left
+        root.mkdir(mode=0o700)
         runner = JobRunner(self._sandbox, self._template.limits, self._kept, root, (lock,), lost)
         try:
             for job in todo:

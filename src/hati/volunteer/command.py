@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Optional
 
 from .agent import Agent
 from .connection import Connection
-from .errors import BAD_INPUT, JoinError, Unreachable
+from .errors import BAD_INPUT, CANNOT_RUN, JoinError, Unreachable
 from .files import locked
 from .kept import Kept
 from .limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
@@ -66,6 +66,9 @@ def run(options: Options) -> int:
     except JoinError as error:
         say(f"error: {error}")
         return error.status
+    except OSError as error:
+        say(f"error: {error.filename or 'a file'} cannot be used: {error.strerror or error}; name another `--home`")
+        return CANNOT_RUN
     except KeyboardInterrupt:
         say("ended on request")
     finally:

@@ -227,8 +227,15 @@ def _runner() -> list[str]:
 
 
 def _interpreter() -> list[str]:
-    """The folder of Python, where it is not one of the system's."""
+    """The folder of Python, where it is not one of the system's.
+
+    Raises:
+        JoinError: where the owner's home is in it: a sandbox must not show it.
+    """
     prefix = os.path.realpath(sys.base_prefix)
+    home = os.path.realpath(Path.home())
+    if os.path.commonpath([prefix, home]) == prefix:
+        raise JoinError(f"Python is installed in {prefix}, which a sandbox would show", "run this with another Python")
     return [] if any(prefix == top or prefix.startswith(f"{top}/") for top in _SYSTEM) else [prefix]
 
 
