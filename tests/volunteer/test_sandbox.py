@@ -14,7 +14,10 @@ import pytest
 from joining import Joining
 from volunteer_server import job
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
 
 
 def ran(joining: Joining, script: str, *words: str, program: str = "sh", **about: object) -> str:

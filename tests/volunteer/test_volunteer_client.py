@@ -15,6 +15,8 @@ from volunteer_server import Owner, Script, archive, job, serving
 
 from hati.volunteer.command import main
 
+pytestmark = pytest.mark.acceptance
+
 FREE = "--without-sandbox"
 HELLO = {"greeting.txt": "hello\n"}
 
