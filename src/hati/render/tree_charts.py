@@ -32,7 +32,7 @@ def tree_chart(tree: FailureTree) -> Chart:
         x=x,
         y=y,
         color=alt.Color("predicted:N", title="predicted", scale=colours),
-        shape=alt.Shape("predicted:N", title="predicted"),
+        shape=alt.Shape("predicted:N", title="predicted", scale=alt.Scale(domain=["fails", "passes"])),
         tooltip=tooltip,
     )
     conditions = base.mark_text(align="left", dx=8, dy=-8, limit=200, fontWeight="bold").encode(
