@@ -23,6 +23,7 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -188,7 +189,8 @@ def one_machine(folder: Path, port: int, name: str, go: Any, times: Any) -> None
 def times_of(folder: Path, server: subprocess.Popen[str], name: str) -> list[tuple[float, float]]:
     """The begin and end of each machine's work."""
     assert server.stdout is not None
-    port, go, times = int(server.stdout.readline()), multiprocessing.Barrier(MACHINES), multiprocessing.SimpleQueue()
+    port, go = int(server.stdout.readline()), multiprocessing.Barrier(MACHINES)
+    times: SimpleQueue[tuple[float, float]] = multiprocessing.SimpleQueue()
     about = [(folder, port, f"{name}-{number}", go, times) for number in range(MACHINES)]
     machines = [multiprocessing.Process(target=one_machine, args=each) for each in about]
     for machine in machines:

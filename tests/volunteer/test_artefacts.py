@@ -17,7 +17,7 @@ from volunteer_server import archive
 
 from hati.volunteer import artefacts
 from hati.volunteer.artefacts import unpack
-from hati.volunteer.errors import Refusal
+from hati.volunteer.errors import EnvelopeError
 
 MOST = 1 << 20
 
@@ -68,20 +68,20 @@ ESCAPES = {
 
 @pytest.mark.parametrize("attack", ESCAPES)
 def test_what_leads_out_is_refused(attack: str, tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="the artefact"):
+    with pytest.raises(EnvelopeError, match="the artefact"):
         unpacked(archive(ESCAPES[attack]), tmp_path)
     assert not list(tmp_path.glob("escaped")) + list(tmp_path.glob("inner/escaped"))
     assert not Path("/tmp/escaped").exists()
 
 
 def test_a_file_of_zeros_is_no_bomb(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="unpacks to more than 1 MiB"):
+    with pytest.raises(EnvelopeError, match="unpacks to more than 1 MiB"):
         unpacked(archive({"zeros": "\0" * (50 << 20)}), tmp_path)
 
 
 def test_neither_are_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artefacts, "MOST_MEMBERS", 100)
-    with pytest.raises(Refusal, match="more than 100 members"):
+    with pytest.raises(EnvelopeError, match="more than 100 members"):
         unpacked(archive({f"{number}": "" for number in range(101)}), tmp_path)
 
 
@@ -90,24 +90,24 @@ def test_nor_a_header_that_claims_any_size(tmp_path: Path) -> None:
     with gzip.open(made, "wb") as file:
         about = member("x", tarfile.XHDTYPE, size=8 << 30)
         file.write(about.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)
-    with pytest.raises(Refusal, match="header of more than 1 MiB"):
+    with pytest.raises(EnvelopeError, match="header of more than 1 MiB"):
         unpacked(made.getvalue(), tmp_path)
 
 
 def test_nor_a_sparse_file(tmp_path: Path) -> None:
     sparse = member("a", tarfile.GNUTYPE_SPARSE)
-    with pytest.raises(Refusal, match="neither a file"):
+    with pytest.raises(EnvelopeError, match="neither a file"):
         unpacked(archive({"a": sparse}), tmp_path)
 
 
 def test_what_is_cut_off_is_refused(tmp_path: Path) -> None:
     whole = archive({"a": "x" * 5000})
-    with pytest.raises(Refusal):
+    with pytest.raises(EnvelopeError):
         unpacked(whole[:-20], tmp_path)
 
 
 @given(st.binary(max_size=400), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_no_bytes_end_the_client(data: bytes, compressed: bool) -> None:
-    with TemporaryDirectory() as folder, suppress(Refusal):
+    with TemporaryDirectory() as folder, suppress(EnvelopeError):
         unpacked(gzip.compress(data) if compressed else data, Path(folder))

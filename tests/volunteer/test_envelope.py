@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from volunteer_server import Owner, Script, archive, job
 
-from hati.volunteer.envelope import Envelope, opened
-from hati.volunteer.errors import Refusal
+from hati.volunteer.envelope import CheckedEnvelope, opened
+from hati.volunteer.errors import EnvelopeError
 
 NOW = 1_000.0
 
@@ -28,7 +28,7 @@ def made(owner: Owner, jobs: list[dict[str, Any]] | None = None, **about: Any) -
     return {**envelope, **about, "expires": NOW + 60.0}
 
 
-def open_(owner: Owner, data: object) -> Envelope:
+def open_(owner: Owner, data: object) -> CheckedEnvelope:
     return opened(data, "m1", base64.b64decode(owner.public), NOW)
 
 
@@ -94,7 +94,7 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_it_is_refused_in_one_line(reason: str) -> None:
     owner = Owner()
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(EnvelopeError) as refused:
         open_(owner, REFUSED[reason](owner, made(owner)))
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -125,12 +125,12 @@ def test_no_value_of_any_field_ends_the_client(data: st.DataObject) -> None:
         place[data.draw(st.sampled_from(sorted(place)))] = data.draw(VALUES)
     elif isinstance(place, list):
         place.append(data.draw(VALUES))
-    with suppress(Refusal):
+    with suppress(EnvelopeError):
         open_(OWNER, envelope)
 
 
 @given(st.sampled_from(FIELDS), VALUES)
 @settings(max_examples=30, deadline=None)
 def test_neither_does_a_statement_that_is_signed(name: str, value: Any) -> None:
-    with suppress(Refusal):
+    with suppress(EnvelopeError):
         open_(OWNER, made(OWNER, **{name: value}))

@@ -16,12 +16,12 @@ from typing import Any, Callable, Optional
 from .claim import ClaimFile
 from .connection import BackOff, Connection
 from .envelope import opened
-from .errors import JoinError, LimitExceeded, Refusal, ServerRefusal, Unreachable
+from .errors import EnvelopeError, JoinError, LimitExceeded, ServerRefusal, Unreachable
 from .files import locked, remove
 from .jobs import JobRunner
 from .kept import Kept
 from .limits import OwnerTemplate
-from .registration import Registration
+from .registration import RegisteredMachine
 from .sandbox import Sandbox
 from .spool import Spool
 
@@ -55,7 +55,7 @@ class Agent:
     def __init__(
         self,
         connection: Connection,
-        member: Registration,
+        member: RegisteredMachine,
         about: dict[str, Any],
         sandbox: Sandbox,
         template: OwnerTemplate,
@@ -170,7 +170,7 @@ class Agent:
         try:
             with self._renewing(lease) as (lost, ending):
                 reason = self._run_all(lease, claim, lock, lost, ending)
-        except Refusal as refusal:
+        except EnvelopeError as refusal:
             reason, outcome = f"refused: {refusal}", "failed"
         except LimitExceeded as exceeded:
             reason, outcome = f"not run here: {exceeded}", "failed"

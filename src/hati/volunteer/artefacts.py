@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from .envelope import inside
-from .errors import Refusal
+from .errors import EnvelopeError
 
 MOST_MEMBERS = 20_000
 _CHUNK = 1 << 16
@@ -37,7 +37,7 @@ def unpack(archive: Path, folder: Path, most: int) -> None:
     """Unpack an archive, whose digest was checked, into a new folder; its files have at most ``most`` bytes.
 
     Raises:
-        Refusal: where a member leads out, is a device or another special file, or there is too much.
+        EnvelopeError: where a member leads out, is a device or another special file, or there is too much.
         OSError: where a file cannot be written.
     """
     folder.mkdir(parents=True)
@@ -47,7 +47,7 @@ def unpack(archive: Path, folder: Path, most: int) -> None:
         with plain.open("rb") as file, tarfile.open(fileobj=_Bounded(file), mode="r:") as members:
             _extract(members, folder, most)
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, ValueError) as error:
-        raise Refusal(f"the artefact is not a compressed tar file: {error}") from None
+        raise EnvelopeError(f"the artefact is not a compressed tar file: {error}") from None
     finally:
         plain.unlink(missing_ok=True)
 
@@ -58,7 +58,7 @@ def _decompress(archive: Path, plain: Path, most: int) -> None:
         while part := source.read(_CHUNK):
             size += len(part)
             if size > most + most // 8 + MOST_MEMBERS * 1024:  # with headers
-                raise Refusal(f"the artefact unpacks to more than {most >> 20} MiB")
+                raise EnvelopeError(f"the artefact unpacks to more than {most >> 20} MiB")
             target.write(part)
 
 
@@ -76,7 +76,7 @@ class _Bounded(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         if not 0 <= size <= _LARGEST_HEADER:
-            raise Refusal("the artefact has a header of more than 1 MiB")
+            raise EnvelopeError("the artefact has a header of more than 1 MiB")
         return self._file.read(size)
 
 
@@ -84,7 +84,7 @@ def _extract(members: tarfile.TarFile, folder: Path, most: int) -> None:
     total, links = 0, dict[str, str]()
     for number, member in enumerate(members):
         if number >= MOST_MEMBERS:
-            raise Refusal(f"the artefact has more than {MOST_MEMBERS:,} members")
+            raise EnvelopeError(f"the artefact has more than {MOST_MEMBERS:,} members")
         name = _name(member)
         if member.issym():
             links[name] = _target(name, member.linkname)
@@ -93,36 +93,36 @@ def _extract(members: tarfile.TarFile, folder: Path, most: int) -> None:
         elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
             total += member.size
             if total > most:
-                raise Refusal(f"the artefact unpacks to more than {most >> 20} MiB")
+                raise EnvelopeError(f"the artefact unpacks to more than {most >> 20} MiB")
             _write(members, member, folder / name)
         else:
-            raise Refusal(f"the artefact's member {name!r} is neither a file, a folder nor a symbolic link")
+            raise EnvelopeError(f"the artefact's member {name!r} is neither a file, a folder nor a symbolic link")
     for name, target in links.items():  # last, so that nothing is written through one
         if any(str(parent) in links for parent in PurePosixPath(name).parents):
-            raise Refusal(f"the artefact's member {name!r} is inside of a link")
+            raise EnvelopeError(f"the artefact's member {name!r} is inside of a link")
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             place.symlink_to(target)
         except FileExistsError:
-            raise Refusal(f"the artefact has two members {name!r}") from None
+            raise EnvelopeError(f"the artefact has two members {name!r}") from None
     _check_links(folder, links)
 
 
 def _name(member: tarfile.TarInfo) -> str:
     try:
         name = inside(member.name)
-    except Refusal:
-        raise Refusal(f"the artefact's member {member.name!r} leads out of its folder") from None
+    except EnvelopeError:
+        raise EnvelopeError(f"the artefact's member {member.name!r} leads out of its folder") from None
     if len(name.split("/")) > _DEEPEST:
-        raise Refusal("the artefact has folders that are nested too deeply")
+        raise EnvelopeError("the artefact has folders that are nested too deeply")
     return name
 
 
 def _target(name: str, target: str) -> str:
     leads = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
     if target.startswith("/") or leads == ".." or leads.startswith("../"):
-        raise Refusal(f"the artefact's link {name!r} leads out of its folder")
+        raise EnvelopeError(f"the artefact's link {name!r} leads out of its folder")
     return target
 
 
@@ -132,7 +132,7 @@ def _check_links(folder: Path, links: dict[str, str]) -> None:
     for name in links:
         leads = os.path.realpath(folder / name)
         if os.path.commonpath([root, leads]) != root:
-            raise Refusal(f"the artefact's link {name!r} leads out of its folder")
+            raise EnvelopeError(f"the artefact's link {name!r} leads out of its folder")
 
 
 def _write(members: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
@@ -142,7 +142,7 @@ def _write(members: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> No
     try:
         descriptor = os.open(place, flags, mode)
     except FileExistsError:
-        raise Refusal(f"the artefact has two members {member.name!r}") from None
+        raise EnvelopeError(f"the artefact has two members {member.name!r}") from None
     source = members.extractfile(member)
     assert source is not None
     with os.fdopen(descriptor, "wb") as target:
@@ -150,6 +150,6 @@ def _write(members: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> No
         while left:
             part = source.read(min(_CHUNK, left))
             if not part:
-                raise Refusal("the artefact is cut off")
+                raise EnvelopeError("the artefact is cut off")
             target.write(part)
             left -= len(part)

@@ -20,7 +20,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO, Optional
 
-from .errors import BAD_INPUT, JoinError, Refusal, ServerRefusal, Unreachable
+from .errors import BAD_INPUT, EnvelopeError, JoinError, ServerRefusal, Unreachable
 
 PROTOCOL = "1"
 _TIMEOUT = 60.0
@@ -92,7 +92,7 @@ class Connection:
         """Download a file of ``size`` bytes; what ``target`` has of it already is not sent again.
 
         Raises:
-            Refusal: where the server sends more than that.
+            EnvelopeError: where the server sends more than that.
             ServerRefusal, Unreachable: as for ``post``; the next call goes on from there.
             OSError: where the file cannot be written.
         """
@@ -111,7 +111,7 @@ class Connection:
         try:
             while part := answer.read(min(_CHUNK, left + 1)):
                 if len(part) > left:
-                    raise Refusal("the server sends more bytes than the envelope says")
+                    raise EnvelopeError("the server sends more bytes than the envelope says")
                 file.write(part)
                 left -= len(part)
         except (OSError, HTTPException) as error:

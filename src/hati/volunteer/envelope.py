@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, Optional
 
 from .ed25519 import verify
-from .errors import Refusal
+from .errors import EnvelopeError
 
 ENVELOPE, RELEASE = "hati-envelope-1", "hati-release-1"
 _DIGITS = re.compile(r"\d{1,9}")
@@ -68,7 +68,7 @@ class SignedStatement:
 
 
 @dataclass(frozen=True)
-class EnvelopeJob:
+class CheckedJob:
     """A run to do: its task, the texts of settings and other values, and rendered files by their template of a path."""
 
     task: str
@@ -78,38 +78,38 @@ class EnvelopeJob:
 
 
 @dataclass(frozen=True)
-class Envelope:
+class CheckedEnvelope:
     """A batch that may be run here: every check has succeeded. ``size`` is the artefact's, in bytes."""
 
     statement: SignedStatement
     size: int
-    jobs: tuple[EnvelopeJob, ...]
+    jobs: tuple[CheckedJob, ...]
 
 
-def opened(data: object, audience: str, key: bytes, now: float) -> Envelope:
+def opened(data: object, audience: str, key: bytes, now: float) -> CheckedEnvelope:
     """The envelope in a server's answer; ``now`` is the time since 1970 in seconds, ``key`` the owner's public key.
 
     Raises:
-        Refusal: where it has another format, is meant for another machine, has expired, is not signed with the key, or
-            chooses what the statement does not permit.
+        EnvelopeError: where it has another format, is meant for another machine, has expired, is not signed with the
+            key, or chooses what the statement does not permit.
     """
     fields = _Fields(data, "the envelope")
     if fields.text("format") != ENVELOPE:
-        raise Refusal(
+        raise EnvelopeError(
             f"the envelope has the format {fields.text('format')!r}, not {ENVELOPE!r}: install a newer client"
         )
     if fields.text("audience") != audience:
-        raise Refusal("the envelope is meant for another machine")
+        raise EnvelopeError("the envelope is meant for another machine")
     if fields.number("expires") <= now:
-        raise Refusal("the envelope has expired; check this machine's clock")
+        raise EnvelopeError("the envelope has expired; check this machine's clock")
     statement = _signed(fields.inner("release"), key)
     artefact = fields.inner("artefact")
     if artefact.text("sha256") != statement.artefact:
-        raise Refusal("the envelope names another artefact than the signed statement")
+        raise EnvelopeError("the envelope names another artefact than the signed statement")
     jobs = fields.list("jobs")
     if not 0 < len(jobs) <= MOST_JOBS:
-        raise Refusal(f"the envelope has {len(jobs)} jobs")
-    return Envelope(statement, int(artefact.number("bytes")), tuple(_job(each, statement) for each in jobs))
+        raise EnvelopeError(f"the envelope has {len(jobs)} jobs")
+    return CheckedEnvelope(statement, int(artefact.number("bytes")), tuple(_job(each, statement) for each in jobs))
 
 
 def _signed(release: _Fields, key: bytes) -> SignedStatement:
@@ -119,22 +119,22 @@ def _signed(release: _Fields, key: bytes) -> SignedStatement:
     except (binascii.Error, ValueError):
         signature = b""
     if not verify(key, text.encode("utf-8", "surrogatepass"), signature):
-        raise Refusal("the release is not signed with the key that this machine trusts")
+        raise EnvelopeError("the release is not signed with the key that this machine trusts")
     try:
         data = json.loads(text)
     except ValueError:
-        raise Refusal("the signed statement is not JSON") from None
+        raise EnvelopeError("the signed statement is not JSON") from None
     return _statement(_Fields(data, "the signed statement"), hashlib.sha256(text.encode()).hexdigest())
 
 
 def _statement(fields: _Fields, digest: str) -> SignedStatement:
     if fields.text("format") != RELEASE:
-        raise Refusal(
+        raise EnvelopeError(
             f"the statement has the format {fields.text('format')!r}, not {RELEASE!r}: install a newer client"
         )
     timeout, command, artefact = fields.number("timeout"), fields.command("command"), fields.text("artefact")
     if not command or not 0 < timeout <= _LONGEST_TIMEOUT or not _SHA256.fullmatch(artefact):
-        raise Refusal("the signed statement has no command, no possible timeout, or no artefact")
+        raise EnvelopeError("the signed statement has no command, no possible timeout, or no artefact")
     return SignedStatement(
         digest,
         fields.text("benchmark"),
@@ -165,21 +165,21 @@ def _binding(fields: _Fields) -> SignedBinding:
     )
 
 
-def _job(data: object, statement: SignedStatement) -> EnvelopeJob:
+def _job(data: object, statement: SignedStatement) -> CheckedJob:
     fields = _Fields(data, "a job")
     settings, values = fields.texts("settings"), fields.texts("values")
     for option, text in settings.items():
         if text not in statement.settings.get(option, ()):
-            raise Refusal(f"{option} = {text} is not a signed setting")
+            raise EnvelopeError(f"{option} = {text} is not a signed setting")
     for name, text in values.items():
         permitted = _DIGITS.fullmatch(text) if name == "repetition" else text in statement.values.get(name, ())
         if not permitted or name in _OWN_VALUES - {"repetition"} or name.startswith(("file:", "env:")):
-            raise Refusal(f"{name} = {text} is not a signed value")
+            raise EnvelopeError(f"{name} = {text} is not a signed value")
     files = tuple((each.text("path"), each.text("text")) for each in map(_file, fields.list("files")))
     for path, _ in files:
         if path not in statement.files:
-            raise Refusal(f"the file {path} is not one of the signed statement")
-    return EnvelopeJob(fields.text("task"), settings, values, files)
+            raise EnvelopeError(f"the file {path} is not one of the signed statement")
+    return CheckedJob(fields.text("task"), settings, values, files)
 
 
 def _file(data: object) -> _Fields:
@@ -190,11 +190,11 @@ def inside(path: str) -> str:
     """A relative path, checked.
 
     Raises:
-        Refusal: where it is absolute, or leads out of its folder.
+        EnvelopeError: where it is absolute, or leads out of its folder.
     """
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or "\0" in path or "\\" in path:
-        raise Refusal(f"the path {path!r} leads out of its folder")
+        raise EnvelopeError(f"the path {path!r} leads out of its folder")
     return str(pure)
 
 
@@ -203,7 +203,7 @@ class _Fields:
 
     def __init__(self, data: object, what: str) -> None:
         if not isinstance(data, dict):
-            raise Refusal(f"{what} is not a JSON object")
+            raise EnvelopeError(f"{what} is not a JSON object")
         self.data: Mapping[str, Any] = data
         self._what = what
 
@@ -255,5 +255,5 @@ class _Fields:
             raise self._wrong(name)
         return {key: frozenset(_Fields(value, self._what).command(key)) for key in value}
 
-    def _wrong(self, name: str) -> Refusal:
-        return Refusal(f"{self._what} has no valid `{name}`")
+    def _wrong(self, name: str) -> EnvelopeError:
+        return EnvelopeError(f"{self._what} has no valid `{name}`")

@@ -16,11 +16,11 @@ class JoinError(Exception):
         self.status = status
 
 
-class Refusal(Exception):  # noqa: N818 - it concerns one batch, and the client goes on
+class EnvelopeError(Exception):
     """An envelope or an artefact that is not run; the batch is given back with this reason."""
 
 
-class LimitExceeded(Exception):  # noqa: N818 - as above
+class LimitExceeded(Exception):  # noqa: N818 - the client goes on
     """A run that was ended since it exceeded a limit of the machine's owner: not a failure of the subject."""
 
 

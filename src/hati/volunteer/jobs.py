@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Any
 
-from .envelope import EnvelopeJob, SignedStatement, inside
+from .envelope import CheckedJob, SignedStatement, inside
 from .errors import LimitExceeded
 from .kept import Kept
 from .limits import Limits
@@ -41,11 +41,11 @@ class JobRunner:
     locks: Sequence[int]
     lost: Event
 
-    def result(self, statement: SignedStatement, job: EnvelopeJob, artefact: Path) -> dict[str, Any]:
+    def result(self, statement: SignedStatement, job: CheckedJob, artefact: Path) -> dict[str, Any]:
         """Run a job, and return its result, which may be a failure of the subject.
 
         Raises:
-            Refusal: where a template cannot be filled.
+            EnvelopeError: where a template cannot be filled.
             LimitExceeded: where the run exceeds a limit of the owner, or cannot be made here.
         """
         began, clock = time.time(), time.monotonic()
@@ -69,7 +69,7 @@ class JobRunner:
             "digest": hashlib.sha256(base64.b64decode(stdout)).hexdigest(),
         }
 
-    def _tree(self, statement: SignedStatement, job: EnvelopeJob, artefact: Path) -> Path:
+    def _tree(self, statement: SignedStatement, job: CheckedJob, artefact: Path) -> Path:
         """The subject's files: unpacked, and built once for each set of build settings."""
         if not statement.build:
             return self.kept.tree(statement.artefact[:32], self.kept.unpacked(artefact, self.limits.disk))
@@ -83,7 +83,7 @@ class JobRunner:
 
         return self.kept.tree(key, build)
 
-    def _build(self, statement: SignedStatement, job: EnvelopeJob, tree: Path) -> None:
+    def _build(self, statement: SignedStatement, job: CheckedJob, tree: Path) -> None:
         with self.sandbox.place(tree, self.root) as place:
             bindings = _of_build(statement, job)
             values = {**_build_values(statement, job), "tree": _cwd(place, statement)}
@@ -107,7 +107,7 @@ class JobRunner:
         if report["outcome"] != "completed":
             raise BuildFailure(report["detail"])
 
-    def _run(self, statement: SignedStatement, job: EnvelopeJob, tree: Path) -> dict[str, Any]:
+    def _run(self, statement: SignedStatement, job: CheckedJob, tree: Path) -> dict[str, Any]:
         with self.sandbox.place(tree, self.root) as place:
             values = {
                 **job.settings,
@@ -152,11 +152,11 @@ def _cwd(place: SandboxPlace, statement: SignedStatement) -> str:
     return str(PurePosixPath(place.tree) / statement.within)
 
 
-def _of_build(statement: SignedStatement, job: EnvelopeJob) -> list[Any]:
+def _of_build(statement: SignedStatement, job: CheckedJob) -> list[Any]:
     return [each for each in statement.bindings if each.build and each.option in job.settings]
 
 
-def _build_values(statement: SignedStatement, job: EnvelopeJob) -> dict[str, str]:
+def _build_values(statement: SignedStatement, job: CheckedJob) -> dict[str, str]:
     """The values that the build uses: others do not need another build, and a repetition never does."""
     arguments = [each.argument for each in statement.bindings if each.build and each.argument]
     named = names([*chain.from_iterable(statement.build), *arguments]) - {"repetition"}
@@ -164,7 +164,7 @@ def _build_values(statement: SignedStatement, job: EnvelopeJob) -> dict[str, str
 
 
 def _environment(
-    statement: SignedStatement, job: EnvelopeJob, place: SandboxPlace, values: Mapping[str, str]
+    statement: SignedStatement, job: CheckedJob, place: SandboxPlace, values: Mapping[str, str]
 ) -> dict[str, str]:
     known = {**values, **{f"env:{name}": text for name, text in place.env.items()}}
     own = {name: fill(template, known) for name, template in statement.env}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .artefacts import digest, unpack
 from .connection import Connection
-from .errors import LimitExceeded, Refusal
+from .errors import EnvelopeError, LimitExceeded
 from .files import own_folder, read_json, remove, write_json
 
 _MARK = ".made"
@@ -28,12 +28,12 @@ class Kept:
         """The file of an artefact, whose digest is checked.
 
         Raises:
-            Refusal: where it is too large, or the server sends something else.
+            EnvelopeError: where it is too large, or the server sends something else.
             LimitExceeded: where it cannot be written.
             ServerRefusal, Unreachable: where it cannot be downloaded.
         """
         if size > self._most:
-            raise Refusal(
+            raise EnvelopeError(
                 f"the artefact has {size >> 20} MiB, and the owner of the machine keeps {self._most >> 20} MiB"
             )
         place = self._root / f"{sha256}.tar.gz"
@@ -45,7 +45,7 @@ class Kept:
             connection.download(f"/v1/artefacts/{sha256}", part, size)
             if digest(part) != sha256:
                 part.unlink()
-                raise Refusal("the artefact has not the signed digest")
+                raise EnvelopeError("the artefact has not the signed digest")
             part.replace(place)
         except OSError as error:
             raise LimitExceeded(f"the artefact cannot be kept: {error.strerror}") from None

@@ -32,7 +32,7 @@ def default_home() -> Path:
 
 
 @dataclass(frozen=True)
-class Registration:
+class RegisteredMachine:
     """A registered machine: its id at the server, and the public key of the releases that it runs."""
 
     machine: str
@@ -47,7 +47,7 @@ def join(
     invitation: Optional[str],
     key: Optional[str],
     say: Say,
-) -> Registration:
+) -> RegisteredMachine:
     """Register this machine with a server, unless it is registered, and pin the key of its releases.
 
     The connection has the machine's token afterwards.
@@ -64,7 +64,7 @@ def join(
         write_json(folder / "machine.json", known)
         say(f"registered as {about['name']}")
     connection.token = str(known["token"])
-    return Registration(str(known["machine"]), trusted, folder)
+    return RegisteredMachine(str(known["machine"]), trusted, folder)
 
 
 def read_registration(folder: Path) -> Optional[dict[str, Any]]:

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from .errors import Refusal
+from .errors import EnvelopeError
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -15,7 +15,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     """The template with each placeholder replaced by its value.
 
     Raises:
-        Refusal: where a brace stands alone, or a placeholder has no value.
+        EnvelopeError: where a brace stands alone, or a placeholder has no value.
 
     >>> fill("{work}/{{x}}", {"work": "/w"})
     '/w/{x}'
@@ -25,9 +25,9 @@ def fill(text: str, values: Mapping[str, str]) -> str:
         if found[1] is None:
             if len(found[0]) == 2:
                 return found[0][0]
-            raise Refusal(f"a brace stands alone in the template {text!r}")
+            raise EnvelopeError(f"a brace stands alone in the template {text!r}")
         if found[1] not in values:
-            raise Refusal(f"the placeholder {{{found[1]}}} of the template {text!r} has no value")
+            raise EnvelopeError(f"the placeholder {{{found[1]}}} of the template {text!r} has no value")
         return values[found[1]]
 
     return _TOKEN.sub(replaced, text)
@@ -46,7 +46,7 @@ def fill_all(argv: Iterable[str], values: Mapping[str, str]) -> list[str]:
     """An argument list with its placeholders filled.
 
     Raises:
-        Refusal: where one cannot be filled.
+        EnvelopeError: where one cannot be filled.
     """
     return [fill(part, values) for part in argv]
 
@@ -57,7 +57,7 @@ def option_arguments(template: str, setting: str, values: Mapping[str, str]) -> 
     One without ``{}`` is a flag, added if the setting is ``true``.
 
     Raises:
-        Refusal: where the template is malformed.
+        EnvelopeError: where the template is malformed.
 
     >>> option_arguments("--level {}", "3", {})
     ['--level', '3']
@@ -67,5 +67,5 @@ def option_arguments(template: str, setting: str, values: Mapping[str, str]) -> 
     try:
         parts = shlex.split(template)
     except ValueError as error:
-        raise Refusal(f"the argument {template!r} cannot be split: {error}") from None
+        raise EnvelopeError(f"the argument {template!r} cannot be split: {error}") from None
     return fill_all(parts, {**values, "": setting})
