@@ -91,6 +91,7 @@ class Gateway:
         self._codes: dict[str, tuple[str, float]] = {}
         self._failures: dict[str, tuple[int, float]] = {}
         self._lock = Lock()
+        self._turn = Lock()
 
     def holder(self, token: str) -> Volunteer:
         """The machine of a token.
@@ -147,7 +148,9 @@ class Gateway:
         self._observe(volunteer, message.client)
         client = Client(volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
         worker = f"{volunteer.name}/{message.key}"
-        lease = self._store.ledger.claim(worker, client, self._choice(message.client.template), self._setup.lease)
+        with self._turn:  # threads that wait here do not ask the database again and again whether it is free
+            choice = self._choice(message.client.template)
+            lease = self._store.ledger.claim(worker, client, choice, self._setup.lease)
         if lease is None:
             return None
         try:
@@ -169,7 +172,8 @@ class Gateway:
             Refusal: where it is lost, or of another machine.
         """
         lease = self._lease(volunteer, message.batch, message.attempt)
-        state = self._store.ledger.renew(lease, self._setup.lease)
+        with self._turn:
+            state = self._store.ledger.renew(lease, self._setup.lease)
         if state is None:
             raise _lost()
         return Renewed(self._clock() + self._setup.lease, state.value)
@@ -185,7 +189,8 @@ class Gateway:
         if job is None:
             raise Refusal(404, "this batch has no such task", "send a result with the batch that it was leased in")
         run = run_of_result(job, volunteer.fingerprint, _raw(message, lease.until))
-        accepted = self._store.ledger.accept(lease, run)
+        with self._turn:
+            accepted = self._store.ledger.accept(lease, run)
         with self._lock:
             self._failures.pop(volunteer.machine, None)
         return Accepted(accepted.value)

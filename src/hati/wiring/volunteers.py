@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from fastapi import FastAPI
 
-    from hati.document.document import Table
+    from hati.document import Table
 
 _EXTRA = 'pip install "hati[volunteers]"'
 
@@ -122,7 +122,7 @@ def registered(path: Path, store: str | None) -> tuple[Volunteer, ...]:
 
 def volunteers_table(found: Sequence[Volunteer]) -> Table:
     """The registered machines as a table."""
-    from hati.document.document import Align, Column, Table
+    from hati.document import Align, Column, Table
 
     columns = (
         Column("machine"),

@@ -15,7 +15,7 @@ from msgspec import Struct
 from hati.campaign import Dispatcher, JobMaker
 from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task, replace
 from hati.core.wording import listed
-from hati.project import FILE, VOLUNTEERS, Project, by_workers, known_engine, parse_project, read_project
+from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import (
     GIVEN_NAME,
@@ -68,8 +68,9 @@ class Workplace(Struct, frozen=True):
     def measured_on(self) -> Machine:
         """The machine of new studies: this one, or one that represents the pool or all workers."""
         if self.by_workers:
-            pool = "" if self.project.engine == VOLUNTEERS else ", ".join(self.pool)
-            return Machine.of({"pool": pool or self.project.engine})
+            if self.project.engine == VOLUNTEERS:
+                return Machine.of({"pool": VOLUNTEERS})
+            return Machine.of({"pool": ", ".join(self.pool) or WORKERS})
         return Machine.of({"pool": ", ".join(self.pool)}) if self.pool else self.machine
 
     @property
