@@ -183,6 +183,7 @@ def test_machines_share_batches_and_none_waits_for_the_other(two: Cluster, share
     assert {run.machine for run in runs} == {machine("one").fingerprint, machine("two").fingerprint}
 
 
+@pytest.mark.acceptance
 def test_a_killed_worker_gives_its_batch_back_at_once(cluster: Cluster, ledger: Ledger) -> None:
     first, works = cluster.start("one"), jobs(SLOW, 1) + jobs(GOOD, 3)
     with cluster.engine(ledger) as engine:
@@ -198,6 +199,7 @@ def test_a_killed_worker_gives_its_batch_back_at_once(cluster: Cluster, ledger: 
     assert "was lost by the scheduler" in failed.reason
 
 
+@pytest.mark.acceptance
 def test_a_scheduler_that_is_killed_and_started_again_loses_nothing(cluster: Cluster, ledger: Ledger) -> None:
     cluster.start("one")
     works, said = jobs(SLOW, 1) + jobs(GOOD, 4), list[str]()
@@ -247,6 +249,7 @@ def test_two_workers_of_one_machine_never_overlap(cluster: Cluster, ledger: Ledg
     assert all(ended <= began + 0.005 for (_, ended), (began, _) in pairwise(times))
 
 
+@pytest.mark.acceptance
 def test_a_worker_that_is_asked_to_end_gives_its_batch_back(cluster: Cluster, ledger: Ledger) -> None:
     process = cluster.start("one")
     with cluster.engine(ledger) as engine:
@@ -300,7 +303,10 @@ def test_nobody_is_let_in_without_a_certificate(two: Cluster, shared: Ledger, tm
         engine.hold("study")
 
 
-def test_a_scheduler_that_is_not_there_is_an_error(two: Cluster, shared: Ledger) -> None:
+def test_a_scheduler_that_is_not_there_is_an_error(
+    two: Cluster, shared: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hati.engine.dask_engine._CONNECT_SECONDS", 1.0)
     address = ClusterAddress.parse(f"tls://127.0.0.1:{free_port()}")
     with (
         with_variables(two.scheduler.variables),
