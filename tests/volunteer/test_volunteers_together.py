@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -56,7 +55,7 @@ print(json.dumps({"metric": "latency", "values": values}))
 
 
 def environment(folder: Path, lock: str) -> dict[str, str]:
-    return {**os.environ, "HATI_LOCK": str(folder / lock), "HATI_MACHINE": lock}
+    return {**os.environ, "HATI_LOCK": str(folder / f"{lock}.lock")}
 
 
 def hati(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -69,7 +68,7 @@ def hati(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def serving(folder: Path, certificates: tuple[Path, Path]) -> Iterator[str]:
     words = ("--certificate", str(certificates[0]), "--key", str(certificates[1]), "--port", "0")
     argv = [sys.executable, "-m", "hati", "serve", "project", "--volunteers", "--invitation", "come-in-please", *words]
-    argv += ["--store", "store.sqlite"]
+    argv += ["--store", str(folder / "store.sqlite")]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment(folder, "server"))
     assert process.stderr is not None
     try:
@@ -95,12 +94,12 @@ def test_a_screening_by_three_volunteers(tmp_path: Path, certificates: tuple[Pat
     (project / "hati.toml").write_text(PROJECT)
     (project / "subject.py").write_text(SUBJECT)
     assert hati(tmp_path, "grid", "key", "--out", "owner").returncode == 0
-    signed = hati(tmp_path, "grid", "sign", "project", "--key", "owner", "--store", "store.sqlite")
+    signed = hati(tmp_path, "grid", "sign", "project", "--key", "owner", "--store", str(tmp_path / "store.sqlite"))
     assert signed.returncode == 0, signed.stderr
     with serving(tmp_path, certificates) as url:
         clients = [client(tmp_path, url, certificates[0], name) for name in ("alpha", "beta", "gamma")]
         time.sleep(2.0)
-        words = ("--engine", "volunteers", "--store", "store.sqlite", "--budget", "64", "--format", "json")
+        words = ("--engine", "volunteers", "--store", str(tmp_path / "store.sqlite"), "--budget", "24")
         screened = hati(tmp_path, "screen", "project", *words)
         for each in clients:
             each.send_signal(signal.SIGTERM)
@@ -114,5 +113,4 @@ def test_a_screening_by_three_volunteers(tmp_path: Path, certificates: tuple[Pat
         )
     assert runs == tasks == sum(made)
     assert machines == sum(each > 0 for each in made) > 1
-    effects = {each["effect"]: each["verdict"] for each in json.loads(screened.stdout)["metrics"][0]["effects"]}
-    assert effects["level=2"] == effects["cache=true"] == "important"
+    assert "2 of 3 options matter for latency" in screened.stdout, screened.stdout
