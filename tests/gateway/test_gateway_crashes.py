@@ -75,6 +75,7 @@ class Sender(threading.Thread):
             return
 
 
+@pytest.mark.acceptance
 def test_no_acknowledged_result_is_lost_when_the_server_is_killed(project: Path, own_store: Path) -> None:
     served, ended = Served(project, own_store), threading.Event()
     tasks = release(project, own_store, TASKS // 2, each=2)

@@ -56,6 +56,7 @@ SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 SCHEMA.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 
 
+@pytest.mark.acceptance
 @SCHEMA.parametrize()
 @settings(max_examples=12, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 def test_nothing_that_is_generated_is_a_server_error(case: Any, volunteer: Volunteer, certificate: Path) -> None:

@@ -7,12 +7,14 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from volunteers import HATI, Served, Volunteer
 
 from hati.core import Outcome
 from hati.store import Selection, read_store
 
 
+@pytest.mark.acceptance
 def test_a_campaign_gets_its_runs_from_volunteers(served: Served, store: Path, public: str, tmp_path: Path) -> None:
     words = ["run", str(served.project), "--engine", "volunteers", "--budget", "4", "--store", str(store)]
     campaign = subprocess.Popen([*HATI, *words, "--format", "json"], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
