@@ -15,7 +15,7 @@ from forked import Ended
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
     "charts": ("altair", "vl_convert", "narwhals"),
-    "grid": ("distributed", "dask", "dask_jobqueue"),
+    "grid": ("distributed", "dask"),
     "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
     "simulation": ("simpy",),
