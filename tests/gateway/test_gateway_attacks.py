@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 import secrets
 import socket
 from collections.abc import Iterator
@@ -203,7 +202,7 @@ def test_another_version_of_the_protocol_is_refused(one: Volunteer, version: str
         (b"null", 422),
         (b"[]", 422),
         (b'{"batch": 1}', 422),
-        (b'{"batch": 1e400, "attempt": 1}', 400),
+        (b'{"batch": 1e400, "attempt": 1}', 422),
         (b'{"batch": 99999999999999999999999, "attempt": 1}', 422),
         (b'{"batch": -1, "attempt": 1}', 422),
         (b'{"x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", 400),
@@ -212,8 +211,7 @@ def test_another_version_of_the_protocol_is_refused(one: Volunteer, version: str
 )
 def test_a_malformed_body_is_refused(one: Volunteer, body: bytes, status: int) -> None:
     answer = one.http.post("/v1/renew", content=body, headers=one.headers)
-    assert answer.status_code in {status, 400, 422}
-    refused(answer, answer.status_code)
+    refused(answer, status)
 
 
 def test_oversize_bodies_and_gzip_bombs_are_refused(one: Volunteer) -> None:
@@ -341,4 +339,4 @@ def test_no_secret_is_in_the_log(served: Served, one: Volunteer) -> None:
         http.post("/v1/claim", content=b"{", headers={**own_token.headers, "Authorization": "Bearer secret-guess"})
     for secret in (own_token.token, INVITATION, "secret-guess"):
         assert secret not in own.said
-    assert json.dumps(own.said)
+    assert own.said

@@ -83,7 +83,7 @@ def test_a_job_sees_nothing_of_the_owner(joining: Joining) -> None:
     prefix = os.path.realpath(sys.base_prefix)
     try:
         script = f"""
-cat {secret} {joining.folder}/home/*/machine.json /etc/shadow /proc/1/environ /proc/1/fd/0 2>&1 | grep -c private
+cat {secret} {joining.folder}/home/*/machine.json /etc/shadow /proc/1/environ /proc/1/fd/0 2>/dev/null | wc -c
 ls {joining.folder} 2>&1 | grep -c secret
 find /home /root /var /srv /mnt /run /sys /work -type f -not -path '{prefix}/*' 2>/dev/null | wc -l
 env | grep -c HATI

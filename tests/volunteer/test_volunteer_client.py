@@ -38,7 +38,7 @@ def test_a_batch_is_run_and_its_results_are_returned(joining: Joining) -> None:
     machine = joining.script.machines[0]
     assert (machine["name"], machine["sandbox"]) == ("kilo", "none (declared by owner)")
     assert machine["template"] == {"memory": 2 << 30, "disk": 1 << 30, "processes": 256}
-    assert "2 runs made, 2 delivered" in said
+    assert "2 runs, 2 delivered" in said
     assert "secret" not in said
     [token] = (joining.folder / "home").rglob("machine.json")
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
@@ -63,11 +63,19 @@ def test_all_steps_of_a_benchmark(joining: Joining) -> None:
             {"option": "level", "argument": "-l {}", "env": "B", "build": False, "setup": [["sh", "-c", "exit 0"]]}
         ],
     )
-    status, said = joining.join(FREE)
+    status, said = joining.join()
     [result] = joining.script.results
     assert (status, result["outcome"], result["detail"]) == (0, "completed", ""), said
     assert joining.script.stdout() == "built\nprepared\nsetup\nfrom a file\ntool -l 1\n"
     assert base64.b64decode(result["output"]) == b"10-C.UTF-8 1\n"
+
+
+def test_files_that_the_server_writes_are_for_a_sandbox(joining: Joining) -> None:
+    files = [{"path": "a.ini", "text": "x"}]
+    joining.script.batch({"a": ""}, [job("t", files=files)], command=["cat", "{work}/a.ini"], files=["a.ini"])
+    status, said = joining.join(FREE)
+    assert (status, joining.script.results) == (0, []), said
+    assert "used in a sandbox only" in said
 
 
 def test_a_build_is_made_once_for_its_settings(joining: Joining) -> None:
@@ -219,7 +227,7 @@ def test_results_are_kept_while_the_server_is_away(tmp_path: Path, certificates:
     with serving(script, certificates, port=int(url.rsplit(":", 1)[1])):
         status, said = joining.join(FREE)
     assert (status, script.tasks) == (0, ["t1", "t2"]), said
-    assert "0 runs made, 2 delivered" in said
+    assert "0 runs, 2 delivered" in said
 
 
 @pytest.mark.parametrize(("code", "ended"), [(410, False), (413, True)])

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -204,7 +204,9 @@ class Gateway:
         lease = self._lease(volunteer, message.batch, message.attempt)
         failed = message.outcome is EndOutcome.FAILED
         outcome = AttemptOutcome.FAILED if failed else AttemptOutcome.RETURNED
-        if not self._store.ledger.end(lease, outcome, f"{volunteer.name}: {_line(message.reason)}"):
+        with self._turn:
+            held = self._store.ledger.end(lease, outcome, f"{volunteer.name}: {_line(message.reason)}")
+        if not held:
             raise _lost()
         if failed:
             with self._lock:
@@ -253,26 +255,36 @@ class Gateway:
         return not wanted or hmac.compare_digest(_hash(invitation), _hash(wanted))
 
     def _choice(self, template: ClientTemplate | None) -> Choose:
-        """The rule of choice, with only batches whose settings a machine's owner allows."""
+        """The rule of choice of one claim, with only batches whose settings a machine's owner allows.
+
+        It is asked again where the chosen batch turns out to be done, which other transactions do not see yet.
+        """
         if template is None or not template.settings:
             return choose
-        allowed = template.settings
+        allowed, seen = template.settings, set[int | None]()
 
         def chosen(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
-            left = [each for queue in queues for each in self._allowed(queue, allowed)]
-            return choose(left, under_way, client)
+            left = [each for queue in queues for each in self._allowed(queue, allowed, seen)]
+            decision = choose(left, under_way, client)
+            seen.add(decision.batch)
+            return decision
 
         return chosen
 
-    def _allowed(self, queue: Queue, allowed: Mapping[str, Sequence[str]]) -> Iterator[Queue]:
-        """The queue from its first batch on whose settings are allowed."""
+    def _allowed(
+        self, queue: Queue, allowed: Mapping[str, Sequence[str]], seen: Collection[int | None]
+    ) -> Iterator[Queue]:
+        """The queue from its first batch on whose settings are allowed, and that was not chosen before."""
         if queue.machine is not None:
             yield queue
             return
-        for number, batch in self._store.ledger.waiting(queue.study).items():
-            if number >= queue.head and all(_fits(job, allowed) for job in batch.members):
-                yield replace(queue, head=number)
-                return
+        after = queue.head - 1
+        while batches := self._store.ledger.waiting(queue.head, after):
+            for number, batch in batches.items():
+                if number not in seen and all(_fits(job, allowed) for job in batch.members):
+                    yield replace(queue, head=number)
+                    return
+            after = max(batches)
 
     def _observe(self, volunteer: Volunteer, client: ClientDescription) -> None:
         """Store the state of a machine if it has changed."""

@@ -16,10 +16,10 @@ LARGEST_BODY = 2**16
 """The largest body of other requests, in bytes, before and after decompression."""
 _BASE64 = LARGEST_OUTPUT * 4 // 3 + 4
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The name of a machine.")]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?![\s\S])", description="The name of a machine.")]
 Text = Annotated[str, Meta(max_length=256)]
 LongText = Annotated[str, Meta(max_length=16_384)]
-Hash = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+Hash = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?![\s\S])")]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Number = Annotated[int, Meta(ge=1, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e8)]
@@ -67,7 +67,7 @@ class Registered(Struct, frozen=True):
 class ClaimMessage(Struct, frozen=True):
     """A request for work; the same ``key`` gets the same lease again."""
 
-    key: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{8,64}$")]
+    key: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{8,64}(?![\s\S])")]
     client: ClientDescription
 
 
@@ -170,7 +170,7 @@ class ResultMessage(Struct, frozen=True):
 
     batch: Number
     attempt: Number
-    task: Annotated[str, Meta(pattern=r"^[0-9a-f]{16,64}$")]
+    task: Annotated[str, Meta(pattern=r"^[0-9a-f]{16,64}(?![\s\S])")]
     began: Instant
     seconds: Seconds
     outcome: RawOutcome

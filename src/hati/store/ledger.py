@@ -191,14 +191,15 @@ class Ledger:
             return None
         return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(json.loads(content)))
 
-    def waiting(self, study: str, most: int = _AT_ONCE) -> dict[int, Batch[Job]]:
-        """The first batches of a study that have begun nowhere, by their numbers, oldest first."""
+    def waiting(self, head: int, after: int, most: int = _AT_ONCE) -> dict[int, Batch[Job]]:
+        """Batches begun nowhere, in the queue of batch ``head``, by their numbers; the first ones ``after`` one."""
         table = schema.batch.c
-        open_ = (table.study == study) & (table.state == BatchState.OPEN.value) & table.machine.is_(None)
+        same = select(table.queue).where(table.number == head).scalar_subquery()
+        open_ = (table.queue == same) & (table.state == BatchState.OPEN.value) & table.machine.is_(None)
         query = (
             select(table.number, schema.ledger.c.content)
             .join_from(schema.batch, schema.ledger, schema.ledger.c.number == table.number)
-            .where(open_)
+            .where(open_ & (table.number > after))
             .order_by(table.number)
             .limit(most)
         )

@@ -22,7 +22,7 @@ from .jobs import JobRunner
 from .kept import Kept
 from .limits import OwnerTemplate
 from .registration import RegisteredMachine
-from .sandbox import Sandbox
+from .sandbox import NoSandbox, Sandbox
 from .spool import Spool
 
 Say = Callable[[str], None]
@@ -50,7 +50,7 @@ class HeldLease:
 
 
 class Agent:
-    """Works for one server. ``about`` describes this machine, ``say`` tells what happens, a line at a time."""
+    """Works for one server. ``about`` describes this machine, ``say`` prints what happens, a line at a time."""
 
     def __init__(
         self,
@@ -161,7 +161,8 @@ class Agent:
         try:
             lease = HeldLease(int(found["batch"]), int(found["attempt"]), float(found["seconds"]), found["envelope"])
         except (KeyError, TypeError, ValueError):
-            raise JoinError(f"{self._connection.url} gives a lease that is none", "install a newer client") from None
+            what = "a lease without `batch`, `attempt`, `seconds` or `envelope`"
+            raise JoinError(f"{self._connection.url} sends {what}", "install a newer client") from None
         return lease, None
 
     def _work(self, lease: HeldLease, claim: ClaimFile, lock: int) -> None:
@@ -195,6 +196,8 @@ class Agent:
         todo = [job for job in envelope.jobs if not claim.is_done(job.task)]
         if why := next(filter(None, (self._template.excluded(job.settings) for job in todo)), ""):
             return why
+        if isinstance(self._sandbox, NoSandbox) and any(job.files for job in todo):
+            raise EnvelopeError("its configuration files are written by the server, and used in a sandbox only")
         artefact = self._kept.artefact(self._connection, envelope.statement.artefact, envelope.size)
         root = self._member.folder / "run"
         remove(root)  # what a killed client left
@@ -225,7 +228,7 @@ class Agent:
                 raise LimitExceeded(f"the result cannot be kept: {error.strerror}") from None
 
     def _end(self, lease: HeldLease, outcome: str, reason: str) -> None:
-        """Give a batch back; where the server is not reached, its lease ends by itself."""
+        """Give a batch back; where the server is not reached, its lease ends later."""
         with suppress(Unreachable, ServerRefusal, JoinError):
             self._deliver()
             self._connection.post("/v1/end", {**lease.about, "outcome": outcome, "reason": reason})

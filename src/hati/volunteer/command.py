@@ -18,7 +18,7 @@ from .kept import Kept
 from .limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
 from .machine import about
 from .registration import chosen_name, default_home, folder_of, join
-from .sandbox import find
+from .sandbox import check_hidden, find
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Join a server, and work; return the exit status. Errors are told in one line."""
+    """Join a server, and work; return the exit status. Errors are printed in one line."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         _work(options)
@@ -77,8 +77,9 @@ def run(options: Options) -> int:
 
 
 def say(line: str) -> None:
-    """Tell a line."""
-    sys.stderr.write(f"{line}\n")
+    """Print a line, without characters that might change what a terminal shows: it may quote the server."""
+    printable = "".join(character if character.isprintable() else " " for character in line)
+    sys.stderr.write(f"{printable}\n")
     sys.stderr.flush()
 
 
@@ -89,6 +90,8 @@ def _work(options: Options) -> None:
     sandbox = find(without=options.without_sandbox)
     home = default_home() if options.home is None else Path(options.home)
     folder = folder_of(connection.url, home)
+    if not options.without_sandbox:
+        check_hidden(Path.home(), folder)
     connection.registration = str(folder / "machine.json")
     with locked(folder / "lock", None) as lock:
         if lock is None:
@@ -102,7 +105,7 @@ def _work(options: Options) -> None:
         try:
             agent.serve(once=options.once)
         finally:
-            say(f"{agent.runs:,} run{'' if agent.runs == 1 else 's'} made, {agent.delivered:,} delivered")
+            say(f"{agent.runs:,} run{'' if agent.runs == 1 else 's'}, {agent.delivered:,} delivered")
 
 
 def _stop(*_: Any) -> NoReturn:

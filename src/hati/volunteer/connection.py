@@ -108,16 +108,19 @@ class Connection:
                 self._copy(answer, file, size - begun)
 
     def _copy(self, answer: BinaryIO, file: BinaryIO, left: int) -> None:
-        try:
-            while part := answer.read(min(_CHUNK, left + 1)):
-                if len(part) > left:
-                    raise EnvelopeError("the server sends more bytes than the envelope says")
-                file.write(part)
-                left -= len(part)
-        except (OSError, HTTPException) as error:
-            raise Unreachable(f"the download from {self.url} broke off: {_reason(error)}") from None
+        while part := self._read(answer, min(_CHUNK, left + 1)):
+            if len(part) > left:
+                raise EnvelopeError("the server sends more bytes than the envelope says")
+            file.write(part)
+            left -= len(part)
         if left:
             raise Unreachable(f"the download from {self.url} broke off")
+
+    def _read(self, answer: BinaryIO, most: int) -> bytes:
+        try:
+            return answer.read(most)
+        except (OSError, HTTPException) as error:
+            raise Unreachable(f"the download from {self.url} broke off: {_reason(error)}") from None
 
     def _request(self, method: str, path: str, data: Optional[bytes], headers: Mapping[str, str]) -> Any:
         own = {"Hati-Protocol": PROTOCOL, "User-Agent": f"hati-join/{PROTOCOL}", **headers}

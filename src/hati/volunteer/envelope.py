@@ -20,7 +20,7 @@ from .ed25519 import verify
 from .errors import EnvelopeError
 
 ENVELOPE, RELEASE = "hati-envelope-1", "hati-release-1"
-_DIGITS = re.compile(r"\d{1,9}")
+_DIGITS = re.compile(r"[0-9]{1,9}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _OWN_VALUES = frozenset({"work", "tree", "port", "repetition"})
 """Names of placeholders whose values the client sets."""

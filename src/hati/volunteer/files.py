@@ -60,8 +60,13 @@ def remove(folder: Path) -> None:
 
     def permit(function: Callable[..., Any], path: str, _: object) -> None:
         with suppress(OSError):
-            os.chmod(os.path.dirname(path), stat.S_IRWXU)
-            function(path)
+            for each in (os.path.dirname(path), path):
+                if not os.path.islink(each):
+                    os.chmod(each, stat.S_IRWXU)
+            if function in (os.unlink, os.rmdir):
+                function(path)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
 
     shutil.rmtree(folder, onerror=permit)
 

@@ -365,9 +365,9 @@ def _prepare_linux() -> None:
     """Adopt orphans; hide the descriptors of this process from the job; be the first to be ended without memory."""
     library = ctypes.CDLL(None, use_errno=True)
     library.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    library.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # not permitted afterwards
         file.write("1000")
+    library.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def main() -> None:

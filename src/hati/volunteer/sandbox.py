@@ -227,16 +227,28 @@ def _runner() -> list[str]:
 
 
 def _interpreter() -> list[str]:
-    """The folder of Python, where it is not one of the system's.
+    """The folder of Python, where it is not one of the system's."""
+    prefix = os.path.realpath(sys.base_prefix)
+    return [] if any(_within(prefix, top) for top in _SYSTEM) else [prefix]
+
+
+def check_hidden(*folders: Path) -> None:
+    """Check that a sandbox does not show private folders.
 
     Raises:
-        JoinError: where the owner's home is in it: a sandbox must not show it.
+        JoinError: where one is in a folder of the system or of Python.
     """
-    prefix = os.path.realpath(sys.base_prefix)
-    home = os.path.realpath(Path.home())
-    if os.path.commonpath([prefix, home]) == prefix:
-        raise JoinError(f"Python is installed in {prefix}, which a sandbox would show", "run this with another Python")
-    return [] if any(prefix == top or prefix.startswith(f"{top}/") for top in _SYSTEM) else [prefix]
+    shown = (*_SYSTEM, os.path.realpath(sys.base_prefix))
+    for folder in map(os.path.realpath, folders):
+        for top in shown:
+            if _within(folder, top):
+                raise JoinError(
+                    f"{folder} is in {top}, which a sandbox shows", "choose another `--home`, user or Python"
+                )
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _same(folder: str) -> list[str]:

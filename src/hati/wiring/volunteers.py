@@ -49,6 +49,8 @@ def make_key(file: Path) -> str:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     public = _public(key)
+    if public_file(file).exists():
+        raise InputError(f"{public_file(file)} exists", fix="name another file: a lost key cannot be restored")
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written:
             written.write(private)
