@@ -1,4 +1,4 @@
-"""The time of a batch through a Dask scheduler and the ledger, beside plain Dask; and what an idle worker takes.
+"""The time of a batch through a Dask scheduler and the ledger, compared with plain Dask; and what an idle worker takes.
 
 Scheduler and workers are real processes on this host; the same two workers serve both sides, interleaved.
 

@@ -168,7 +168,7 @@ class TreeCase(Struct, frozen=True):
     least_exact: int
 
 
-TREE_CASES = (TreeCase((3,), 25, 25), TreeCase((3, 2), 20, 14))
+TREE_CASES = (TreeCase((1,), 25, 25), TreeCase((3,), 25, 25), TreeCase((3, 2), 20, 14))
 _RANDOM_RUNS = 100
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,7 +80,7 @@ def task_model(project: Project) -> Iterator[Claim]:
     named = [{f"{name}={setting}" for name, setting in each.items()} for each in (BUILD, PLATFORM, SLOW)]
     yield Claim(
         "the classification tree has the same rules",
-        rules is None or sorted(map(sorted, rules)) == sorted(map(sorted, named)),
+        (rules is None and find_spec("sklearn") is None) or sorted(map(sorted, rules)) == sorted(map(sorted, named)),
     )
 
 

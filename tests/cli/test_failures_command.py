@@ -106,7 +106,7 @@ def test_usage_is_reported_and_checked(project: Path, hati: Hati) -> None:
     done = hati("failures", ".", "--format", "json")
     [one] = done.json["combinations"]
     assert one["usage"] == pytest.approx(0.8)
-    assert "of use: with `usage` of hati.toml" in " ".join(hati("failures", ".").out.split())
+    assert "Usage: by `usage` of hati.toml" in " ".join(hati("failures", ".").out.split())
     key = hati("studies", ".", "--format", "json").json[0]["study"]
     again = hati("report", ".", "--study", key, "--format", "json")
     assert again.json["combinations"] == done.json["combinations"], again.err

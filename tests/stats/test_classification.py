@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hati.core.requests import LARGEST_SEED
 from hati.stats import classification
 from hati.stats.classification import classification_tree, holding, missing_trees, positive_rules
 
@@ -40,12 +41,28 @@ def test_two_planted_conjunctions_are_two_rules() -> None:
     assert rules == {((0, True), (1, True)), ((2, False), (3, True), (5, True))}
 
 
-def test_classes_at_random_are_not_separated() -> None:
-    features = drawn(120, 2)
-    positive = np.random.default_rng(3).random(120) < 0.3
-    tree = classification_tree(features, positive, groups_of(features), 1)
+@pytest.mark.parametrize("seed", range(10))
+def test_a_single_planted_feature_is_the_only_rule(seed: int) -> None:
+    features = drawn(100, seed)
+    tree = classification_tree(features, features[:, 1], groups_of(features), seed)
     assert tree is not None
-    assert tree.error > 0.35
+    assert positive_rules(tree, features, features[:, 1]) == (((1, True),),)
+
+
+def test_classes_at_random_are_not_separated() -> None:
+    rules = 0
+    for seed in range(20):
+        features = drawn(80, seed)
+        positive = np.random.default_rng([seed, 3]).random(80) < 0.3
+        tree = classification_tree(features, positive, groups_of(features), seed)
+        assert tree is not None
+        rules += positive_rules(tree, features, positive) != ()
+    assert rules <= 6  # 4 of 30 elsewhere: two standard errors, and the least of several errors
+
+
+def test_any_seed_is_permitted() -> None:
+    features = drawn(60, 1)
+    assert classification_tree(features, features[:, 1], groups_of(features), LARGEST_SEED) is not None
 
 
 def test_numbers_of_nodes_are_those_of_cases_without_weights() -> None:

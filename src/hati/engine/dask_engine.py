@@ -71,7 +71,8 @@ class DaskClient:
         Raises:
             OSError: where the scheduler does not answer.
         """
-        found = self._client.scheduler_info()
+        scheduler = self._client.scheduler  # asked directly: the client's own copy hides errors
+        found = self._client.sync(scheduler.identity, n_workers=-1, callback_timeout=_AGAIN_SECONDS)
         known = filter(None, (labelled(each["resources"]) for each in found["workers"].values()))
         here = {worker: machine for machine, worker in known}
         now = time.monotonic()
@@ -202,7 +203,7 @@ class DaskEngine(WorkersEngine):
             self._cluster.connect(_CONNECT_SECONDS if first else _AGAIN_SECONDS)
             for worker in self._cluster.refresh():
                 self._ledger.lose(worker, f"worker {worker} was lost by the scheduler at {self._address}")
-            self._known = self._ledger.workers()
+            self._known |= self._ledger.workers()  # also one that was lost meanwhile, and is there again
             self._present_workers = len(self._present())
             self._connected = True
         except OSError as error:

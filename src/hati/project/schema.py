@@ -73,8 +73,8 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
             "secrets": (_LINES, "Environment variables whose values are masked in outputs, messages and logs."),
             "engine": (
                 _LINE,
-                "What runs the benchmarks: local, workers, the address of a Dask scheduler such as tls://head:8786, or "
-                "an engine that a package adds. Default: local.",
+                "What runs the benchmarks: local, workers, volunteers, the address of a Dask scheduler such as "
+                "tls://head:8786, or an engine that a package adds. Default: local.",
             ),
             "machines": (_LINES, "Names of the machines that share each study. Default: the machine that measures."),
             "sources": (_LINES, "Patterns of measured files, in addition to tracked ones; ! excludes."),

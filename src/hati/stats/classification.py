@@ -26,6 +26,11 @@ _DEEPEST = 12
 _CERTAINTY = 0.25
 """The level of the upper limit of a rule's error (C4.5's default)."""
 
+_ROOT_ALONE = 1.0
+"""A cost-complexity at which nothing but the root is left, as no impurity is larger."""
+_ERRORS = 2.0
+_SEEDS = 2**32
+
 Condition = tuple[int, bool]
 """A feature, and whether cases have it."""
 
@@ -77,13 +82,14 @@ def classification_tree(features: Flags, positive: Flags, groups: Numbers, seed:
     """Grow a tree that separates positive cases from the others; None if a class has fewer than three groups.
 
     It is the smallest tree of the cost-complexity sequence with the least cross-validated error (Breiman, Friedman,
-    Olshen and Stone 1984, section 3.4). Both classes have equal weight.
+    Olshen and Stone 1984, section 3.4); its root alone if that error is not below one half by two standard errors, as
+    for classes at random. Both classes have equal weight.
 
     Args:
         features: which features each case has, shape (cases, features).
         positive: the class of each case, shape (cases,).
         groups: cases of a group are held out together, shape (cases,).
-        seed: random seed of the folds, and of the choice between equally good splits.
+        seed: random seed of the folds, and of the choice between equally good splits; modulo 2**32.
 
     Raises:
         NotInstalledError: without the extra ``trees``.
@@ -92,11 +98,14 @@ def classification_tree(features: Flags, positive: Flags, groups: Numbers, seed:
         raise NotInstalledError(_WHY, fix=_FIX)
     if not features.shape[1] or _fewest_groups(positive, groups) < FEWEST:
         return None
-    path = _estimator(0.0, seed).cost_complexity_pruning_path(features, positive).ccp_alphas
-    alphas = np.sqrt(np.maximum(path, 0.0) * np.append(path[1:], path[-1]))
+    seed %= _SEEDS
+    path = np.maximum(_estimator(0.0, seed).cost_complexity_pruning_path(features, positive).ccp_alphas, 0.0)
+    alphas = np.append(np.sqrt(path[:-1] * path[1:]), _ROOT_ALONE)
     errors = _errors(features, positive, groups, alphas, seed)
     error, spread = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     chosen = int(np.flatnonzero(error <= error.min())[-1])
+    if error[chosen] + _ERRORS * spread[chosen] >= 0.5:
+        chosen = len(alphas) - 1
     fitted = _estimator(float(alphas[chosen]), seed).fit(features, positive)
     nodes = tuple(_nodes(fitted.tree_, features, positive))
     return ClassificationTree(nodes, float(error[chosen]), float(spread[chosen]))

@@ -152,7 +152,7 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
     used = any(each.usage is not None for each in found)
     columns = (
         Column("settings"),
-        *((Column("of use", "%", _RIGHT),) if used else ()),
+        *((Column("usage", "%", _RIGHT),) if used else ()),
         Column("verdict"),
         Column("failed", None, _RIGHT),
         Column("configurations", None, _RIGHT),
@@ -177,7 +177,7 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
         "failed: runs with all of the settings, in that number of configurations; failed without one: runs with all "
         "but one of them. p: Fisher's exact test that both fail equally often.",
         "Runs with another combination of this table are left out.",
-        *(("of use: with `usage` of hati.toml, and options used independently of one another.",) if used else ()),
+        *(("Usage: by `usage` of hati.toml, and options used independently of one another.",) if used else ()),
     )
     return Table("Settings that fail together", columns, rows, notes)
 
