@@ -105,7 +105,7 @@ def test_a_screening_by_three_volunteers(tmp_path: Path, certificates: tuple[Pat
             each.send_signal(signal.SIGTERM)
         said = [each.communicate(timeout=60)[1] for each in clients]
     assert screened.returncode == 0, screened.stderr
-    made = [int(found[1]) for each in said if (found := re.search(r"(\d+) runs? made, \1 delivered", each))]
+    made = [int(found[1]) for each in said if (found := re.search(r"(\d+) runs?, \1 delivered", each))]
     assert len(made) == 3, said
     with closing(sqlite3.connect(tmp_path / "store.sqlite")) as store:
         [(runs, tasks, machines)] = store.execute(

@@ -185,7 +185,10 @@ class Script:
             self.claims[key] = len(self.claims)
         number = self.claims[key]
         lease = {"batch": number, "attempt": 1, "until": time.time() + self.seconds, "seconds": self.seconds}
-        return 200, {"lease": {**lease, "envelope": self.batches[number]}}
+        left = [job for job in self.batches[number]["jobs"] if job["task"] not in self.tasks]
+        if not left:
+            return 204, None
+        return 200, {"lease": {**lease, "envelope": {**self.batches[number], "jobs": left}}}
 
 
 class _Handler(BaseHTTPRequestHandler):

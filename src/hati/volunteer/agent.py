@@ -166,7 +166,7 @@ class Agent:
         return lease, None
 
     def _work(self, lease: HeldLease, claim: ClaimFile, lock: int) -> None:
-        """Run the jobs of a batch that have no result yet; give back what is not run."""
+        """Run the jobs of a batch, of which the server leaves out those with a result; give back what is not run."""
         reason, outcome = "", "returned"
         try:
             with self._renewing(lease) as (lost, ending):
@@ -193,10 +193,9 @@ class Agent:
     def _run_all(self, lease: HeldLease, claim: ClaimFile, lock: int, lost: Event, ending: Event) -> str:
         """Run the jobs in order; return why some are given back, empty if none is."""
         envelope = opened(lease.envelope, self._member.machine, self._member.key, time.time())
-        todo = [job for job in envelope.jobs if not claim.is_done(job.task)]
-        if why := next(filter(None, (self._template.excluded(job.settings) for job in todo)), ""):
+        if why := next(filter(None, (self._template.excluded(job.settings) for job in envelope.jobs)), ""):
             return why
-        if isinstance(self._sandbox, NoSandbox) and any(job.files for job in todo):
+        if isinstance(self._sandbox, NoSandbox) and any(job.files for job in envelope.jobs):
             raise EnvelopeError("its configuration files are written by the server, and used in a sandbox only")
         artefact = self._kept.artefact(self._connection, envelope.statement.artefact, envelope.size)
         root = self._member.folder / "run"
@@ -204,12 +203,11 @@ class Agent:
         root.mkdir(mode=0o700)
         runner = JobRunner(self._sandbox, self._template.limits, self._kept, root, (lock,), lost)
         try:
-            for job in todo:
+            for job in envelope.jobs:
                 if ending.is_set() or lost.is_set():
                     return "withdrawn"
                 claim.begin(job.task)
                 self._keep("/v1/result", {**lease.about, **runner.result(envelope.statement, job, artefact)})
-                claim.end(job.task)
                 self.runs += 1
                 with suppress(Unreachable):
                     self._deliver()

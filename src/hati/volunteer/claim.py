@@ -13,7 +13,7 @@ _MOST_STARTS = 2
 
 
 class ClaimFile:
-    """The idempotency key of a claim, on disk before the server hears of it, with the tasks that began and ended.
+    """The idempotency key of a claim, on disk before the server hears of it, with the tasks that began.
 
     Raises:
         JoinError: where the file cannot be written.
@@ -23,15 +23,10 @@ class ClaimFile:
         self._path = path
         found = read_json(path) or {}
         self._starts: dict[str, int] = found.get("starts", {})
-        self._done: list[str] = found.get("done", [])
         self.resumed = "key" in found
         self.key: str = str(found["key"]) if self.resumed else secrets.token_hex(16)
         if not self.resumed:
             self._save()
-
-    def is_done(self, task: str) -> bool:
-        """Whether the task's result is in the spool, or was delivered."""
-        return task in self._done
 
     def begin(self, task: str) -> None:
         """Record that a task begins.
@@ -45,21 +40,12 @@ class ClaimFile:
             raise LimitExceeded(f"the client was ended {_MOST_STARTS} times during task {task}")
         self._save()
 
-    def end(self, task: str) -> None:
-        """Record that a task's result is in the spool.
-
-        Raises:
-            JoinError: where the file cannot be written.
-        """
-        self._done.append(task)
-        self._save()
-
     def remove(self) -> None:
         """The batch has ended."""
         self._path.unlink(missing_ok=True)
 
     def _save(self) -> None:
         try:
-            write_json(self._path, {"key": self.key, "done": self._done, "starts": self._starts})
+            write_json(self._path, {"key": self.key, "starts": self._starts})
         except OSError as error:
             raise JoinError(f"cannot write {self._path}: {error.strerror}", "free some space") from None
