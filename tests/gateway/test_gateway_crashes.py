@@ -84,9 +84,9 @@ def test_no_acknowledged_result_is_lost_when_the_server_is_killed(project: Path,
         sender.start()
     drawn, port, kills = random.Random(45), served.port, 0
     deadline = time.monotonic() + 120
-    while sum(len(each.acknowledged) for each in senders) < TASKS and time.monotonic() < deadline:
-        time.sleep(drawn.uniform(0.05, 0.6))
-        if kills < 3:
+    while (done := sum(len(each.acknowledged) for each in senders)) < TASKS and time.monotonic() < deadline:
+        time.sleep(drawn.uniform(0.0, 0.05))
+        if kills < 3 and done >= kills * TASKS // 4:
             served.kill()
             kills += 1
             served.start(port)
