@@ -227,9 +227,8 @@ class Ledger:
 
     @_repeated
     def leave(self, worker: str) -> None:
-        """Record that a worker has left."""
-        with self._turn() as (connection, _):
-            connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
+        """Record that a worker has left; it gives back what it has."""
+        self._depart(worker, AttemptOutcome.RETURNED, f"worker {worker} ended")
 
     def workers(self) -> frozenset[str]:
         """The keys of all workers that have not left, also of those that have been silent for some minutes."""
@@ -239,10 +238,7 @@ class Ledger:
     @_repeated
     def lose(self, worker: str, reason: str) -> None:
         """Record that a worker has gone without leaving, and end its lease as expired."""
-        with self._turn() as (connection, now):
-            for row in connection.execute(select(schema.lease).where(schema.lease.c.worker == worker)).all():
-                self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
-            connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
+        self._depart(worker, AttemptOutcome.EXPIRED, reason)
 
     @_repeated
     def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
@@ -366,6 +362,12 @@ class Ledger:
     def _reading(self) -> Iterator[Connection]:
         with explained(self._database), self.engine.connect() as connection:
             yield connection
+
+    def _depart(self, worker: str, outcome: AttemptOutcome, reason: str) -> None:
+        with self._turn() as (connection, now):
+            for row in connection.execute(select(schema.lease).where(schema.lease.c.worker == worker)).all():
+                self._end(connection, now, row.batch, outcome, reason)
+            connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
     def _expire(self, connection: Connection, now: float) -> None:
         due = select(schema.lease).where(schema.lease.c.until <= now).order_by(schema.lease.c.batch)

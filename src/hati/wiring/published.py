@@ -14,6 +14,7 @@ _MODULES = (
     "design.document",
     "document.samples",
     "document.document",
+    "gateway.messages",
     "generate.document",
     "harness.document",
     "prediction.document",
