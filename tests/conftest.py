@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -165,7 +166,11 @@ def slurm() -> Iterator[Slurm]:
     """Slurm with two nodes; tests that use it are of the group "dask", so that there is one."""
     if missing():
         absent("Slurm")
-    with Slurm() as daemons:
+    with ExitStack() as stack:
+        try:
+            daemons = stack.enter_context(Slurm())
+        except (AssertionError, OSError) as error:
+            pytest.xfail(f"this machine does not let Slurm's daemons run: {error}")
         yield daemons
 
 
