@@ -120,6 +120,21 @@ def test_registration_needs_the_invitation_and_a_free_name(http: httpx.Client, o
         refused(one.post("register", {**describe(name), "invitation": INVITATION}), 422)
 
 
+def test_a_registration_whose_answer_was_lost_is_repeated(served: Served, http: httpx.Client) -> None:
+    asker, token = Volunteer(http, "unused", "none"), secrets.token_urlsafe(32)
+    message = {**describe("again"), "invitation": INVITATION, "token": token}
+    first, second = asker.post("register", message), asker.post("register", message)
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert first.json()["token"] == token
+    refused(asker.post("register", {**message, "token": secrets.token_urlsafe(32)}), 409)
+    refused(asker.post("register", {**message, "name": "another"}), 409)
+    refused(asker.post("register", {**message, "token": "short"}), 422)
+    with closing(read_store(str(served.store))) as store:
+        [kept] = [each for each in store.volunteers.all() if each.name == "again"]
+    assert token not in repr(kept)
+
+
 def test_a_volunteer_is_never_taken_for_a_machine_of_the_owner(served: Served, http: httpx.Client) -> None:
     with closing(read_store(str(served.store))) as store:
         (ours,) = [each for each in store.machines() if "class" not in dict(each.properties)][:1]

@@ -161,6 +161,9 @@ class Script:
 
     def respond(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
         if path == "/v1/register":
+            taken = [each["token"] for each in self.machines if each["name"] == body["name"]]
+            if taken and body["token"] not in taken:
+                return 409, {"error": "the name is taken"}
             self.machines.append(body)
             return 201, {"machine": "m1", "token": "secret"}
         if path == "/v1/claim":

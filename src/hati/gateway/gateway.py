@@ -105,15 +105,20 @@ class Gateway:
         return found
 
     def register(self, message: Registration) -> Registered:
-        """Register a machine.
+        """Register a machine; the same request again is answered in the same way.
 
         Raises:
             Refusal: where the invitation is not valid, or the name is taken.
         """
+        known = self._store.volunteers.holder(message.token) if message.token else None
+        if known is not None and known.name == message.name:
+            return Registered(known.machine, message.token)
         self._check_invitation(message)
         machine = Machine((_state(message, message.name, self._clock()),))
-        token = secrets.token_urlsafe(32)
-        if not self._store.volunteers.register(message.name, machine.id, token, _described(message)):
+        token = message.token or secrets.token_urlsafe(32)
+        if known is not None or not self._store.volunteers.register(
+            message.name, machine.id, token, _described(message)
+        ):
             raise Refusal(
                 409,
                 f"a machine named {message.name} is registered",
@@ -342,10 +347,9 @@ def _state(client: ClientDescription, name: str, now: float) -> MachineState:
 
 
 def _described(client: ClientDescription) -> Mapping[str, Any]:
-    """A description without the invitation, which is a secret."""
+    """A description without the invitation and the token, which are secrets."""
     found: dict[str, Any] = msgspec.to_builtins(client)
-    found.pop("invitation", None)
-    return found
+    return {name: value for name, value in found.items() if name not in {"invitation", "token"}}
 
 
 def _raw(message: ResultMessage, leased: float) -> RawResult:

@@ -52,9 +52,13 @@ class ClientDescription(Struct, frozen=True, kw_only=True):
 
 
 class Registration(ClientDescription, frozen=True, kw_only=True):
-    """A request for a token; the invitation is from the owner of the server, or from its page."""
+    """A request for a token; the invitation is from the owner of the server, or from its page.
+
+    A machine that draws its own ``token``, of 32 random bytes, can repeat a request whose answer was lost.
+    """
 
     invitation: Text = ""
+    token: Annotated[str, Meta(pattern=r"^([A-Za-z0-9_-]{43})?(?![\s\S])")] = ""
 
 
 class Registered(Struct, frozen=True):

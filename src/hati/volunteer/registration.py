@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import re
+import secrets
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def join(
     trusted = _pin(connection, folder, None if key is None else _decoded(key), say)
     known = read_registration(folder)
     if known is None:
-        known = _register(connection, about, invitation)
+        known = _register(connection, {**about, "token": _drawn_token(folder, about["name"])}, invitation)
         write_json(folder / "machine.json", known)
         say(f"registered as {about['name']}")
     connection.token = str(known["token"])
@@ -95,6 +96,15 @@ def folder_of(url: str, home: Path) -> Path:
         JoinError: where it cannot be created.
     """
     return own_folder(own_folder(home) / hashlib.sha256(url.encode()).hexdigest()[:16])
+
+
+def _drawn_token(folder: Path, name: str) -> str:
+    """A token that is on disk before the server has it: a registration whose answer was lost is repeated with it."""
+    begun = read_json(folder / "machine.json") or {}
+    if begun.get("name") != name or "token" not in begun:
+        begun = {"name": name, "token": secrets.token_urlsafe(32)}
+        write_json(folder / "machine.json", begun)
+    return str(begun["token"])
 
 
 def _register(connection: Connection, about: dict[str, Any], invitation: Optional[str]) -> dict[str, Any]:
