@@ -55,4 +55,4 @@ def worker(
         serve(path, store, limit, parse_duration(lease), say, made.append, scheduler)
     except KeyboardInterrupt:
         say("ended on request")
-    say(f"{len(made):,} run{'' if len(made) == 1 else 's'} made")
+    say(f"{len(made):,} run{'' if len(made) == 1 else 's'} done")

@@ -316,11 +316,11 @@ async def _refused(_: Request, error: Exception) -> Response:
 async def _unavailable(_: Request, error: Exception) -> Response:
     """The store cannot be used for now: nothing was acknowledged."""
     assert isinstance(error, HatiError)
-    told = {"error": error.message, "fix": "send it again later; the owner of the server has to see to the store"}
-    return JSONResponse(told, 503, {"Retry-After": "10"})
+    content = {"error": error.message, "fix": "send it again later; the owner of the server has to see to the store"}
+    return JSONResponse(content, 503, {"Retry-After": "10"})
 
 
 async def _no_such_place(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    told = {"error": str(error.detail), "fix": "see /openapi.json for what there is"}
-    return JSONResponse(told, error.status_code, error.headers)
+    content = {"error": str(error.detail), "fix": "see /openapi.json for what there is"}
+    return JSONResponse(content, error.status_code, error.headers)

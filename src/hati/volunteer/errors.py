@@ -1,4 +1,4 @@
-"""Errors of the client: each is told in one line, with what to do about it."""
+"""Errors of the client: each is one line, with what to do about it."""
 
 from __future__ import annotations
 

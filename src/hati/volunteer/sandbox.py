@@ -35,7 +35,7 @@ _SETTINGS = (
 _LONGEST_START = 60.0
 _LARGEST_REPORT = 64 << 20
 _NEWEST_WITH_SHARED_COUNT = (5, 13)
-"""Linux counts the processes of a user namespace by themselves since 5.14."""
+"""Since 5.14 Linux counts the processes of each user namespace separately."""
 
 
 @dataclass(frozen=True)
