@@ -107,7 +107,7 @@ def plainly(client: Any, folder: str, benchmark: Benchmark) -> float:
 
     from benchmarks.dask_path import (
         run_plainly as task,
-    )  # by name: ``__main__`` would be sent, and begin anew each time
+    )  # by name: ``__main__`` would be sent, and start again each time
 
     labels = {name: machine_label(machine(name).id) for name in MACHINES}
     left = [job.to_json() for job in jobs(benchmark)]

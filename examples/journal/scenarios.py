@@ -64,8 +64,8 @@ def settings(found: Any) -> list[dict[str, Any]]:
 def certain(found: Any, *wanted: dict[str, Any]) -> bool:
     """Whether exactly these settings were found, each with certainty."""
     verdicts = {each["verdict"] for each in found["combinations"]}
-    key = lambda each: sorted(map(str, each.items()))  # noqa: E731
-    return verdicts == {"certain"} and sorted(map(key, settings(found))) == sorted(map(key, wanted))
+    named, expected = (sorted(sorted(map(str, each.items())) for each in those) for those in (settings(found), wanted))
+    return verdicts == {"certain"} and named == expected
 
 
 def task_model(project: Project) -> Iterator[Claim]:

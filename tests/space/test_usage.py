@@ -1,4 +1,4 @@
-"""Usage distributions: fractions of settings, and what is no distribution."""
+"""Usage distributions: fractions of settings, and what is refused."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_the_machine_stays_locked_until_the_last_process_has_ended(joining: Join
     client.kill()
     client.communicate()
     second = joining.start("--once", "--without-sandbox", "--name", "b", home="b")
-    time.sleep(1.5)
+    time.sleep(1.5)  # what it must not do, it would have done by then
     assert second.poll() is None, "it waits for the stopped processes of the first"
     os.kill(runner.pid, signal.SIGCONT)
     _, said = second.communicate(timeout=30)

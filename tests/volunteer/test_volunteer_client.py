@@ -324,7 +324,7 @@ def test_what_a_stopped_client_has_is_returned(joining: Joining) -> None:
     client = joining.start("--once", FREE)
     while not [path for path, *_ in joining.script.requests if "artefacts" in path]:
         time.sleep(0.01)
-    time.sleep(0.3)
+    time.sleep(0.3)  # in the middle of the download
     client.terminate()
     _, said = client.communicate(timeout=30)
     assert (client.returncode, "ended on request" in said) == (0, True), said

@@ -98,7 +98,7 @@ def test_a_screening_by_three_volunteers(tmp_path: Path, certificates: tuple[Pat
     assert signed.returncode == 0, signed.stderr
     with serving(tmp_path, certificates) as url:
         clients = [client(tmp_path, url, certificates[0], name) for name in ("alpha", "beta", "gamma")]
-        time.sleep(2.0)
+        time.sleep(2.0)  # they have registered by then, mostly, and share the campaign
         words = ("--engine", "volunteers", "--store", str(tmp_path / "store.sqlite"), "--budget", "24")
         screened = hati(tmp_path, "screen", "project", *words)
         for each in clients:

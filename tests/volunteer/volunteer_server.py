@@ -124,7 +124,7 @@ class Script:
     drop: dict[str, int] = field(default_factory=dict)
     """The number of replies that are lost after commit, by the beginning of the path."""
     cut: int = 0
-    """After so many bytes the first download breaks off."""
+    """The number of bytes after which the first download breaks off."""
     renewal: tuple[int, str] = (200, "leased")
     claims: dict[str, int] = field(default_factory=dict)
     machines: list[dict[str, Any]] = field(default_factory=list)

@@ -66,7 +66,7 @@ def prepare_dask() -> None:
         InputError: where it is not installed.
     """
     try:
-        import distributed  # noqa: F401
+        import distributed  # noqa: F401 - whether it is installed
     except ModuleNotFoundError:
         raise InputError("clusters need Dask", fix=_INSTALL) from None
     for name in ("distributed", "tornado", "asyncio"):

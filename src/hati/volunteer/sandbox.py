@@ -58,7 +58,7 @@ class Bubblewrap:
     @contextmanager
     def place(self, tree: Path, root: Path) -> Iterator[SandboxPlace]:  # noqa: ARG002 - NoSandbox needs them
         """The folders of a run; they vanish with the sandbox."""
-        env = {"HOME": WORK, "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}  # noqa: S108
+        env = {"HOME": WORK, "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}  # noqa: S108 - inside
         yield SandboxPlace(WORK, TREE, _PORT, env)
 
     def argv(self, tree: Path, limits: Limits, *, building: bool) -> list[str]:
@@ -191,7 +191,7 @@ def _exchanged(process: subprocess.Popen[bytes], line: bytes, until: float, lost
                 raise LimitExceeded("the run did not end in time")
             for key, _ in waiting.select(0.25):
                 part = os.read(key.fd, 1 << 16)
-                taken[key.fileobj] += part  # type: ignore[index]
+                taken[key.fileobj] += part  # type: ignore[index]  # one of the two pipes
                 if not part:
                     waiting.unregister(key.fileobj)
     try:
