@@ -62,6 +62,24 @@ def test_numbers_are_compared() -> None:
     assert rules(tree) == ["b=false and threads>4"]
 
 
+def test_many_numbers_are_compared_too() -> None:
+    tree = grown(lambda case, _: int(str(case["level"])) > 700, level=tuple(range(1000)), a=(False, True))
+    [rule] = rules(tree)
+    assert 650 < float(rule.removeprefix("level>")) < 750
+    assert tree is not None
+    assert tree.left_out == ()
+
+
+def test_a_factor_of_many_texts_is_left_out_and_named() -> None:
+    tree = grown(lambda case, _: bool(case["a"]), a=(False, True), tag=tuple(f"t{number}" for number in range(200)))
+    assert rules(tree) == ["a=true"]
+    assert tree is not None
+    assert tree.left_out == ("tag",)
+    table = tree_sections(tree)[0]
+    assert isinstance(table, Table)
+    assert any("not numbers: tag." in note for note in table.notes)
+
+
 def test_a_machine_is_a_factor() -> None:
     assert rules(grown(lambda case, machine: machine == "two" and bool(case["c"]), **OPTIONS)) == [
         "c=true and machine=two"

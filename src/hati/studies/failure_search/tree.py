@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Machine, Outcome, Run, Setting, setting_text
-from hati.stats.classification import ClassificationTree, Flags, classification_tree, holding, positive_rules
+from hati.stats.classification import ClassificationTree, Flags, Numbers, classification_tree, holding, positive_rules
 from hati.studies.failure_search.outcomes import is_infrastructure
 
 _MOST_LABELS = 40
-"""The number of different settings above which a factor is left out: it would name single runs."""
+"""The number of different settings above which none has a feature of its own: it would name single runs."""
 
 
 class FailureRule(Struct, frozen=True):
@@ -47,7 +47,8 @@ class FailureTree(Struct, frozen=True):
     """A classification tree of runs: its nodes, the root first, and its rules, the surest first.
 
     ``error`` is the cross-validated mean of the fractions of failed and of passed runs that are misclassified, with its
-    standard error; configurations are held out whole.
+    standard error; configurations are held out whole. Factors that are ``left_out`` have too many settings that are not
+    numbers.
     """
 
     rules: tuple[FailureRule, ...]
@@ -56,6 +57,7 @@ class FailureTree(Struct, frozen=True):
     standard_error: float
     runs: int
     configurations: int
+    left_out: tuple[str, ...] = ()
 
 
 class StoredTree(Struct, frozen=True):
@@ -88,6 +90,7 @@ def failure_tree(runs: Iterable[Run], seed: int, machines: Sequence[Machine] = (
         tree.standard_error,
         len(counted),
         len(set(keys)),
+        factors.left_out,
     )
 
 
@@ -112,10 +115,14 @@ class _Feature(Struct, frozen=True):
 
 
 class _Factors(Struct, frozen=True):
-    """The features of runs: ``flags`` says which run has which, shape (runs, features); no two are equivalent."""
+    """The features of runs: ``flags`` says which run has which, shape (runs, features); no two are equivalent.
+
+    The runs differ by factors that are ``left_out``, too, which have no features.
+    """
 
     features: tuple[_Feature, ...]
     flags: Flags
+    left_out: tuple[str, ...]
 
     @classmethod
     def of(cls, runs: Sequence[Run], machines: Sequence[Machine]) -> _Factors:
@@ -123,13 +130,18 @@ class _Factors(Struct, frozen=True):
         known = {state.fingerprint: state.properties for machine in machines for state in machine.states}
         values = [dict(_values(run, dict(known.get(run.machine, ())))) for run in runs]
         found: dict[bytes, tuple[_Feature, Flags]] = {}
+        left_out = []
         for name in dict.fromkeys(name for each in values for name in each):
-            for feature, column in _features(name, [each.get(name) for each in values]):
+            own = [each.get(name) for each in values]
+            features = list(_features(name, own))
+            if not features and len(set(map(_label, own))) > 1:
+                left_out.append(name)
+            for feature, column in features:
                 canonical = column if column[0] else ~column
                 if not canonical.all():
                     found.setdefault(canonical.tobytes(), (feature, column))
         flags = np.array([column for _, column in found.values()], dtype=np.bool_).reshape(-1, len(runs)).T
-        return cls(tuple(feature for feature, _ in found.values()), flags)
+        return cls(tuple(feature for feature, _ in found.values()), flags, tuple(left_out))
 
     def text(self, number: int, has: bool) -> str:  # noqa: FBT001 - the side of a split
         """A condition in words."""
@@ -151,16 +163,15 @@ def _values(run: Run, properties: Mapping[str, str]) -> Iterator[tuple[str, Sett
 
 def _features(name: str, values: Sequence[Setting | None]) -> Iterator[tuple[_Feature, Flags]]:
     """The features of a factor, each with the runs that have it; None: the factor is inactive."""
-    labels = sorted(set(map(_label, values)))
-    if not 1 < len(labels) <= _MOST_LABELS:
-        return
-    own = np.array([labels.index(_label(value)) for value in values])
-    for place, label in enumerate(labels):
-        lacking = labels[1 - place].equal(name) if len(labels) == 2 else label.unequal(name)
-        yield _Feature(label.equal(name), lacking), own == place
+    labels, own = _numbered(list(map(_label, values)))
+    if 1 < len(labels) <= _MOST_LABELS:
+        for place, label in enumerate(labels):
+            lacking = labels[1 - place].equal(name) if len(labels) == 2 else label.unequal(name)
+            yield _Feature(label.equal(name), lacking), own == place
     if all(label.kind == _NUMBER for label in labels):
-        for place, label in enumerate(labels[:-1]):
-            yield _Feature(f"{name}<={label.text}", f"{name}>{label.text}"), own <= place
+        for place in _limits(own):
+            text = labels[place].text
+            yield _Feature(f"{name}<={text}", f"{name}>{text}"), own <= place
 
 
 _NUMBER, _TEXT, _INACTIVE = range(3)
@@ -178,6 +189,22 @@ class _Label(NamedTuple):
 
     def unequal(self, name: str) -> str:
         return f"{name} is active" if self.kind == _INACTIVE else f"{name}!={self.text}"
+
+
+def _numbered(labels: Sequence[_Label]) -> tuple[list[_Label], Numbers]:
+    """The different labels in order, and which one each run has, shape (runs,)."""
+    ordered = sorted(set(labels))
+    places = {label: place for place, label in enumerate(ordered)}
+    return ordered, np.array([places[label] for label in labels], dtype=np.intp)
+
+
+def _limits(own: Numbers) -> list[int]:
+    """Limits between numbers that are numbered in order: all, or of many some with about as many runs between each."""
+    most = int(own.max(initial=0))
+    if most <= _MOST_LABELS:
+        return list(range(most))
+    quantiles = np.quantile(own, np.linspace(0, 1, _MOST_LABELS + 2)[1:-1], method="inverted_cdf")
+    return sorted({int(place) for place in quantiles} - {most})
 
 
 def _label(value: Setting | None) -> _Label:

@@ -37,7 +37,10 @@ class TreeBranchJson(Struct, frozen=True):
 
 
 class FailureTreeJson(Struct, frozen=True):
-    """A classification tree of passed and failed runs; ``error`` is cross-validated, the mean of both classes."""
+    """A classification tree of passed and failed runs; ``error`` is cross-validated, the mean of both classes.
+
+    ``left_out`` are factors with too many settings that are not numbers.
+    """
 
     rules: list[FailureRuleJson]
     nodes: list[TreeBranchJson]
@@ -45,6 +48,7 @@ class FailureTreeJson(Struct, frozen=True):
     standard_error: float
     runs: int
     configurations: int
+    left_out: list[str]
 
 
 class StoredTreeJson(Struct, frozen=True, tag_field="format", tag="hati-tree-1"):
@@ -61,11 +65,14 @@ def tree_sections(tree: FailureTree, *notes: str) -> tuple[Section, ...]:
     columns = (Column("runs that fail"), Column("failed", None, Align.RIGHT))
     rows = tuple((rule.text, Shown(f"{rule.failed} of {rule.runs}", rule.failed)) for rule in tree.rules)
     guess = "" if rows else NOTHING
+    omitted = (
+        f"Left out, with too many settings that are not numbers: {', '.join(tree.left_out)}." if tree.left_out else ""
+    )
     error = (
         f"Cross-validated over {counted(tree.configurations, 'configuration')}: {percent(tree.error)} of each class "
         f"misclassified (standard error {percent(tree.standard_error)}; guessing: 50 %)."
     )
-    table = Table("Classification tree", columns, rows, (*filter(None, (guess, error)), DESCRIBES, *notes))
+    table = Table("Classification tree", columns, rows, (*filter(None, (guess, error, omitted)), DESCRIBES, *notes))
     caption = f"Classification tree of {counted(tree.runs, 'run')}; the table has its rules."
     return (table, Chart(ChartKind.TREE, "tree", caption, tree)) if rows else (table,)
 
