@@ -30,7 +30,7 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.engine.dask_engine import DaskEngine
+from hati.engine.dask_engine import DaskClient, DaskEngine
 from hati.project import ClusterAddress
 from hati.store import BatchState, EntryKind, Ledger, open_store
 from hati.subject import machine
@@ -283,6 +283,41 @@ def test_a_campaign_says_that_no_worker_is_there(cluster: Cluster, ledger: Ledge
     assert said == [
         f"waiting for a worker: start one by `hati worker --scheduler {cluster.scheduler.address}`, with the same store"
     ]
+
+
+STRANGER = """
+import asyncio, sys
+from distributed import Worker
+from hati.engine.dask_connection import labels, security_of
+from hati.project import ClusterAddress
+
+async def main(address):
+    security = security_of(ClusterAddress.parse(address), "worker")
+    async with Worker(address, security=security, resources=labels("stranger", "its-worker"), nthreads=1) as worker:
+        await worker.finished()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_why_a_machine_cannot_be_asked_is_kept(cluster: Cluster) -> None:
+    cluster.processes.start(
+        [sys.executable, "-c", STRANGER, cluster.scheduler.address],
+        cluster.scheduler.variables,
+        cluster.folder / "stranger.log",
+    )
+    with with_variables(cluster.scheduler.variables):
+        client = DaskClient(ClusterAddress.parse(cluster.scheduler.address))
+    with closing(client):
+        client.connect(10.0)
+        wait_for(lambda: not client.refresh() and "stranger" in client.machines.values())
+
+        def answered() -> bool:
+            client.ask(["stranger"])
+            return bool(client.errors)
+
+        wait_for(answered)
+    assert "hati_requests" in client.errors["stranger"]
 
 
 def test_nobody_is_let_in_without_a_certificate(two: Cluster, shared: Ledger, tmp_path: Path) -> None:

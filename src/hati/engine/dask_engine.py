@@ -13,6 +13,7 @@ from uuid import uuid4
 from hati.core import Batch, Job, MeasurementError
 from hati.core.wording import counted, listed
 from hati.engine.dask_connection import (
+    NothingToRun,
     labelled,
     machine_label,
     prepare_dask,
@@ -36,12 +37,14 @@ _NAMED = 5
 class DaskClient:
     """A connection to a scheduler and its workers, each machine of which is asked for one batch at a time.
 
-    ``machines`` maps the keys of workers to the identities of their machines.
+    ``machines`` maps the keys of workers to the identities of their machines; ``errors`` maps those of machines to why
+    they could not be asked.
     """
 
     def __init__(self, address: ClusterAddress) -> None:
         prepare_dask()
         self.machines = dict[str, str]()
+        self.errors = dict[str, str]()
         self._address = address
         self._security = security_of(address, "client")
         self._client: Any = None
@@ -122,11 +125,13 @@ class DaskClient:
         with suppress(Empty):
             while True:
                 machine, future = self._ended.get_nowait()
-                failed = future.status == "error"
+                error = future.exception() if future.status == "error" else None
                 if self._asked.get(machine) is future:
                     del self._asked[machine]
-                    if failed:
+                    if error is not None:
                         self._nothing.add(machine)
+                    if error is not None and not isinstance(error, NothingToRun):
+                        self.errors[machine] = reason_of(error)
 
 
 class DaskEngine(WorkersEngine):
@@ -188,6 +193,8 @@ class DaskEngine(WorkersEngine):
         if any(each.state is BatchState.OPEN for each in self._out) and self._connected:
             here = self._cluster.machines
             self._cluster.ask(dict.fromkeys(here[worker] for worker in here if worker in self._known))
+        for machine, reason in self._cluster.errors.items():
+            self._say(f"machine {machine} cannot be asked for a batch: {reason}")
 
     def _refresh(self) -> bool:
         """Read at intervals which workers are there; whether it was done.
