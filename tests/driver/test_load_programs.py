@@ -110,7 +110,7 @@ def test_a_peer_answers_and_all_begin_together(tmp_path: Path) -> None:
 
 def test_without_a_compiler_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LoadDriverError, match=r"there is no C compiler 'cc' on this machine; install one"):
+    with pytest.raises(LoadDriverError, match=r"there is no C compiler `cc` on this machine; install one"):
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
 
 

@@ -1,7 +1,8 @@
-"""Compile load programs with the machine's own C compiler."""
+"""Compile programs with the machine's own C compiler: the one named in ``CC``, else ``cc``."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -9,7 +10,6 @@ from shutil import which
 from hati.core import MeasurementError
 from hati.generate import FLAGS
 
-COMPILER = "cc"
 _LONGEST = 120.0
 
 
@@ -27,10 +27,10 @@ def compiler() -> str:
     Raises:
         LoadDriverError: if there is none.
     """
-    if which(COMPILER) is None:
+    if which(_named()) is None:
         raise LoadDriverError(
-            f"there is no C compiler {COMPILER!r} on this machine",
-            "install one, such as by `apt-get install gcc libc6-dev`",
+            f"there is no C compiler `{_named()}` on this machine",
+            "install one, such as by `apt-get install gcc libc6-dev`, or name one in CC",
         )
     version = _compiled("--version")
     return " ".join([*version.stdout.splitlines()[:1], *FLAGS])
@@ -53,14 +53,18 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
     if done.returncode != 0:
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
         raise LoadDriverError(
-            f"{COMPILER} cannot compile {file}: {words or f'exit status {done.returncode}'}",
+            f"{_named()} cannot compile {file}: {words or f'exit status {done.returncode}'}",
             "install the C library's headers (libc6-dev), or see the source",
         )
     return program
 
 
+def _named() -> str:
+    return os.environ.get("CC") or "cc"
+
+
 def _compiled(*arguments: str) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run([COMPILER, *arguments], capture_output=True, text=True, check=False, timeout=_LONGEST)
+        return subprocess.run([_named(), *arguments], capture_output=True, text=True, check=False, timeout=_LONGEST)
     except subprocess.TimeoutExpired:
-        raise LoadDriverError(f"{COMPILER} takes longer than {_LONGEST:g} s", "repeat it on a quiet machine") from None
+        raise LoadDriverError(f"{_named()} takes longer than {_LONGEST:g} s", "repeat it on a quiet machine") from None

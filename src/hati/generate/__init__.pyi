@@ -14,6 +14,7 @@ from .program import SensorBuffer as SensorBuffer
 from .program import SeriesName as SeriesName
 from .program import load_program as load_program
 from .program import source as source
+from .program import with_kernels as with_kernels
 from .reading import parse_task_set as parse_task_set
 from .task_set import TaskSet as TaskSet
 from .task_set import TaskSetError as TaskSetError

@@ -273,6 +273,11 @@ def source(program: LoadProgram) -> str:
     return _environment().get_template("load.c.j2").render(program=program) + "\n"
 
 
+def with_kernels(text: str) -> str:
+    """The text with the kernels of load programs in place of ``#include "kernels.h"``."""
+    return text.replace('#include "kernels.h"', _environment().get_template("kernels.h").render())
+
+
 @functools.cache
 def _environment() -> jinja2.Environment:
     import jinja2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,10 +11,10 @@ import numpy as np
 import platformdirs
 
 from hati.core import FloatArray, InputError, MeasurementError, digest
+from hati.driver import compile_program, compiler
+from hati.generate import with_kernels
 
 _SOURCE = Path(__file__).with_name("kernels.c")
-_FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
-_COMPILE_SECONDS = 60.0
 _REFUSED = {
     "sched_setscheduler: Operation not permitted": (
         "the kernel permits no real-time priority here",
@@ -38,8 +36,8 @@ class KernelProgram:
         MeasurementError: if it cannot be compiled here.
     """
 
-    def __init__(self, folder: Path | None = None, compiler: str | None = None) -> None:
-        self._path = _compiled(folder or platformdirs.user_cache_path("hati") / "probe", compiler)
+    def __init__(self, folder: Path | None = None) -> None:
+        self._path = _compiled(folder or platformdirs.user_cache_path("hati") / "probe")
 
     def run(self, *arguments: object, timeout: float = 120.0, prefix: Sequence[str] = ()) -> Series:
         """Run a kernel, and return the arrays that it writes, in the units in their names.
@@ -82,28 +80,15 @@ def _lines(text: str) -> Iterator[tuple[str, FloatArray]]:
         yield name, np.array(values.split(), dtype=np.float64)
 
 
-def _compiled(folder: Path, compiler: str | None) -> Path:
-    named = compiler or os.environ.get("CC") or "cc"
-    found = shutil.which(named)
-    if found is None:
-        raise MeasurementError(
-            f"there is no C compiler `{named}`", fix="install one (`apt install gcc`), or name one in CC"
-        )
-    source = _SOURCE.read_text(encoding="utf-8")
-    path = folder / digest([source, found, list(_FLAGS), str(Path(found).stat().st_mtime_ns)])
+def _compiled(folder: Path) -> Path:
+    source = with_kernels(_SOURCE.read_text(encoding="utf-8"))
+    path = folder / digest([source, compiler()])
     if path.exists():
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder) as own:
-            made = Path(own) / "kernels"
-            command = [found, *_FLAGS, "-o", str(made), str(_SOURCE)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_SECONDS, check=False)
-            if done.returncode:
-                raise MeasurementError(f"`{named}` does not compile the kernels: {done.stderr.strip()[:500]}")
-            made.replace(path)
+            compile_program(source, Path(own)).replace(path)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}", fix="free some space, or set HOME") from error
-    except subprocess.TimeoutExpired:
-        raise MeasurementError(f"`{named}` takes longer than {_COMPILE_SECONDS:g} s") from None
     return path

@@ -23,33 +23,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_PROCESSES = 64, LINE = 64, PAGE = 4096, MEBIBYTE = 1 << 20, HUGE_PAGE = 2 << 20 };
+#include "kernels.h"
 
-static void fail(const char *what) {
+enum { MOST_PROCESSES = 64, PAGE = 4096, MEBIBYTE = 1 << 20 };
+
+_Noreturn static void fail(const char *what) {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     exit(4);
 }
 
-static void bad(const char *what) {
+_Noreturn static void bad(const char *what) {
     fprintf(stderr, "%s\n", what);
     exit(2);
 }
 
-static int64_t now(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+static int64_t wall(void) { return (int64_t)now(); }
 
-static int64_t wall(void) { return now(CLOCK_MONOTONIC); }
-
-static int64_t cpu(void) { return now(CLOCK_THREAD_CPUTIME_ID); }
-
-static void sleep_until(int64_t at) {
-    struct timespec t = {at / 1000000000, at % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
-    }
-}
+static int64_t cpu(void) { return (int64_t)cpu_time(); }
 
 static void pin(int core) {
     cpu_set_t set;
@@ -87,14 +77,6 @@ static void *map(size_t bytes, int flags) {
     return found;
 }
 
-static void *map_large(size_t bytes) {
-    char *found = map(bytes + HUGE_PAGE, MAP_PRIVATE);
-    found += (HUGE_PAGE - ((uintptr_t)found & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
-    madvise(found, bytes, MADV_HUGEPAGE);
-    memset(found, 1, bytes);
-    return found;
-}
-
 static pid_t child(void) {
     pid_t pid = fork();
     if (pid < 0) {
@@ -106,7 +88,7 @@ static pid_t child(void) {
     return pid;
 }
 
-static void wait_for(int children) {
+static void wait_for_children(int children) {
     int status = 0;
     int worst = 0;
     while (children-- > 0) {
@@ -184,7 +166,7 @@ static void spin(int64_t duration, int core, const char *policy, int processes, 
         int64_t *own_starts = starts + p * most, *own_lengths = lengths + p * most, gaps = 0;
         memset(own_starts, 0, sizeof *own_starts * (size_t)most);
         memset(own_lengths, 0, sizeof *own_lengths * (size_t)most);
-        sleep_until(origin);
+        sleep_until((uint64_t)origin);
         int64_t cpu_before = cpu(), first = wall(), previous = first, end = origin + duration, at;
         do {
             at = wall();
@@ -197,7 +179,7 @@ static void spin(int64_t duration, int core, const char *policy, int processes, 
         spinners[p] = (struct spinner){first - origin, at - origin, cpu() - cpu_before, gaps};
         _exit(0);
     }
-    wait_for(processes);
+    wait_for_children(processes);
     for (int p = 0; p < processes; p++) {
         int64_t summary[] = {spinners[p].started, spinners[p].ended, spinners[p].cpu_time};
         print_all("window_ns", summary, 3);
@@ -233,7 +215,7 @@ static void work(int64_t duration, int64_t units, int processes, char **cores, c
         use_policy(policy);
         uint64_t state = 88172645463325252u;
         int64_t count = 0, end = origin + duration;
-        sleep_until(origin);
+        sleep_until((uint64_t)origin);
         state = compute(state, units);
         int64_t before = wall(), cpu_before = cpu();
         while (before < end && count < MOST) {
@@ -247,83 +229,41 @@ static void work(int64_t duration, int64_t units, int processes, char **cores, c
         counts[p] = state ? count : 0;
         _exit(0);
     }
-    wait_for(processes);
+    wait_for_children(processes);
     for (int p = 0; p < processes; p++) {
         print_all("work_wall_ns", walls + (int64_t)p * MOST, counts[p]);
         print_all("work_cpu_ns", cpus + (int64_t)p * MOST, counts[p]);
     }
 }
 
-static void shuffle(uint32_t *order, int64_t count, uint64_t *state) {
-    for (int64_t i = count - 1; i > 0; i--) {
-        *state = compute(*state, 1);
-        int64_t other = (int64_t)(*state % (uint64_t)(i + 1));
-        uint32_t kept = order[i];
-        order[i] = order[other];
-        order[other] = kept;
-    }
-}
-
-/* chase: time of a dependent load in a cycle through all lines of a region, for regions of several sizes.
-   The lines of a block follow each other, in random order, and so do the blocks: a block of a page spares the TLB. */
+/* chase: time of a dependent load in a cycle through all lines of a region, for regions of several sizes. */
 static void chase(int64_t loads, int repetitions, int64_t block, int core, int sizes, char **bytes) {
-    int64_t largest = 0;
+    enum { MOST = 64 };
+    int64_t times[MOST], largest = 0;
+    if (repetitions > MOST) {
+        bad("at most 64 repetitions");
+    }
     for (int s = 0; s < sizes; s++) {
         largest = atoll(bytes[s]) > largest ? atoll(bytes[s]) : largest;
     }
     pin(core);
-    char *memory = map_large((size_t)largest);
-    uint32_t *lines_of = map(sizeof *lines_of * (size_t)(largest / LINE + 1), MAP_PRIVATE);
-    uint32_t *blocks = map(sizeof *blocks * (size_t)(largest / LINE + 1), MAP_PRIVATE);
-    uint64_t state = 88172645463325252u;
+    char *region = memory((size_t)largest);
     for (int s = 0; s < sizes; s++) {
-        int64_t lines = atoll(bytes[s]) / LINE;
-        int64_t own = block && block / LINE < lines ? block / LINE : lines;
-        int64_t many = lines / own;
-        lines = many * own;
-        for (int64_t i = 0; i < many; i++) {
-            blocks[i] = (uint32_t)i;
-        }
-        shuffle(blocks, many, &state);
-        void **last = NULL;
-        for (int64_t b = 0; b < many; b++) {
-            for (int64_t i = 0; i < own; i++) {
-                lines_of[i] = (uint32_t)i;
-            }
-            shuffle(lines_of, own, &state);
-            for (int64_t i = 0; i < own; i++) {
-                void **next = (void **)(memory + (blocks[b] * own + lines_of[i]) * LINE);
-                if (last) {
-                    *last = next;
-                }
-                last = next;
-                if (b == 0 && i == 0) {
-                    *(void **)(memory + largest - LINE + 8) = next;
-                }
-            }
-        }
-        void **at = *(void **)(memory + largest - LINE + 8);
-        *last = at;
-        for (int64_t i = 0; i < lines; i++) {
-            at = *at;
-        }
-        int64_t times[64];
-        for (int r = 0; r < repetitions && r < 64; r++) {
+        int64_t size = atoll(bytes[s]);
+        void **at = cycle(region, (size_t)size, (size_t)(block ? block : size));
+        at = walk(at, (uint64_t)(size / LINE));
+        for (int r = 0; r < repetitions; r++) {
             int64_t from = wall();
-            for (int64_t i = 0; i < loads; i += 8) {
-                at = *at, at = *at, at = *at, at = *at, at = *at, at = *at, at = *at, at = *at;
-            }
+            at = walk(at, (uint64_t)loads);
             times[r] = (wall() - from) * 1000 / loads;
         }
-        __asm__ volatile("" : : "r"(at));
-        int64_t size = lines * LINE;
         print_all("size_bytes", &size, 1);
-        print_all("load_ps", times, repetitions < 64 ? repetitions : 64);
+        print_all("load_ps", times, repetitions);
     }
 }
 
-/* triad: a[i] = b[i] + 3 c[i] over regions that caches do not hold, a process for each core. */
-static void triad(int64_t bytes, int repetitions, int processes, char **cores) {
+/* triad: McCalpin's, over three arrays of `bytes` that caches do not hold, in a process for each core. */
+static void stream(int64_t bytes, int repetitions, int processes, char **cores) {
     int64_t *times = map(sizeof *times * (size_t)(MOST_PROCESSES * repetitions), MAP_SHARED);
     int64_t origin = wall() + 1000000000;
     for (int p = 0; p < processes; p++) {
@@ -331,23 +271,16 @@ static void triad(int64_t bytes, int repetitions, int processes, char **cores) {
             continue;
         }
         pin(atoi(cores[p]));
-        int64_t count = bytes / (int64_t)sizeof(double);
-        double *a = map_large((size_t)bytes), *b = map_large((size_t)bytes), *c = map_large((size_t)bytes);
-        for (int64_t i = 0; i < count; i++) {
-            a[i] = 0.0, b[i] = (double)i, c[i] = 1.0;
-        }
-        sleep_until(origin);
+        struct triad arrays = triad(3 * (size_t)bytes);
+        sleep_until((uint64_t)origin);
         for (int r = 0; r < repetitions; r++) {
             int64_t from = wall();
-            for (int64_t i = 0; i < count; i++) {
-                a[i] = b[i] + 3.0 * c[i];
-            }
-            __asm__ volatile("" : : "r"(a) : "memory");
+            pass_triad(&arrays, 3.0);
             times[(int64_t)p * repetitions + r] = wall() - from;
         }
         _exit(0);
     }
-    wait_for(processes);
+    wait_for_children(processes);
     int64_t moved = 3 * bytes;
     print_all("moved_bytes", &moved, 1);
     for (int p = 0; p < processes; p++) {
@@ -379,8 +312,8 @@ static void disk(const char *path, int mebibytes, int syncs, int reads) {
     }
     uint64_t state = 88172645463325252u;
     for (int i = 0; i < MEBIBYTE / 8; i++) {
-        state = compute(state, 1);
-        memcpy(block + 8 * i, &state, 8);
+        uint64_t number = random_number(&state);
+        memcpy(block + 8 * i, &number, 8);
     }
     int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (file < 0) {
@@ -417,8 +350,7 @@ static void disk(const char *path, int mebibytes, int syncs, int reads) {
             file = other;
         }
         for (int i = 0; i < reads; i++) {
-            state = compute(state, 1);
-            off_t at = (off_t)(state % (uint64_t)pages) * PAGE;
+            off_t at = (off_t)(random_number(&state) % (uint64_t)pages) * PAGE;
             int64_t from = wall();
             if (pread(file, block, PAGE, at) != PAGE) {
                 fail("pread");
@@ -427,6 +359,7 @@ static void disk(const char *path, int mebibytes, int syncs, int reads) {
         }
         print_all(direct ? "direct_read_ns" : "cached_read_ns", times, reads);
     }
+    free(block);
 }
 
 static int tcp_socket(void) {
@@ -568,7 +501,7 @@ int main(int count, char **given) {
     } else if (!strcmp(kernel, "chase") && count >= 7) {
         chase(atoll(given[2]), atoi(given[3]), atoll(given[4]), atoi(given[5]), count - 6, given + 6);
     } else if (!strcmp(kernel, "triad") && count >= 5) {
-        triad(atoll(given[2]), atoi(given[3]), count - 4, given + 4);
+        stream(atoll(given[2]), atoi(given[3]), count - 4, given + 4);
     } else if (!strcmp(kernel, "disk") && count == 6) {
         disk(given[2], atoi(given[3]), atoi(given[4]), atoi(given[5]));
     } else if (!strcmp(kernel, "net") && count == 7) {

@@ -26,6 +26,134 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Clocks, memory, and the work that load programs and infrastructure experiments share. `fail` is the program's own. */
+
+/* A unit of work is the same code in every program: neither specialised for its callers nor placed by them. */
+#ifdef __clang__
+#define KERNEL __attribute__((noinline, aligned(64), unused))
+#else
+#define KERNEL __attribute__((noipa, aligned(64), unused))
+#endif
+#define SHARED static __attribute__((unused))
+
+enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+
+_Noreturn static void fail(const char *what);
+
+SHARED uint64_t clock_of(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+SHARED inline uint64_t now(void)
+{
+    return clock_of(CLOCK_MONOTONIC);
+}
+
+SHARED inline uint64_t cpu_time(void)
+{
+    return clock_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+SHARED void sleep_until(uint64_t time)
+{
+    struct timespec until = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    }
+}
+
+SHARED uint64_t random_number(uint64_t *state) /* xorshift64* of Marsaglia and Vigna */
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545F4914F6CDD1Du;
+}
+
+/* Touched memory; what has room for huge pages is aligned to them, and without any small pages do. */
+SHARED void *memory(size_t bytes)
+{
+    size_t slack = bytes < HUGE_PAGE ? 0 : HUGE_PAGE;
+    char *found = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED)
+        fail("cannot allocate memory");
+    if (slack)
+        found += -(uintptr_t)found & (HUGE_PAGE - 1);
+    madvise(found, bytes, MADV_HUGEPAGE);
+    memset(found, 0, bytes);
+    return found;
+}
+
+SHARED void shuffle(uint32_t *order, size_t count, uint64_t *state)
+{
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    for (size_t i = count; i > 1; i--) {
+        size_t other = random_number(state) % i;
+        uint32_t kept = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+}
+
+/* The first line of a cycle through the lines of a buffer: each holds the address of the next. The lines of a block
+   follow each other, in random order, and so do the blocks: a block of a page spares the TLB. */
+SHARED void **cycle(char *buffer, size_t bytes, size_t block)
+{
+    size_t own = (block < bytes ? block : bytes) / LINE, blocks = bytes / LINE / own;
+    uint32_t *turns = memory(blocks * sizeof *turns), *order = memory(own * sizeof *order);
+    uint64_t state = 88172645463325252u;
+    void **first = NULL, **last = NULL;
+    shuffle(turns, blocks, &state);
+    for (size_t turn = 0; turn < blocks; turn++) {
+        shuffle(order, own, &state);
+        for (size_t i = 0; i < own; i++) {
+            void **line = (void **)(buffer + (turns[turn] * own + order[i]) * LINE);
+            if (last)
+                *last = line;
+            else
+                first = line;
+            last = line;
+        }
+    }
+    *last = first;
+    munmap(turns, blocks * sizeof *turns);
+    munmap(order, own * sizeof *order);
+    return first;
+}
+
+static KERNEL void **walk(void **place, uint64_t steps)
+{
+    for (uint64_t step = 0; step < steps; step++)
+        place = *place;
+    return place;
+}
+
+struct triad {
+    double *a, *b, *c;
+    size_t length;
+};
+
+SHARED struct triad triad(size_t bytes)
+{
+    struct triad made = {NULL, NULL, NULL, bytes / (3 * sizeof(double))};
+    made.a = memory(made.length * sizeof(double));
+    made.b = memory(made.length * sizeof(double));
+    made.c = memory(made.length * sizeof(double));
+    for (size_t i = 0; i < made.length; i++)
+        made.b[i] = 1.0, made.c[i] = 2.0;
+    return made;
+}
+
+static KERNEL void pass_triad(const struct triad *over, double factor)
+{
+    double *restrict a = over->a;
+    const double *restrict b = over->b, *restrict c = over->c;
+    for (size_t i = 0; i < over->length; i++)
+        a[i] = b[i] + factor * c[i];
+}
 enum { SERIES = 4, THREADS = 3, NODES = 13 };
 
 /* Observations are in memory that the collecting process shares, so that they outlive a load that dies. */
@@ -69,30 +197,6 @@ _Noreturn static void fail(const char *what)
     _exit(3);
 }
 
-static uint64_t clock_of(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static inline uint64_t now(void)
-{
-    return clock_of(CLOCK_MONOTONIC);
-}
-
-static inline uint64_t cpu_time(void)
-{
-    return clock_of(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static void sleep_until(uint64_t time)
-{
-    struct timespec until = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
-    }
-}
-
 static void wait_for(sem_t *semaphore)
 {
     while (sem_wait(semaphore) != 0 && errno == EINTR) {
@@ -109,24 +213,6 @@ static inline void record(struct series *series, uint64_t start, uint64_t value)
     series->data[2 * count] = start - origin;
     series->data[2 * count + 1] = value;
     atomic_store_explicit(&series->count, count + 1, memory_order_release);
-}
-
-static __attribute__((unused)) uint64_t random_number(uint64_t *state) /* xorshift64* of Marsaglia and Vigna */
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * 0x2545F4914F6CDD1Du;
-}
-
-static __attribute__((unused)) void *memory(size_t bytes)
-{
-    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (found == MAP_FAILED)
-        fail("cannot allocate memory");
-    madvise(found, bytes, MADV_HUGEPAGE); /* where there are none, small pages do */
-    memset(found, 0, bytes);
-    return found;
 }
 
 struct scheduling {
@@ -157,13 +243,6 @@ static void schedule(const struct scheduling *wanted)
     if (setpriority(PRIO_PROCESS, (id_t)self, wanted->nice) != 0)
         fail("cannot set the niceness");
 }
-
-/* A unit of work is the same code in every program: neither specialised for its callers nor placed by them. */
-#ifdef __clang__
-#define KERNEL __attribute__((noinline, aligned(64)))
-#else
-#define KERNEL __attribute__((noipa, aligned(64)))
-#endif
 
 static KERNEL void work_mandelbrot(struct thread *self, uint64_t units)
 {
@@ -201,34 +280,6 @@ static KERNEL void work_sort(struct thread *self, uint64_t units)
     }
 }
 
-/* Lines of a buffer as one cycle in random order (Sattolo): each holds the address of the next. */
-static void **cycle(size_t bytes)
-{
-    size_t lines = bytes / 64, words = 64 / sizeof(void *);
-    void **buffer = memory(lines * 64);
-    uint32_t *order = memory(lines * sizeof *order);
-    uint64_t state = 88172645463325252u;
-    for (size_t i = 0; i < lines; i++)
-        order[i] = (uint32_t)i;
-    for (size_t i = lines - 1; i > 0; i--) {
-        size_t j = random_number(&state) % i;
-        uint32_t kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-    for (size_t i = 0; i < lines; i++)
-        buffer[order[i] * words] = &buffer[order[(i + 1) % lines] * words];
-    munmap(order, lines * sizeof *order);
-    return buffer;
-}
-
-static KERNEL void **walk(void **place, uint64_t steps)
-{
-    for (uint64_t step = 0; step < steps; step++)
-        place = *place;
-    return place;
-}
-
 enum { WALK_BYTES = 1 << 26, WALK_UNIT = 4 };
 
 static KERNEL void work_memory(struct thread *self, uint64_t units)
@@ -238,7 +289,7 @@ static KERNEL void work_memory(struct thread *self, uint64_t units)
 
 static void prepare_kernels(void)
 {
-    void **shared_walk = cycle(WALK_BYTES);
+    void **shared_walk = cycle(memory(WALK_BYTES), WALK_BYTES, WALK_BYTES);
     for (int i = 0; i < THREADS; i++) {
         threads[i].random = 88172645463325252u + (uint64_t)i;
         threads[i].sorted = memory(SORT_ITEMS * sizeof(uint32_t));
@@ -246,34 +297,10 @@ static void prepare_kernels(void)
     }
 }
 static void **chase_4;
-struct triad {
-    double *a, *b, *c;
-    size_t length;
-};
-
-static struct triad triad(size_t bytes)
-{
-    struct triad made = {NULL, NULL, NULL, bytes / (3 * sizeof(double))};
-    made.a = memory(made.length * sizeof(double));
-    made.b = memory(made.length * sizeof(double));
-    made.c = memory(made.length * sizeof(double));
-    for (size_t i = 0; i < made.length; i++)
-        made.b[i] = 1.0, made.c[i] = 2.0;
-    return made;
-}
-
-static KERNEL void pass_triad(const struct triad *over, double factor)
-{
-    double *restrict a = over->a;
-    const double *restrict b = over->b, *restrict c = over->c;
-    for (size_t i = 0; i < over->length; i++)
-        a[i] = b[i] + factor * c[i];
-}
-
 static struct triad triad_5;
 static void prepare_memory(void)
 {
-    chase_4 = cycle(32768u);
+    chase_4 = cycle(memory(32768u), 32768u, 32768u);
     triad_5 = triad(49152u);
 }
 
