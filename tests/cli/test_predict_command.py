@@ -82,7 +82,7 @@ def test_a_model_without_an_exact_answer_is_simulated(
     done = hati_here(*words)
     assert done.status == 0, done.err
     assert f"simulation: no exact closed form: {reason}" in " ".join(done.out.split())
-    assert "±: half of the 95 % interval over 10 replications." in done.out
+    assert "In brackets: the 95 % interval over 10 replications." in done.out
     values = hati_here(*words, "--format", "json").json
     assert values == hati_here(*words, "--format", "json").json
     low, high = values["requests"][0]["response"]["interval"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -58,12 +59,34 @@ def test_cores_and_speed_are_those_of_the_machine(hati_here: Hati) -> None:
     assert machine["resource"] == "server"
     assert machine["cores"] == 2
     assert machine["speed"] == machine["measured_speed"]["value"] == pytest.approx(1.25)
-    assert machine["measured_speed"]["interval"] == pytest.approx([1.25 * 0.99 / 1.01, 1.25 * 1.01 / 0.99])
+    off = math.hypot(math.log(1.01), math.log(0.99))
+    assert machine["measured_speed"]["interval"] == pytest.approx(
+        [1.25 / math.exp(off), 1.25 * math.exp(off)], rel=1e-4
+    )
+    low, high = values["requests"][0]["response"]["interval"]
+    assert 0.98 < low / values["requests"][0]["response"]["value"] < 0.99 < 1.01 < high / low < 1.04
+    assert values["confidence"] == 0.95
     assert values["resources"][0]["utilisation"]["value"] == pytest.approx(10 * 0.02 / 1.25 / 2)
     text = hati_here("predict", "model.toml", "--resources", "new.json").out
-    assert "server     new: 1.97 usable cores, 1.25 (1.225 to 1.275) times as fast as" in text
+    assert "server     new: 1.97 usable cores, 1.25 (1.232 to 1.268) times as fast as" in text
+    assert "In brackets: the 95 % interval, from the machines' measured cores and speeds." in text
     curve = hati_here("predict", "model.toml", "--resources", "new.json", "--over", "users.rate=1..9", "--points", "2")
     assert "server  new: 1.97 usable cores" in curve.out
+
+
+def test_a_speed_that_may_overload_is_said_to_have_no_limit(hati_here: Hati, tmp_path: Path) -> None:
+    slow = {"value": 100.0, "interval": [50.0, 150.0]}
+    probe(tmp_path / "slow.json", cpu_rate=slow, cpu_cores=1.0)
+    asked = ("predict", "model.toml", "--resources", "slow.json")
+    (request,) = hati_here(*asked, "--format", "json").json["requests"]
+    assert request["response"]["interval"][1] is None
+    text = hati_here(*asked).out
+    assert "to no limit)" in text
+    assert "No limit: a resource is overloaded at an end of a measured interval." in text
+    curve = hati_here(*asked, "--over", "users.rate=1..11", "--points", "2", "--format", "json").json
+    low, high = curve["saturation"]["interval"]
+    assert low == pytest.approx(6.25, rel=0.01)
+    assert high == pytest.approx(18.75, rel=0.01)
 
 
 def test_a_fraction_of_a_core_keeps_the_capacity(hati_here: Hati) -> None:

@@ -13,6 +13,7 @@ from hati.prediction import (
     LoadField,
     LoadRange,
     OpenWorkload,
+    PredictedValue,
     Resource,
     Saturation,
     Scheduling,
@@ -35,18 +36,20 @@ def _open(*others: OpenWorkload) -> ServiceModel:
 
 
 def test_a_queue_of_c_cores_saturates_at_c_over_the_demand() -> None:
-    assert saturation(_open(), RATE) == Saturation("cpu", pytest.approx(3 / 0.02))
+    assert saturation(_open(), RATE) == Saturation("cpu", PredictedValue(pytest.approx(3 / 0.02)))
 
 
 def test_other_workloads_take_their_cores_first() -> None:
-    assert saturation(_open(OpenWorkload("batch", 50.0, MIX)), RATE) == Saturation("cpu", pytest.approx(2 / 0.02))
-    assert saturation(_open(OpenWorkload("batch", 500.0, MIX)), RATE) == Saturation("cpu", 0.0)
+    assert saturation(_open(OpenWorkload("batch", 50.0, MIX)), RATE) == Saturation(
+        "cpu", PredictedValue(pytest.approx(2 / 0.02))
+    )
+    assert saturation(_open(OpenWorkload("batch", 500.0, MIX)), RATE) == Saturation("cpu", PredictedValue(0.0))
 
 
 def test_the_first_resource_is_named() -> None:
     web = Component("web", (Demand("cpu", 0.02), Demand("disk", 0.01)))
     model = ServiceModel((CPU, DISK), (web,), (OpenWorkload("users", 1.0, MIX),))
-    assert saturation(model, RATE) == Saturation("disk", pytest.approx(100.0))
+    assert saturation(model, RATE) == Saturation("disk", PredictedValue(pytest.approx(100.0)))
 
 
 def test_points_are_the_single_predictions_and_grow_until_the_overload() -> None:

@@ -122,8 +122,13 @@ def test_usable_cores_are_a_real_number_and_others_contaminate_it() -> None:
 
 def test_work_rate_and_the_slow_down_of_a_pair() -> None:
     rng = np.random.default_rng(6)
-    (rate,) = work_rate({"units": np.array([1e6]), "work_cpu_ns": rng.normal(2e6, 1e4, 99)})
+    bursts = {
+        f"work_cpu_ns/{n}": 2e6 * speed * rng.normal(1.0, 0.005, 999) for n, speed in enumerate((1.0, 1.04, 0.96))
+    }
+    (rate,) = work_rate({"units": np.array([1e6]), **bursts})
     assert rate.value == pytest.approx(5e5, rel=0.01)
+    assert rate.interval is not None
+    assert rate.interval[1] - rate.interval[0] > 0.08 * rate.value  # as the bursts differ, however many repetitions
     times = {"a/work_cpu_ns": rng.normal(2e6, 1e4, 99), "b/work_cpu_ns": rng.normal(2.1e6, 1e4, 99)}
     both = {"both/work_cpu_ns/0": rng.normal(3e6, 1e4, 99), "both/work_cpu_ns/1": rng.normal(3.15e6, 1e4, 99)}
     (slow,) = pair_slowdown(times | both)

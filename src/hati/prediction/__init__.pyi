@@ -18,6 +18,7 @@ from .model import Component as Component
 from .model import Demand as Demand
 from .model import Law as Law
 from .model import LawKind as LawKind
+from .model import MeasuredNumber as MeasuredNumber
 from .model import ModelError as ModelError
 from .model import OpenWorkload as OpenWorkload
 from .model import ProbedMachine as ProbedMachine

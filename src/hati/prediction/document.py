@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
@@ -24,13 +25,21 @@ from hati.prediction import (
 _RIGHT = Align.RIGHT
 
 
+def interval_json(found: PredictedValue) -> tuple[float, float | None] | UnsetType:
+    """The published interval of a value; unset where the value is exact."""
+    if found.low is None or found.high is None:
+        return UNSET
+    return found.low, found.high if math.isfinite(found.high) else None
+
+
 class EstimateJson(Struct, frozen=True):
-    """A predicted value; the ends of its interval where it was simulated."""
+    """A predicted value; the ends of its interval where it was simulated, or follows from measured speeds.
+
+    The upper end is null where an end of a measured speed's interval overloads a resource.
+    """
 
     value: float
-    interval: Annotated[
-        tuple[float, float] | UnsetType, Of(lambda each: UNSET if each.low is None else (each.low, each.high))
-    ] = UNSET
+    interval: Annotated[tuple[float, float | None] | UnsetType, Of(interval_json)] = UNSET
 
 
 class QuantileJson(Struct, frozen=True):
@@ -88,7 +97,7 @@ class ProbedMachineJson(Struct, frozen=True):
     machine: Annotated[str, Of("measured.name")]
     cores: int
     speed: float
-    measured_cores: Annotated[float, Of("measured.cores")]
+    measured_cores: Annotated[float, Of("measured.cores.value")]
     measured_speed: Annotated[EstimateJson, Of(lambda each: EstimateJson(each.measured.speed, each.measured.interval))]
 
 
@@ -107,9 +116,7 @@ class PredictionJson(Struct, frozen=True, tag_field="format", tag="hati-predict-
 
 
 def _estimate(found: PredictedValue) -> EstimateJson:
-    if found.low is None or found.high is None:
-        return EstimateJson(found.value)
-    return EstimateJson(found.value, (found.low, found.high))
+    return EstimateJson(found.value, interval_json(found))
 
 
 def prediction_document(prediction: ServicePrediction, title: str) -> Document:
@@ -133,7 +140,7 @@ def machine_facts(model: ServiceModel) -> tuple[Fact, ...]:
 def _machine(machine: ProbedMachine, model: ServiceModel) -> str:
     low, high = machine.interval
     return (
-        f"{machine.name}: {general(machine.cores)} usable cores, {general(machine.speed)} ({general(low)} to "
+        f"{machine.name}: {general(machine.cores.value)} usable cores, {general(machine.speed)} ({general(low)} to "
         f"{general(high)}) times as fast as {model.measured_on}"
     )
 
@@ -185,7 +192,7 @@ def _requests(prediction: ServicePrediction) -> Table:
         *(Column(_named(p), scale.unit, _RIGHT) for p in probabilities),
     )
     rows = tuple(_request(each, probabilities, scale.factor) for each in requests)
-    notes = _interval_note(prediction)
+    notes = interval_notes(prediction)
     if any(each.quantiles for each in requests) and not all(each.quantiles for each in requests):
         notes = (*notes, "Quantiles are shown where the method has them.")
     return Table("Requests", columns, rows, notes)
@@ -196,9 +203,9 @@ def _request(each: RequestPrediction, probabilities: tuple[float, ...], factor: 
     return (
         each.workload,
         each.component,
-        _shown(each.throughput),
-        _shown(each.response, factor),
-        *(_shown(known[p], factor) if p in known else None for p in probabilities),
+        shown(each.throughput),
+        shown(each.response, factor),
+        *(shown(known[p], factor) if p in known else None for p in probabilities),
     )
 
 
@@ -206,17 +213,27 @@ def _named(probability: float) -> str:
     return "median" if probability == 0.5 else f"p{general(100.0 * probability)}"
 
 
-def _interval_note(prediction: ServicePrediction) -> tuple[str, ...]:
+def interval_notes(prediction: ServicePrediction) -> tuple[str, ...]:
+    """The sources of the intervals in a table."""
     if prediction.confidence is None:
         return ()
-    return (f"±: half of the {percent(prediction.confidence)} interval over {prediction.replications} replications.",)
+    level = percent(prediction.confidence)
+    replicated = f"{prediction.replications} replications"
+    if not prediction.model.measured:
+        return (f"In brackets: the {level} interval over {replicated}.",)
+    sources = "the machines' measured cores and speeds"
+    found = (
+        f"In brackets: the {level} interval, from {sources}{f', and {replicated}' if prediction.replications else ''}."
+    )
+    unlimited = any(each.response.high == math.inf for each in prediction.requests)
+    return (found, "No limit: a resource is overloaded at an end of a measured interval.") if unlimited else (found,)
 
 
 def _components(prediction: ServicePrediction) -> Table:
     scale = tidy("s", [each.response.value for each in prediction.components])
     columns = (Column("component"), Column("visits", "1/s", _RIGHT), Column("response", scale.unit, _RIGHT))
     rows = tuple(
-        (each.name, _shown(each.throughput), _shown(each.response, scale.factor)) for each in prediction.components
+        (each.name, shown(each.throughput), shown(each.response, scale.factor)) for each in prediction.components
     )
     return Table("Components", columns, rows, ("The response time of one visit, without the components that follow.",))
 
@@ -238,17 +255,17 @@ def _resource(model: ServiceModel, each: ResourcePrediction) -> tuple[Cell, ...]
     return (
         each.name,
         None if delay else model.resource(each.name).cores,
-        _shown(each.throughput),
-        None if delay else _shown(each.utilisation, 100.0),
-        _shown(each.number),
+        shown(each.throughput),
+        None if delay else shown(each.utilisation, 100.0),
+        shown(each.number),
         each.formula,
     )
 
 
-def _shown(found: PredictedValue, factor: float = 1.0) -> Shown:
-    """A value with four digits, and with half of its interval where it has one."""
+def shown(found: PredictedValue, factor: float = 1.0) -> Shown:
+    """A value with four digits, and with its interval where it has one."""
     text = general(found.value * factor)
     if found.low is not None and found.high is not None:
-        half = (found.high - found.low) / 2.0 * factor
-        text = f"{text} ± {general(half, 2)}"
+        high = general(found.high * factor, 3) if math.isfinite(found.high) else "no limit"
+        text = f"{text} ({general(found.low * factor, 3)} to {high})"
     return Shown(text, found.value * factor)

@@ -12,8 +12,9 @@ from hati.core import InputError
 from hati.prediction.flows import Flows
 from hati.prediction.model import ClosedWorkload, OpenWorkload, ServiceModel, Workload
 from hati.prediction.predicting import predict
-from hati.prediction.prediction import ServicePrediction
+from hati.prediction.prediction import PredictedValue, ServicePrediction
 from hati.prediction.simulation import Replications
+from hati.prediction.uncertainty import propagated
 
 
 class LoadField(StrEnum):
@@ -55,7 +56,7 @@ class Saturation(Struct, frozen=True):
     """The resource that saturates first, and the load at which it does; 0 if other workloads saturate it."""
 
     resource: str
-    load: float
+    load: PredictedValue
 
 
 class LoadCurve(Struct, frozen=True):
@@ -114,13 +115,21 @@ def saturation(model: ServiceModel, over: LoadRange) -> Saturation | None:
     """The resource that saturates first as the rate grows, by the utilisation law: rate = free cores / demand."""
     if over.field is LoadField.POPULATION:
         return None
+    found = _first_saturated(model, over)
+    if found is None:
+        return None
+    load = propagated(model, found.load, lambda each: (_first_saturated(each, over) or found).load)
+    return Saturation(found.resource, load)
+
+
+def _first_saturated(model: ServiceModel, over: LoadRange) -> Saturation | None:
     flows = Flows(with_load(model, over, 1.0))
     own = np.array([each.workload.name == over.workload for each in flows.types])
     asked = (flows.open_rates * own) @ flows.demands
     free = np.maximum(flows.cores - (flows.open_rates * ~own) @ flows.demands, 0.0)
     found = [
-        Saturation(resource.name, float(cores / busy))
+        Saturation(resource.name, PredictedValue(float(cores / busy)))
         for resource, cores, busy in zip(model.resources, free, asked, strict=True)
         if busy > 0.0 and np.isfinite(cores)
     ]
-    return min(found, key=lambda each: each.load, default=None)
+    return min(found, key=lambda each: each.load.value, default=None)

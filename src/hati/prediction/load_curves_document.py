@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Fact, Shown, Table
 from hati.document.publishing import Of
 from hati.document.quantities import general, tidy
-from hati.prediction import LoadCurve, LoadPoint, RequestPrediction, Scheduling
-from hati.prediction.document import ComponentJson, OverloadJson, RequestJson, ResourceJson, machine_facts
+from hati.prediction import LoadCurve, LoadPoint, PredictedValue, RequestPrediction, Scheduling
+from hati.prediction.document import (
+    ComponentJson,
+    OverloadJson,
+    RequestJson,
+    ResourceJson,
+    interval_json,
+    interval_notes,
+    machine_facts,
+    shown,
+)
 
 _RIGHT = Align.RIGHT
 _OVERLOADED = "overloaded"
@@ -32,7 +41,8 @@ class SaturationJson(Struct, frozen=True):
     """The resource that saturates first, and at which load."""
 
     resource: str
-    load: float
+    load: Annotated[float, Of("load.value")]
+    interval: Annotated[tuple[float, float | None] | UnsetType, Of(lambda each: interval_json(each.load))] = UNSET
 
 
 class LoadCurveJson(Struct, frozen=True, tag_field="format", tag="hati-predict-over-1"):
@@ -83,7 +93,7 @@ def _sections(curve: LoadCurve, title: str) -> tuple[Table | Chart, ...]:
         f"{over.field.value} of {over.workload}",
         over.unit,
         (over.low / over.per_unit, over.high / over.per_unit),
-        None if found is None else found.load / over.per_unit,
+        None if found is None else found.load.value / over.per_unit,
         tuple(map(_panel, ("response time", "utilisation"), tables)),
     )
     return (*tables, Chart(ChartKind.LOADS, "loads", "The tables have the same numbers.", figure))
@@ -105,12 +115,16 @@ def _load(curve: LoadCurve, load: float) -> str:
     return f"{general(load / curve.over.per_unit)} {curve.over.unit}"
 
 
+def _saturation(curve: LoadCurve, load: PredictedValue) -> str:
+    return f"{shown(load, 1.0 / curve.over.per_unit).text} {curve.over.unit}"
+
+
 def _answer(curve: LoadCurve) -> str:
     found = curve.saturation
     if found is not None:
-        if found.load == 0.0:
+        if found.load.value == 0.0:
             return f"Other workloads saturate `{found.resource}` without `{curve.over.workload}`."
-        return f"`{found.resource}` saturates first, at {_load(curve, found.load)} of `{curve.over.workload}`."
+        return f"`{found.resource}` saturates first, at {_saturation(curve, found.load)} of `{curve.over.workload}`."
     last = curve.points[-1]
     slowest = max(last.prediction.requests, key=lambda each: each.response.value, default=None)
     if slowest is None:
@@ -138,13 +152,14 @@ def _responses(curve: LoadCurve) -> Table:
         (
             _load_cell(curve, point),
             *(
-                [_value(each.response.value * scale.factor) for each in point.prediction.requests]
+                [shown(each.response, scale.factor) for each in point.prediction.requests]
                 or [Shown(_OVERLOADED, None)] * len(names)
             ),
         )
         for point in curve.points
     )
-    return Table("Response times", columns, rows)
+    notes = next((interval_notes(each.prediction) for each in curve.points if each.prediction.requests), ())
+    return Table("Response times", columns, rows, notes)
 
 
 def _named(each: RequestPrediction) -> str:
@@ -164,12 +179,8 @@ def _utilisations(curve: LoadCurve) -> Table:
 
 
 def _busy(point: LoadPoint, names: list[str]) -> tuple[Cell, ...]:
-    busy: dict[str, Cell] = {each.name: _value(100.0 * each.utilisation.value) for each in point.prediction.resources}
+    busy: dict[str, Cell] = {each.name: shown(each.utilisation, 100.0) for each in point.prediction.resources}
     for each in point.prediction.overloads:
         asked = each.busy / each.cores
         busy[each.resource] = Shown(f"{general(100.0 * asked)} {_OVERLOADED}", 100.0 * asked)
     return tuple(busy.get(name) for name in names)
-
-
-def _value(value: float) -> Shown:
-    return Shown(general(value), value)

@@ -54,24 +54,62 @@ EXPONENTIAL = Law()
 CONSTANT = Law(LawKind.CONSTANT, 0.0)
 
 
-class ProbedMachine(Struct, frozen=True):
-    """A measured machine: its usable cores, and its speed relative to the machine on which demands were measured.
-
-    ``interval`` are the ends of the speed's 95 % interval.
+class MeasuredNumber(Struct, frozen=True):
+    """A property of a machine, with the ends of its 95 % interval.
 
     Raises:
-        ModelError: for numbers that are not positive.
+        ModelError: unless 0 < low <= value <= high.
+    """
+
+    machine: str
+    value: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.low <= self.value <= self.high < math.inf:
+            interval = f"{self.value:g} ({self.low:g} to {self.high:g})"
+            raise ModelError(f"a property of machine {self.machine!r} is {interval}", fix="probe it again")
+
+    def exactly(self, value: float) -> MeasuredNumber:
+        """The property, were it known to be ``value``."""
+        return MeasuredNumber(self.machine, value, value, value)
+
+
+class ProbedMachine(Struct, frozen=True):
+    """A measured machine: its usable cores, and its rate of work.
+
+    ``reference`` is the rate of the machine on which demands were measured; if it is the same measurement, the speed is
+    exactly 1.
     """
 
     name: str
-    cores: float
-    speed: float
-    interval: tuple[float, float]
+    cores: MeasuredNumber
+    rate: MeasuredNumber
+    reference: MeasuredNumber
 
-    def __post_init__(self) -> None:
-        _positive(self.cores, f"the number of cores of machine {self.name!r}")
-        for speed in (self.speed, *self.interval):
-            _positive(speed, f"the speed of machine {self.name!r}")
+    @property
+    def speed(self) -> float:
+        """The speed relative to the machine on which demands were measured."""
+        return self.rate.value / self.reference.value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the speed: the ends of both rates' intervals, squared and added as logarithms.
+
+        The method of variance estimates recovery (Zou and Donner 2008, Statistics in Medicine 27, 1693-1702).
+        """
+        own, other = self.rate, self.reference
+        if own == other:
+            return 1.0, 1.0
+        down = math.hypot(math.log(own.value / own.low), math.log(other.high / other.value))
+        up = math.hypot(math.log(own.high / own.value), math.log(other.value / other.low))
+        return self.speed * math.exp(-down), self.speed * math.exp(up)
+
+    def given(self, number: MeasuredNumber, value: float) -> ProbedMachine:
+        """The machine, were one of its measured numbers known to be ``value``."""
+        parts = (number.exactly(value) if each == number else each for each in (self.cores, self.rate, self.reference))
+        return ProbedMachine(self.name, *parts)
 
 
 class Resource(Struct, frozen=True):
@@ -104,10 +142,11 @@ class Resource(Struct, frozen=True):
         A quota may leave a fraction of a core: the next whole number of cores is then slower, so that the capacity is
         that of the machine.
         """
-        nearest = max(1, round(machine.cores))
-        whole = abs(machine.cores / nearest - 1.0) <= _WHOLE
-        cores = nearest if whole else math.ceil(machine.cores)
-        speed = machine.speed * (1.0 if whole else machine.cores / cores)
+        usable = machine.cores.value
+        nearest = max(1, round(usable))
+        whole = abs(usable / nearest - 1.0) <= _WHOLE
+        cores = nearest if whole else math.ceil(usable)
+        speed = machine.speed * (1.0 if whole else usable / cores)
         return Resource(self.name, self.policy, cores, speed, measured=machine)
 
     def service(self, demand: float) -> float:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import copy
+import math
+
 import numpy as np
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.prediction.closed_form import MOST_STATES, closed_solution, from_solution, obstacles, open_solution, states
 from hati.prediction.flows import Flows
 from hati.prediction.model import ClosedWorkload, ServiceModel
-from hati.prediction.prediction import Overload, PredictionMethod, ServicePrediction
-from hati.prediction.simulation import Replications, simulate
+from hati.prediction.prediction import (
+    ComponentPrediction,
+    Overload,
+    PredictedValue,
+    PredictionMethod,
+    RequestPrediction,
+    ResourcePrediction,
+    ServicePrediction,
+)
+from hati.prediction.simulation import CONFIDENCE, Replications, simulate
+from hati.prediction.uncertainty import ends_of, propagated
 
 
 def predict(
@@ -17,11 +29,59 @@ def predict(
 ) -> ServicePrediction:
     """The prediction of a model: by an exact closed form if there is one, else by simulation.
 
-    An overloaded model has no predicted values. Without a ``generator`` nothing is simulated.
+    An overloaded model has no predicted values. Without a ``generator`` nothing is simulated. Intervals contain the
+    uncertainty of measured cores and speeds.
 
     Raises:
         InputError: if no method is available.
     """
+    at_ends = copy.deepcopy(generator)  # the same random numbers, so that differences are those of the machines
+    found = _predicted(model, generator, replications)
+    if found.overloads:
+        enough = any(not overloaded(Flows(each)) for pair in ends_of(model) for each in pair)
+        return (
+            replace(found, reason=f"{found.reason}, unless a machine is as fast as its interval allows")
+            if enough
+            else found
+        )
+
+    def answer(shifted: ServiceModel) -> _Values:
+        other = _predicted(shifted, copy.deepcopy(at_ends), replications)
+        return _values(_unlimited(shifted, found) if other.overloads else other)
+
+    requests, components, resources = propagated(model, _values(found), answer)
+    confidence = CONFIDENCE if any(each.response.high is not None for each in requests) else None
+    return replace(found, requests=requests, components=components, resources=resources, confidence=confidence)
+
+
+_Values = tuple[tuple[RequestPrediction, ...], tuple[ComponentPrediction, ...], tuple[ResourcePrediction, ...]]
+
+
+def _values(found: ServicePrediction) -> _Values:
+    return found.requests, found.components, found.resources
+
+
+def _unlimited(model: ServiceModel, found: ServicePrediction) -> ServicePrediction:
+    """An overloaded model's prediction: response times and numbers without limit, throughputs as ``found``."""
+    flows, without_limit = Flows(model), PredictedValue(math.inf)
+    busy = np.minimum(flows.open_loads / np.where(np.isinf(flows.cores), 1.0, flows.cores), 1.0)
+    return replace(
+        found,
+        requests=tuple(
+            replace(each, response=without_limit, quantiles=tuple((p, without_limit) for p, _ in each.quantiles))
+            for each in found.requests
+        ),
+        components=tuple(replace(each, response=without_limit) for each in found.components),
+        resources=tuple(
+            each if math.isinf(cores) else replace(each, utilisation=PredictedValue(float(part)), number=without_limit)
+            for each, part, cores in zip(found.resources, busy, flows.cores, strict=True)
+        ),
+    )
+
+
+def _predicted(
+    model: ServiceModel, generator: np.random.Generator | None, replications: Replications | None
+) -> ServicePrediction:
     flows = Flows(model)
     overloads = overloaded(flows)
     if overloads:

@@ -21,7 +21,10 @@ class PredictionMethod(StrEnum):
 
 
 class PredictedValue(Struct, frozen=True):
-    """A predicted value; ``low`` and ``high`` are the ends of its interval, None if it is exact."""
+    """A predicted value; ``low`` and ``high`` are the ends of its interval, None if it is exact.
+
+    ``high`` is infinite where an end of a measured speed's interval overloads a resource.
+    """
 
     value: float
     low: float | None = None

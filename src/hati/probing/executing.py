@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,8 @@ _SECOND = 1000 * _MS
 _MOST_CPUS = 4
 _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
+_UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
+"""Units of work in a repetition; bursts of repetitions, and the seconds between them."""
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
@@ -91,9 +94,13 @@ def _clock(setting: Setting, _: Inputs) -> Execution:
 
 
 def _work(setting: Setting, _: Inputs) -> Execution:
-    units = 200_000
-    found = setting.run("work", setting.duration(0.3), units, "other", setting.cpus[0])
-    return {**found, "units": np.array([float(units)])}, ()
+    raw: Series = {"units": np.array([float(_UNITS)])}
+    for burst in range(_BURSTS):
+        if burst:
+            time.sleep(setting.duration(_BETWEEN_BURSTS) / _SECOND)
+        found = setting.run("work", setting.duration(0.05), _UNITS, "other", setting.cpus[0])
+        raw |= {f"{name}/{burst}": values for name, values in found.items()}
+    return raw, ()
 
 
 def _usable(setting: Setting, inputs: Inputs) -> Execution:

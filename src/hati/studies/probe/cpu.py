@@ -10,12 +10,13 @@ from hati.studies.probe.finding import (
     contaminated,
     each,
     inconclusive,
+    mean_property,
     median_property,
     pooled,
 )
 from hati.studies.probe.gaps import gaps_of
 
-RATE_METHOD = "cpu-time-1"
+RATE_METHOD = "cpu-time-2"
 CORES_METHOD = "cpu-share-1"
 QUOTA_METHOD = "gap-refill-2"
 PAIR_METHOD = "rate-ratio-1"
@@ -28,8 +29,13 @@ _UNUSED = 0.5
 
 
 def work_rate(raw: Raw) -> tuple[Property, ...]:
-    """Units of work per ms of CPU time; ``units`` is the work of a repetition, ``work_cpu_ns`` its times."""
-    return (median_property("cpu.rate", float(raw["units"][0]) / (pooled(raw, "work_cpu_ns") / 1e6), "1/ms"),)
+    """Units of work per ms of CPU time; ``units`` is the work of a repetition, ``work_cpu_ns`` its times in each burst.
+
+    The speed of shared machines wanders within seconds: repetitions of one burst are alike, and their number says
+    nothing of it. The interval is Student's over the medians of the bursts.
+    """
+    bursts = np.array([np.median(times) for times in each(raw, "work_cpu_ns")])
+    return (mean_property("cpu.rate", float(raw["units"][0]) / (bursts / 1e6), "1/ms"),)
 
 
 def usable_cores(raw: Raw) -> tuple[Property, ...]:

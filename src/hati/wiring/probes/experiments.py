@@ -343,9 +343,10 @@ class _Library:
         if self._program is None:
             self._program = KernelProgram()
         setting = Setting(self._program, self._request.folder, self._scale)
-        started, before = datetime.now(UTC), monotonic()
         with measuring_alone(f"probe {experiment.name}", self._announce):
+            started, before = datetime.now(UTC), monotonic()
             executed = execute(experiment.name, setting, self._known)
+            seconds = monotonic() - before
         observed = tuple(
             Observations(name, _unit(name), values) for name, values in executed.raw.items() if values.size
         )
@@ -355,7 +356,7 @@ class _Library:
             task,
             self._machine.fingerprint,
             started,
-            monotonic() - before,
+            seconds,
             Outcome.DONE,
             exit=0,
             output=neighbours_json(executed.neighbours),

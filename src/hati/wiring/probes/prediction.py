@@ -9,7 +9,7 @@ import msgspec
 
 from hati.core import InputError
 from hati.core.wording import suggestion
-from hati.prediction import ProbedMachine, Scheduling, ServiceModel
+from hati.prediction import MeasuredNumber, ProbedMachine, Scheduling, ServiceModel
 from hati.studies.probe import ProbeConclusion, ProbeVerdict, Property
 from hati.wiring.probes.experiments import side_of
 
@@ -89,15 +89,12 @@ def _wanted(model: ServiceModel, asked: Sequence[str]) -> dict[str, str]:
 
 
 def _measured(machine: ProbeConclusion, reference: ProbeConclusion) -> ProbedMachine:
-    cores = _sure(machine, "cpu.cores").value or 0.0
-    own, other = _sure(machine, "cpu.rate"), _sure(reference, "cpu.rate")
-    low, high = own.interval or (own.value or 0.0, own.value or 0.0)
-    least, most = other.interval or (other.value or 0.0, other.value or 0.0)
-    speed = (own.value or 0.0) / (other.value or 1.0)
-    return ProbedMachine(machine.machine, cores, speed, (low / most, high / least))
+    return ProbedMachine(
+        machine.machine, _sure(machine, "cpu.cores"), _sure(machine, "cpu.rate"), _sure(reference, "cpu.rate")
+    )
 
 
-def _sure(machine: ProbeConclusion, name: str) -> Property:
+def _sure(machine: ProbeConclusion, name: str) -> MeasuredNumber:
     """A property of a machine.
 
     Raises:
@@ -112,7 +109,7 @@ def _sure(machine: ProbeConclusion, name: str) -> Property:
             f"{name} of {machine.machine} is {found.verdict}: {found.reason}",
             fix=f"{repeat} when it is quiet, or write cores and speed into the model",
         )
-    return found
+    return MeasuredNumber(machine.machine, found.value, *(found.interval or (found.value, found.value)))
 
 
 def _value(properties: Mapping[str, Property], name: str) -> float | None:
