@@ -11,6 +11,7 @@ from time import sleep
 import numpy as np
 import psutil
 import pytest
+from scipy import stats
 
 from hati.driver import LoadDriverError, compile_and_run
 from hati.generate import (
@@ -25,6 +26,7 @@ from hati.generate import (
     MachineTaskSet,
     MemoryAccess,
     MemoryLoad,
+    NarrowInterval,
     NetworkLoad,
     NetworkPattern,
     NetworkProtocol,
@@ -64,6 +66,43 @@ def test_every_execution_of_every_sensor_is_observed(tmp_path: Path) -> None:
     assert (observed.values("spin", Sensor.RESPONSE) >= 99_000).all()
     assert (observed.values("wait", Sensor.CPU) < observed.values("wait", Sensor.RESPONSE)).all()
     assert observed.clocks["only"].response > 0
+
+
+def test_a_loop_ends_once_an_interval_is_narrow(tmp_path: Path) -> None:
+    work = CpuLoad(Kernel.MANDELBROT, units=20, name="work", sensors=BOTH)
+    until = NarrowInterval("work", Sensor.RESPONSE, margin=0.05, least=4)
+    wide = NarrowInterval("work", Sensor.RESPONSE, margin=1e-9)
+    observed = compile_and_run(one(Loop(work, count=20_000, until=until)), tmp_path / "narrow")
+    times = observed.values("work", Sensor.RESPONSE).astype(float)
+    numbers = np.arange(1.0, len(times) + 1.0)
+    means = np.cumsum(times) / numbers
+    squares = np.array([np.sum((times[:n] - means[n - 1]) ** 2) for n in range(1, len(times) + 1)])
+    errors = np.sqrt(squares[3:] / (numbers[3:] - 1.0) / numbers[3:])
+    halves = stats.t.ppf(0.975, numbers[3:] - 1.0) * errors / means[3:]
+    assert 4 <= len(times) < 20_000
+    assert halves[-1] <= 0.0505
+    assert (halves[:-1] > 0.0495).all()
+    assert observed.wide == 0
+    limited = compile_and_run(one(Loop(work, count=50, until=wide)), tmp_path / "wide")
+    assert (len(limited.values("work", Sensor.RESPONSE)), limited.wide) == (50, 1)
+
+
+def test_utilisation_is_that_of_all_threads(tmp_path: Path) -> None:
+    idle = CpuLoad(Kernel.WAIT, demand_ms=20, name="idle", sensors=(Sensor.UTILISATION,))
+    busy = CpuLoad(Kernel.SPIN, demand_ms=20, name="busy", sensors=(Sensor.UTILISATION, Sensor.CPU, Sensor.RESPONSE))
+    two = Parallel(
+        (CpuLoad(Kernel.SPIN, demand_ms=20),),
+        copies=2,
+        name="two",
+        sensors=(Sensor.UTILISATION, Sensor.CPU, Sensor.RESPONSE),
+    )
+    observed = compile_and_run(one(Sequence((idle, busy, two))), tmp_path)
+    assert observed.values("idle", Sensor.UTILISATION)[0] < 0.05e9
+    for name in ("busy", "two"):
+        used, elapsed, part = (
+            observed.values(name, each)[0] for each in (Sensor.CPU, Sensor.RESPONSE, Sensor.UTILISATION)
+        )
+        assert part == pytest.approx(1e9 * used / elapsed, rel=1e-4)
 
 
 def test_the_end_of_one_stops_the_others(tmp_path: Path) -> None:

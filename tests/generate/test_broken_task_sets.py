@@ -122,6 +122,67 @@ BROKEN = {
         "a loop has a count and a duration",
     ),
     "a loop of none": ("count: 3", "count: 0", "24:12", "a loop of 0 iterations; give 1 or more"),
+    "an interval that may stay wide": (
+        "count: 3",
+        "until: {task: sort, sensor: cpu, margin: 0.1}",
+        "24:12",
+        "an interval may never become narrow; limit the loop by `count` or `duration_ms`, too",
+    ),
+    "an interval of another task": (
+        "count: 3",
+        "count: 3\n    until: {task: sport, sensor: cpu, margin: 0.1}",
+        "25:19",
+        "the loop has no task 'sport' with sensors; did you mean 'sort'?",
+    ),
+    "an interval of a sensor that is missing": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: utilisation, margin: 0.1}",
+        "25:33",
+        "the task 'sort' has no sensor utilisation; add it to the `sensors` of sort",
+    ),
+    "an interval of a task in another thread": (
+        WHOLE[WHOLE.index("    task: {do: cpu, kernel: sort") : -1],
+        "    until: {task: sort, sensor: cpu, margin: 0.1}\n"
+        "    task: {do: parallel, tasks: [{do: cpu, kernel: sort, units: 10, name: sort, sensors: [cpu]}]}",
+        "25:19",
+        "the loop has no task 'sort' with sensors; name a task of the loop that has sensors, and is not in a parallel",
+    ),
+    "an interval that is the whole mean": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: cpu, margin: 1}",
+        "25:46",
+        "1 is not a margin; give a fraction of the mean, such as 0.02",
+    ),
+    "an interval of one observation": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: cpu, margin: 0.1, least: 1}",
+        "25:58",
+        "an interval of 1 observations; give 3 or more",
+    ),
+    "an interval of too much confidence": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: cpu, margin: 0.1, confidence: 95}",
+        "25:63",
+        "95 is not a confidence; give one from 0.5 to below 1",
+    ),
+    "an interval without a margin": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: cpu}",
+        "25:12",
+        "the key `margin` is missing; add `margin:`",
+    ),
+    "an interval with an unknown key": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: cpu, marge: 0.1}",
+        "25:38",
+        "unknown key `marge`; did you mean 'margin'?",
+    ),
+    "an interval of an unknown sensor": (
+        "count: 3",
+        "count: 3\n    until: {task: sort, sensor: cup, margin: 0.1}",
+        "25:33",
+        "unknown `sensor`: cup; did you mean 'cpu'?",
+    ),
     "a cycle": (
         "task: {do: cpu, kernel: sort",
         "task: {do: use, task: work}\n  other: {do: cpu, kernel: sort",

@@ -76,6 +76,27 @@ roles:
 tasks:
   background: {do: cpu, kernel: memory, units: 100}
 """,
+    "narrow": """\
+name: Until the means of two sensors are known
+machines: [here]
+roles:
+  - name: worker
+    machine: here
+    task:
+      do: loop
+      count: 5000
+      until: {task: both, sensor: utilisation, margin: 0.05, least: 5}
+      task:
+        do: sequence
+        name: both
+        sensors: [utilisation]
+        tasks:
+          - do: loop
+            duration_ms: 200
+            until: {task: work, sensor: response, margin: 0.02, confidence: 0.99}
+            task: {do: cpu, kernel: mandelbrot, units: 50, name: work, sensors: [response, cpu]}
+          - {do: cpu, kernel: wait, demand_ms: 0.2}
+""",
 }
 
 

@@ -32,6 +32,7 @@ from .tasks import Loop as Loop
 from .tasks import MachineTaskSet as MachineTaskSet
 from .tasks import MemoryAccess as MemoryAccess
 from .tasks import MemoryLoad as MemoryLoad
+from .tasks import NarrowInterval as NarrowInterval
 from .tasks import NetworkLoad as NetworkLoad
 from .tasks import NetworkPattern as NetworkPattern
 from .tasks import NetworkProtocol as NetworkProtocol

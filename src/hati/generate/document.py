@@ -15,8 +15,14 @@ from hati.generate import UNSTABLE, Calibration, KernelCalibration, LoadObservat
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 _SHOWN = {"min": 0.0, "median": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-_TITLES = {Sensor.RESPONSE: "response time", Sensor.CPU: "CPU time", Sensor.GAPS: "gaps"}
+_TITLES = {
+    Sensor.RESPONSE: "response time",
+    Sensor.CPU: "CPU time",
+    Sensor.UTILISATION: "utilisation",
+    Sensor.GAPS: "gaps",
+}
 _RIGHT = Align.RIGHT
+_BILLIONTH = 1e-9
 
 
 class ClockCostsJson(Struct, frozen=True):
@@ -29,6 +35,8 @@ class ClockCostsJson(Struct, frozen=True):
 
 class SensorSummaryJson(Struct, frozen=True):
     """The observations of a task's sensor over all its threads: their number, and their quantiles in ns.
+
+    Those of a utilisation are in CPUs.
 
     ``lost`` is the number of observations for which the load program had no room.
     """
@@ -44,13 +52,17 @@ class SensorSummaryJson(Struct, frozen=True):
 
 
 class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1"):
-    """An experiment: what its sensors observed, and the folder with its programs and raw observations."""
+    """An experiment: what its sensors observed, and the folder with its programs and raw observations.
+
+    ``wide`` is the number of loops that reached their limit before the interval that should end them was narrow.
+    """
 
     task_set: str
     folder: str
     clocks: dict[str, ClockCostsJson]
     sensors: list[SensorSummaryJson]
     messages_lost: int
+    wide: int
     problem: str
 
 
@@ -58,8 +70,12 @@ def load_run_json(name: str, folder: str, found: LoadObservations, problem: str)
     """The published result of an experiment; ``problem`` says why it ended early, and is empty if it did not."""
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
     return LoadRunJson(
-        name, folder, clocks, [_summary(each) for each in _by_sensor(found)], found.messages_lost, problem
+        name, folder, clocks, [_summary(each) for each in _by_sensor(found)], found.messages_lost, found.wide, problem
     )
+
+
+def _is_utilisation(each: SensorSeries | SensorSummaryJson) -> bool:
+    return each.sensor is Sensor.UTILISATION
 
 
 def _by_sensor(found: LoadObservations) -> list[list[SensorSeries]]:
@@ -71,7 +87,7 @@ def _by_sensor(found: LoadObservations) -> list[list[SensorSeries]]:
 
 
 def _summary(series: Sequence[SensorSeries]) -> SensorSummaryJson:
-    values = np.concatenate([each.values for each in series])
+    values = np.concatenate([each.values for each in series]) * (_BILLIONTH if _is_utilisation(series[0]) else 1)
     quantiles = np.quantile(values, QUANTILES) if values.size else ()
     return SensorSummaryJson(
         series[0].role,
@@ -101,8 +117,13 @@ def load_run_table(run: LoadRunJson) -> Table:
 
 def _row(each: SensorSummaryJson) -> tuple[Cell, ...]:
     values = (each.quantiles.get(f"{share:g}") for share in _SHOWN.values())
-    cells = (None if ns is None else Shown(quantity(ns * 1e-9, "s"), ns) for ns in values)
+    words = percent if _is_utilisation(each) else _time
+    cells = (None if value is None else Shown(words(value), value) for value in values)
     return each.task, _TITLES[each.sensor], each.observations, *cells
+
+
+def _time(ns: float) -> str:
+    return quantity(ns * 1e-9, "s")
 
 
 def _notes(run: LoadRunJson) -> Iterator[str]:
@@ -118,11 +139,13 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
             yield f"{sensor.task}: {lost} lost, as the buffer was full."
     if run.messages_lost:
         yield f"UDP: {counted(run.messages_lost, 'message')} without an answer within a second."
+    if run.wide:
+        yield f"Ended by its limit, while the interval that should end it was wide: {counted(run.wide, 'loop')}."
     yield f"Programs and raw observations: {run.folder}"
 
 
 def observation_rows(found: LoadObservations) -> Iterator[str]:
-    """The lines of a CSV file of all observations, in ns."""
+    """The lines of a CSV file of all observations, in ns; utilisations are in billionths of a CPU."""
     yield "role,task,sensor,thread,start_ns,value_ns\n"
     for each in found.series:
         head = ",".join([_csv(each.role), _csv(each.task), each.sensor, str(each.thread)])

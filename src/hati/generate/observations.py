@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import replace
-from hati.generate.program import LoadProgram
+from hati.generate.program import LoadProgram, clock_in
 from hati.generate.tasks import Sensor
 
 Nanoseconds = NDArray[np.int64]
@@ -19,7 +18,8 @@ Nanoseconds = NDArray[np.int64]
 class SensorSeries(Struct, frozen=True, eq=False):
     """The observations of one sensor of a task in one thread, in order.
 
-    ``starts`` are in ns since the common start, ``values`` in ns less the cost of the clock, never below 0.
+    ``starts`` are in ns since the common start, ``values`` in ns less the cost of the clock, never below 0; those of a
+    utilisation are in billionths of a CPU.
     ``lost`` is the number of observations for which there was no room.
     """
 
@@ -46,19 +46,21 @@ class ClockCosts(Struct, frozen=True):
 class LoadObservations(Struct, frozen=True, eq=False):
     """The series of an experiment, and the cost of the clocks, of each role by its name.
 
-    ``messages_lost`` is the number of UDP messages that were not answered within a second.
+    ``messages_lost`` is the number of UDP messages that were not answered within a second, and ``wide`` that of loops
+    which reached their limit before the interval that should end them was narrow.
     """
 
     series: tuple[SensorSeries, ...]
     clocks: dict[str, ClockCosts] = {}
     messages_lost: int = 0
+    wide: int = 0
 
     def named(self, task: str, sensor: Sensor) -> tuple[SensorSeries, ...]:
         """The series of a task's sensor, of each role and thread."""
         return tuple(each for each in self.series if (each.task, each.sensor) == (task, sensor))
 
     def values(self, task: str, sensor: Sensor) -> Nanoseconds:
-        """The values of a task's sensor in ns, of all roles and threads."""
+        """The values of a task's sensor, of all roles and threads."""
         found = [each.values for each in self.named(task, sensor)]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
@@ -74,7 +76,7 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
     """The report in a program's output; a series that is cut off keeps its complete lines."""
     lines = iter(text.splitlines())
     clocks, series = ClockCosts(), list[SensorSeries]()
-    problem, end, messages_lost = "", "", 0
+    problem, end, messages_lost, wide = "", "", 0, 0
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "clocks":
@@ -84,11 +86,13 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
             series.append(_series(program, number, _pairs(islice(lines, count)), lost, clocks))
         elif word == "lost":
             messages_lost = int(rest)
+        elif word == "wide":
+            wide = int(rest)
         elif word == "error":
             problem = rest
         elif word == "end":
             end = rest
-    observations = LoadObservations(tuple(series), {program.role: clocks}, messages_lost)
+    observations = LoadObservations(tuple(series), {program.role: clocks}, messages_lost, wide)
     return RoleReport(observations, problem or _ending(end))
 
 
@@ -99,12 +103,8 @@ def _pairs(lines: Iterable[str]) -> Nanoseconds:
 
 def _series(program: LoadProgram, number: int, pairs: Nanoseconds, lost: int, clocks: ClockCosts) -> SensorSeries:
     name = program.buffers[number].name
-    beside_cpu = any(each.name == replace(name, sensor=Sensor.CPU) for each in program.buffers)
-    cost = {
-        Sensor.RESPONSE: clocks.response_beside_cpu if beside_cpu else clocks.response,
-        Sensor.CPU: clocks.cpu,
-        Sensor.GAPS: 0,
-    }[name.sensor]
+    clock = clock_in(name, [each.name for each in program.buffers])
+    cost = 0 if clock is None else (clocks.response, clocks.response_beside_cpu, clocks.cpu)[clock]
     values = np.maximum(pairs[:, 1] - cost, 0)
     return SensorSeries(program.role, name.task, name.sensor, name.thread, pairs[:, 0], values, lost)
 
@@ -122,4 +122,4 @@ def joined(found: Sequence[LoadObservations]) -> LoadObservations:
     """The observations of several roles."""
     clocks = {role: costs for each in found for role, costs in each.clocks.items()}
     series = tuple(series for each in found for series in each.series)
-    return LoadObservations(series, clocks, sum(each.messages_lost for each in found))
+    return LoadObservations(series, clocks, sum(each.messages_lost for each in found), sum(each.wide for each in found))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from itertools import count
+from statistics import NormalDist
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
@@ -56,11 +58,26 @@ class SensorBuffer(Struct, frozen=True):
     capacity: int
 
 
+class EndOfLoop(Struct, frozen=True):
+    """The end of a loop once the mean of a series is known; ``clock`` is the clock cost in its values.
+
+    Student's quantile is a polynomial in 1 / (degrees of freedom), whose coefficients are ``quantile`` (Abramowitz and
+    Stegun 1964, 26.7.5).
+    """
+
+    buffer: int
+    clock: int | None
+    margin: float
+    least: int
+    quantile: tuple[float, float, float, float]
+
+
 class TaskNode(Struct, frozen=True):
     """A task at one place of its execution.
 
     ``stops`` are the enclosing parallels that stop with their first task, ``gaps`` the numbers of the buffers
-    that a CPU load fills, with their thresholds in ns, and ``threads`` those of a parallel's tasks.
+    that a CPU load fills, with their thresholds in ns, and ``threads`` those of a parallel's tasks. ``end`` is that of
+    a loop which a sensor ends.
     """
 
     number: int
@@ -72,10 +89,17 @@ class TaskNode(Struct, frozen=True):
     threads: tuple[int, ...] = ()
     response: int | None = None
     cpu: int | None = None
+    utilisation: int | None = None
     gaps: tuple[tuple[int, int], ...] = ()
+    end: EndOfLoop | None = None
     units: int = 0
     time_ns: int = 0
     outermost: bool = False
+
+    @property
+    def reads_cpu_time(self) -> bool:
+        """Whether a sensor reads the CPU clock."""
+        return self.cpu is not None or self.utilisation is not None
 
     @property
     def attributes(self) -> bool:
@@ -137,6 +161,16 @@ class LoadProgram(Struct, frozen=True):
         return frozenset(f"{load.protocol}_{load.pattern}" for load in loads)
 
     @property
+    def ends(self) -> bool:
+        """Whether a sensor ends one of its loops."""
+        return any(node.end is not None for node in self.nodes)
+
+    @property
+    def utilisations(self) -> bool:
+        """Whether a task has a utilisation sensor."""
+        return any(node.utilisation is not None for node in self.nodes)
+
+    @property
     def scheduled(self) -> bool:
         """Whether a task sets its thread's CPUs or scheduling."""
         return any(node.attributes for node in self.nodes)
@@ -153,6 +187,15 @@ class LoadProgram(Struct, frozen=True):
 
     def _accessing(self, access: MemoryAccess) -> tuple[TaskNode, ...]:
         return tuple(node for node in self.nodes if isinstance(node.task, MemoryLoad) and node.task.access is access)
+
+
+def clock_in(name: SeriesName, names: Collection[SeriesName]) -> int | None:
+    """The clock cost in a series' values: 0 of elapsed time, 1 of elapsed time with the CPU clock, 2 of CPU time."""
+    if name.sensor is Sensor.CPU:
+        return 2
+    if name.sensor is not Sensor.RESPONSE:
+        return None
+    return int(any(replace(name, sensor=each) in names for each in (Sensor.CPU, Sensor.UTILISATION)))
 
 
 def load_program(task_set: TaskSet, role: MachineTaskSet, calibration: Calibration | None = None) -> LoadProgram:
@@ -203,6 +246,7 @@ class _Building:
             around.stops,
             response=buffers.get(Sensor.RESPONSE),
             cpu=buffers.get(Sensor.CPU),
+            utilisation=buffers.get(Sensor.UTILISATION),
             gaps=gaps,
             units=self._units(task),
             time_ns=_time_ns(task),
@@ -215,9 +259,19 @@ class _Building:
             node = replace(node, threads=tuple(self.thread(each, number, inside) for each in tasks))
         else:
             inside = replace(inside, times=_times(task, around.times))
-            node = replace(node, children=tuple(self._node(each, inside) for each in self._inner(task)))
+            inner = tuple(self._node(each, inside) for each in self._inner(task))
+            node = replace(node, children=inner, end=self._end(task, around.thread))
         self.nodes.append(node)
         return number
+
+    def _end(self, task: LoadTask, thread: int) -> EndOfLoop | None:
+        if not isinstance(task, Loop) or task.until is None:
+            return None
+        until, name = task.until, SeriesName(task.until.task, task.until.sensor, thread)
+        z = NormalDist().inv_cdf(0.5 + 0.5 * until.confidence)
+        second, third = 5.0 * z**5 + 16.0 * z**3 + 3.0 * z, 3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z
+        quantile = (z, (z**3 + z) / 4.0, second / 96.0, third / 384.0)
+        return EndOfLoop(self.buffers[name].number, clock_in(name, self.buffers), until.margin, until.least, quantile)
 
     def _inner(self, task: LoadTask) -> tuple[LoadTask, ...]:
         if isinstance(task, UseTask):

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hati.core import InputError, Place
 from hati.core.wording import suggestion
 from hati.generate.task_set import TaskSet, TaskSetError
-from hati.generate.tasks import LoadTask, MachineTaskSet, Path
+from hati.generate.tasks import LoadTask, MachineTaskSet, NarrowInterval, Path
 
 TASKS: Mapping[str, type[Struct]] = {str(kind.__struct_config__.tag): kind for kind in get_args(LoadTask)}
 """The kinds of tasks by the words that follow ``do``."""
@@ -131,6 +131,8 @@ def _type(path: Path, data: Any) -> type[Struct]:
         return TaskSet
     if len(path) == 2 and path[0] == "roles":
         return MachineTaskSet
+    if path[-1] == "until":
+        return NarrowInterval
     task = _at(data, path)
     return TASKS.get(str(task.get("do")), MachineTaskSet) if isinstance(task, dict) else MachineTaskSet
 

@@ -24,6 +24,7 @@ from hati.generate.tasks import (
     Loop,
     MachineTaskSet,
     MemoryLoad,
+    NarrowInterval,
     NetworkLoad,
     NetworkPattern,
     NetworkProtocol,
@@ -155,11 +156,39 @@ def _tree(task_set: TaskSet, task: LoadTask, path: Path) -> Iterator[TaskSetErro
                 f"there is no task {each.task!r}", (*place, "task"), suggestion(each.task, task_set.tasks)
             )
         for key, message, fix in (*_attributes(task_set, each), *_OWN.get(type(each), _nothing)(each)):
-            yield TaskSetError(message, (*place, *((key,) if key else ())), fix)
+            yield TaskSetError(message, (*place, *filter(None, key.split("."))), fix)
+        if isinstance(each, Loop) and each.until is not None:
+            yield from _watched(task_set, each, each.until, (*place, "until"))
+
+
+def _watched(task_set: TaskSet, loop: Loop, until: NarrowInterval, path: Path) -> Iterator[TaskSetError]:
+    """A sensor that decides the end of a loop is of a task that the loop runs, in its own thread."""
+    inside = [each for each in _same_thread(task_set, loop.task, set()) if each.name and each.sensors]
+    names = [each.name for each in inside]
+    if until.task not in names:
+        fix = (
+            suggestion(until.task, names)
+            if names
+            else "name a task of the loop that has sensors, and is not in a parallel"
+        )
+        yield TaskSetError(f"the loop has no task {until.task!r} with sensors", (*path, "task"), fix)
+    elif not any(each.name == until.task and until.sensor in each.sensors for each in inside):
+        message = f"the task {until.task!r} has no sensor {until.sensor}"
+        yield TaskSetError(message, (*path, "sensor"), f"add it to the `sensors` of {until.task}")
+
+
+def _same_thread(task_set: TaskSet, task: LoadTask, used: set[str]) -> Iterator[LoadTask]:
+    """The task, and those in it that its thread executes; of the shared tasks those that are not yet ``used``."""
+    yield task
+    if isinstance(task, UseTask) and task.task in task_set.tasks and task.task not in used:
+        used.add(task.task)
+        yield from _same_thread(task_set, task_set.tasks[task.task], used)
+    for _, child in () if isinstance(task, Parallel) else children(task):
+        yield from _same_thread(task_set, child, used)
 
 
 _Problems = Iterator[tuple[str, str, str]]
-"""Each problem: the key, the message and the fix."""
+"""Each problem: the key (``until.margin`` in a mapping under it), the message and the fix."""
 
 
 def _nothing(_task: Any) -> _Problems:
@@ -233,6 +262,19 @@ def _loop(task: Loop) -> _Problems:
         yield "count", f"a loop of {task.count} iterations", "give 1 or more"
     if task.duration_ms is not None and not _positive(task.duration_ms):
         yield "duration_ms", f"{task.duration_ms:g} ms is not a duration", "give a positive number of milliseconds"
+    if task.until is not None:
+        yield from _until(task, task.until)
+
+
+def _until(loop: Loop, until: NarrowInterval) -> _Problems:
+    if loop.endless:
+        yield "until", "an interval may never become narrow", "limit the loop by `count` or `duration_ms`, too"
+    if not 0.0 < until.margin < 1.0:
+        yield "until.margin", f"{until.margin:g} is not a margin", "give a fraction of the mean, such as 0.02"
+    if not 0.5 <= until.confidence < 1.0:
+        yield "until.confidence", f"{until.confidence:g} is not a confidence", "give one from 0.5 to below 1"
+    if until.least < 3:
+        yield "until.least", f"an interval of {until.least} observations", "give 3 or more"
 
 
 def _cpu(task: CpuLoad) -> _Problems:

@@ -20,6 +20,8 @@ class Sensor(StrEnum):
     """Elapsed time."""
     CPU = "cpu"
     """CPU time of the task, its threads included."""
+    UTILISATION = "utilisation"
+    """That CPU time divided by the elapsed time: the number of CPUs that the task kept busy."""
     GAPS = "gaps"
     """Each interval longer than ``gap_us`` in which a CPU load did not run."""
 
@@ -137,12 +139,31 @@ class Parallel(TaskAttributes, frozen=True, tag="parallel"):
     copies: int = 1
 
 
+class NarrowInterval(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A loop's end once a sensor's mean is known: half of its confidence interval is at most ``margin`` of the mean.
+
+    The interval is Student's, of independent observations. It is computed after each iteration once there are ``least``
+    observations: the confidence is reached as the margin shrinks (Chow and Robbins 1965, Annals of Mathematical
+    Statistics 36, 457-462).
+    """
+
+    task: Annotated[str, Meta(description="Name of a task in the loop.")]
+    sensor: Annotated[Sensor, Meta(description="One of its sensors.")]
+    margin: Annotated[float, Meta(description="Half of the interval divided by the mean, such as 0.02.")]
+    least: Annotated[int, Meta(description="Fewest observations.")] = 10
+    confidence: Annotated[float, Meta(description="Confidence of the interval.")] = 0.95
+
+
 class Loop(TaskAttributes, frozen=True, tag="loop"):
-    """A task again and again: ``count`` times, for ``duration_ms``, or until something else stops it."""
+    """A task again and again: ``count`` times, for ``duration_ms``, or until something else stops it.
+
+    With ``until`` that many times, or that long, at most.
+    """
 
     task: LoadTask
     count: int | None = None
     duration_ms: float | None = None
+    until: NarrowInterval | None = None
 
     @property
     def endless(self) -> bool:

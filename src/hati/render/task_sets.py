@@ -8,7 +8,7 @@ from html import escape
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from hati.generate import LoadTask, TaskSet
+from hati.generate import LoadTask, NarrowInterval, TaskSet
 from hati.generate.tasks import children
 
 _ROW, _INDENT, _LETTER, _MARGIN = 34, 30, 7.3, 12
@@ -93,6 +93,8 @@ def _text(task: LoadTask) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, NarrowInterval):
+        return f"{value.sensor} of {value.task} within {value.margin:g}"
     if isinstance(value, tuple):
         return " ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -163,6 +163,7 @@ struct series {
 static struct shared {
     char message[256];
     uint64_t clocks[3], messages_lost;
+    _Atomic uint64_t wide;
     struct series series[SERIES + 1];
 } *shared;
 
@@ -486,6 +487,7 @@ static void report(int status)
             printf("%" PRIu64 " %" PRIu64 "\n", series->data[2 * n], series->data[2 * n + 1]);
     }
     printf("lost %" PRIu64 "\n", shared->messages_lost);
+    printf("wide %" PRIu64 "\n", atomic_load(&shared->wide));
     if (shared->message[0])
         printf("error %s\n", shared->message);
     if (WIFSIGNALED(status))
