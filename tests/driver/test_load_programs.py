@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from time import sleep
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from hati.driver import LoadDriverError, compile_and_run
+from hati.driver.running import _Running
 from hati.generate import (
     CpuLoad,
     DiskLoad,
@@ -145,6 +146,22 @@ def test_a_peer_answers_and_all_begin_together(tmp_path: Path) -> None:
     assert all((series.starts >= 0).all() for series in observed.series)
     assert observed.messages_lost == 0
     assert set(observed.clocks) == {"client", "server", "background"}
+
+
+def test_a_peer_that_learns_the_token_last_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tell = _Running.tell
+
+    def late(self: _Running, line: str) -> None:
+        if self.role.name == "server":
+            Timer(0.3, tell, (self, line)).start()
+        else:
+            tell(self, line)
+
+    monkeypatch.setattr(_Running, "tell", late)
+    load = NetworkLoad("server", NetworkProtocol.TCP, NetworkPattern.PING_PONG, 100, 5, name="ping", sensors=BOTH)
+    roles = (MachineTaskSet("client", "one", load), MachineTaskSet("server", "one"))
+    observed = compile_and_run(TaskSet("test", ("one",), roles), tmp_path)
+    assert len(observed.values("ping", Sensor.RESPONSE)) == 1
 
 
 def test_without_a_compiler_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

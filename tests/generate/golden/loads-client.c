@@ -357,9 +357,11 @@ static void prepare_disks(void)
     prepare_disk(&disk_6, ".", 4096u, 16u, 0, 0);
 }
 
-/* The controller gives a token to all programs of an experiment: who does not send it first is not answered. */
+/* The controller gives a token to all programs of an experiment: who does not send it first is not answered. A peer may
+   have it earlier, and waits. */
 enum { TOKEN = 32, PATIENCE = 10 };
 static char token[TOKEN + 1];
+static sem_t given;
 
 struct greeting {
     char token[TOKEN];
@@ -782,10 +784,12 @@ static void drive(void)
     char line[256];
     uint64_t start;
     prepare();
+    sem_init(&given, 0, 0);
     say("ready", 0, 0);
     do {
         listen_to(line, sizeof line);
-        sscanf(line, "token %32s", token);
+        if (sscanf(line, "token %32s", token) == 1)
+            sem_post(&given);
         struct peer peer;
         unsigned number;
         if (sscanf(line, "peer %u %63s %u %u", &number, peer.address, &peer.ports[0], &peer.ports[1]) == 4

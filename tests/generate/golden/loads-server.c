@@ -208,9 +208,11 @@ static void prepare_kernels(void)
         threads[i].random = 88172645463325252u + (uint64_t)i;
     }
 }
-/* The controller gives a token to all programs of an experiment: who does not send it first is not answered. */
+/* The controller gives a token to all programs of an experiment: who does not send it first is not answered. A peer may
+   have it earlier, and waits. */
 enum { TOKEN = 32, PATIENCE = 10 };
 static char token[TOKEN + 1];
+static sem_t given;
 
 struct greeting {
     char token[TOKEN];
@@ -279,8 +281,15 @@ static void *answer(void *argument)
     return NULL;
 }
 
+static void wait_for_token(void)
+{
+    wait_for(&given);
+    sem_post(&given);
+}
+
 static void *answer_connections(void *argument)
 {
+    wait_for_token();
     for (int one = 1;;) {
         pthread_t id;
         int fd = accept(*(int *)argument, NULL, NULL), *own = malloc(sizeof *own);
@@ -301,6 +310,7 @@ static void *answer_connections(void *argument)
 static void *answer_datagrams(void *argument)
 {
     static char message[65536];
+    wait_for_token();
     for (;;) {
         struct sockaddr_in from;
         socklen_t size = sizeof from;
@@ -433,12 +443,14 @@ static void drive(void)
     char line[256];
     uint64_t start;
     prepare();
+    sem_init(&given, 0, 0);
     static int connections, datagrams;
     unsigned tcp = open_socket(&connections, SOCK_STREAM, answer_connections);
     say("ready", tcp, open_socket(&datagrams, SOCK_DGRAM, answer_datagrams));
     do {
         listen_to(line, sizeof line);
-        sscanf(line, "token %32s", token);
+        if (sscanf(line, "token %32s", token) == 1)
+            sem_post(&given);
     } while (sscanf(line, "start %" SCNu64, &start) != 1);
     origin = start ? start : now();
     if (origin > now() + 1000000)
