@@ -22,6 +22,7 @@ from hati.studies.probe import (
     recovered,
 )
 from hati.studies.probe.cpu import quota
+from hati.studies.probe.fitness_document import fitness_document
 from hati.studies.probe.noise import interruptions, repeatability
 
 NAMED = {DisturbanceKind.NEIGHBOUR, DisturbanceKind.BURST, DisturbanceKind.QUOTA}
@@ -129,3 +130,14 @@ def test_a_truth_is_recovered_disturbed_or_missed() -> None:
         RecoveryOutcome.DISTURBED,
         RecoveryOutcome.MISSED,
     ]
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.2, "Valgrind"), (0.005, "")])
+def test_counting_is_proposed_where_times_cannot_decide(spread: float, expected: str) -> None:
+    times = np.repeat(np.exp(np.random.default_rng(4).normal(0, spread, 80)), 25) * 2e6
+    repeated = repeatability({"work_wall_ns": times, "work_cpu_ns": times})
+    conclusion = ProbeConclusion("m", "f", (Probed("noise.repetition", "", "1", properties=repeated),))
+    made = fitness(conclusion, Conditions(), "Valgrind")
+    assert made.counter == expected
+    assert (made.visible[1].change > 0.05) == bool(expected)
+    assert ("measure `instructions`" in str(fitness_document(made).sections)) == bool(expected)

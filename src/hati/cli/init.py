@@ -16,6 +16,7 @@ from hati.core.wording import suggestion
 if TYPE_CHECKING:
     from hati.project import InstalledHati, PipelineFile
 
+VALGRIND = "valgrind"
 _Folder = Annotated[Path, typer.Argument(metavar="PATH", help="Folder for hati.toml, or the project's folder.")]
 _Service = Annotated[
     str | None,
@@ -85,12 +86,32 @@ def _write_pipeline(path: Path, service: str, output: str | None, *, force: bool
     branch = "main" if revisions.history is None else revisions.history.main_branch()
     mark = comment_mark(check_name(revisions.within))
     installed = installed_hati()
-    files = write_pipeline(PipelineService(service), CheckedProject(revisions.within, branch, mark, installed))
+    counting = _counts(path)
+    packages = (VALGRIND,) if counting else ()
+    files = write_pipeline(
+        PipelineService(service), CheckedProject(revisions.within, branch, mark, installed, packages)
+    )
     if output == STDOUT:
         write("---\n".join(file.text for file in files), output)
     else:
         _write_files(_placed(files, revisions.top, output), force=force)
     _warn_of_missing(installed, "the printed text" if output == STDOUT else "the file")
+    if not counting:
+        say(
+            "note: times scatter by several percent on machines of CI services, instructions by less than .1 %; "
+            "a benchmark of `instructions` (reader `process`) finds smaller changes, then write the pipeline again"
+        )
+
+
+def _counts(path: Path) -> bool:
+    """Whether a benchmark of the project counts events that Valgrind counts without hardware counters."""
+    from hati.core.benchmark import PAGE_FAULTS, counted
+    from hati.project import FILE, read_project
+
+    if not (path / FILE).exists():
+        return False
+    metrics = [metric.name for each in read_project(path).benchmarks for metric in each.metrics]
+    return any(name != PAGE_FAULTS for name in counted(metrics))
 
 
 def _placed(files: Sequence[PipelineFile], top: Path, output: str | None) -> dict[Path, str]:

@@ -82,12 +82,14 @@ class CheckedProject(Struct, frozen=True):
     """The project that a pipeline checks.
 
     ``within`` is its folder in the repository, ``branch`` the main branch, ``mark`` the first line of its comments.
+    ``packages`` are those of the operating system that its benchmarks need.
     """
 
     within: PurePath
     branch: str
     mark: str
     installed: InstalledHati
+    packages: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -139,9 +141,12 @@ def _filled(template: str, project: CheckedProject, quoted: Callable[[str], str]
         "@mark@": quoted(project.mark),
         "@pin@": _PINNED if project.installed.requirement else _MISSING,
         "@project@": _in_script(project.option, quoted),
+        "@packages@": " ".join(project.packages),
         "@own@": _in_script(shlex.quote(own.as_posix()), quoted),
     }
     text = resources.files("hati.project").joinpath("pipeline_files", template).read_text(encoding="utf-8")
+    if not project.packages:
+        text = re.sub(r".*@packages@.*\n", "", text)
     for place, value in texts.items():
         text = text.replace(place, value)
     return text

@@ -13,6 +13,7 @@ from .revisions import InPlace as InPlace
 from .revisions import Revisions as Revisions
 from .revisions import Trees as Trees
 from .running.counting import describe_counting as describe_counting
+from .running.counting import instruction_counter as instruction_counter
 from .running.counting import with_counter_source as with_counter_source
 from .running.local import LocalExecutor as LocalExecutor
 from .running.local import LocalSubject as LocalSubject

@@ -14,6 +14,8 @@ from hati.studies.probe.noise import detectable
 EXPERIMENTS = ("noise.gaps", "noise.repetition", "cpu.limit")
 """The experiments from which the fitness is derived."""
 RUNS = (5, 10, 30)
+_USUAL_RUNS, _MARGIN = 10, 0.05
+"""The runs per side, and the default margin of a comparison, by which times are judged to be enough."""
 _BUSY = 0.05
 _BURST = 0.01
 _STOLEN = 0.01
@@ -75,17 +77,21 @@ class VisibleChange(Struct, frozen=True):
 
 
 class Fitness(Struct, frozen=True):
-    """The answer to "can I benchmark here?"; ``visible`` is empty if the spread is unknown, for the ``reason``."""
+    """The answer to "can I benchmark here?"; ``visible`` is empty if the spread is unknown, for the ``reason``.
+
+    ``counter`` says what counts instructions here, if times with 10 runs per side do not show changes of 5 %.
+    """
 
     machine: str
     fingerprint: str
     visible: tuple[VisibleChange, ...]
     disturbances: tuple[Disturbance, ...]
     reason: str = ""
+    counter: str = ""
 
 
-def fitness(probe: ProbeConclusion, conditions: Conditions) -> Fitness:
-    """The fitness by the experiments of ``EXPERIMENTS`` and the settings of the machine."""
+def fitness(probe: ProbeConclusion, conditions: Conditions, counter: str = "") -> Fitness:
+    """The fitness by the experiments of ``EXPERIMENTS``, the settings of the machine, and what counts instructions."""
     found = probe.properties
     measured = sorted(_measured(probe, conditions), key=lambda each: -(each.share or 0.0))
     spread = found.get("noise.spread")
@@ -94,7 +100,9 @@ def fitness(probe: ProbeConclusion, conditions: Conditions) -> Fitness:
     if spread is not None and spread.value is not None:
         deviation = spread.value * 2.0**0.5
         visible, reason = tuple(VisibleChange(runs, detectable(deviation, runs)) for runs in RUNS), ""
-    return Fitness(probe.machine, probe.fingerprint, visible, (*measured, *_settings(conditions)), reason)
+    enough = any(each.change <= _MARGIN for each in visible if each.runs <= _USUAL_RUNS)
+    disturbances = (*measured, *_settings(conditions))
+    return Fitness(probe.machine, probe.fingerprint, visible, disturbances, reason, "" if enough else counter)
 
 
 def _measured(probe: ProbeConclusion, conditions: Conditions) -> Iterator[Disturbance]:

@@ -71,6 +71,15 @@ def describe_counting(benchmark: Benchmark) -> str:
     )
 
 
+def instruction_counter() -> str:
+    """What counts instructions on this machine, or how to make Valgrind count them."""
+    if not refused((INSTRUCTIONS,)):
+        return "the processor counts them here"
+    if shutil.which("valgrind") is not None:
+        return f"{_why_refused(refused((INSTRUCTIONS,)))}, and Valgrind counts them"
+    return "Valgrind counts them: sudo apt-get install valgrind"
+
+
 def check_counters(benchmark: Benchmark) -> None:
     """Check that the events of a benchmark can be counted on this machine.
 

@@ -45,7 +45,7 @@ from hati.studies.probe import (
     unfit_warning,
     validate_given,
 )
-from hati.subject import this_machine
+from hati.subject import instruction_counter, this_machine
 from hati.wiring.probes.task_sets import measuring_alone
 from hati.wiring.workplace import mute
 
@@ -134,7 +134,7 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
 def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitness:
     """Whether benchmarks can be measured on this machine as it is now; no stored result is reused."""
     found = measure_probe(ProbeRequest(names=EXPERIMENTS, quick=True, age=0.0), place, announce)
-    return fitness(found, read_conditions())
+    return fitness(found, read_conditions(), instruction_counter())
 
 
 def unfit(machine: Machine) -> str:
