@@ -203,7 +203,7 @@ def t_cdfs(statistics: FloatArray, df: FloatArray) -> FloatArray:
     return np.asarray(special.stdtr(df, statistics), dtype=np.float64)
 
 
-def f_above(statistics: FloatArray, df: float, residual_df: float) -> FloatArray:
+def f_above(statistics: FloatArray, df: FloatArray | float, residual_df: FloatArray | float) -> FloatArray:
     """P(F > statistic) of the F distribution, infinite statistics included."""
     from scipy import special
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats.distributions import f_above
-from hati.stats.terms import NOTHING, ModelTerms, Term, added_basis, spanned
+from hati.stats.terms import Alike, ModelTerms, Term, added_basis, alike, spanned
 
 _MOST = 0.5
 """The largest number of a model's parameters per run: AICc's correction assumes few candidates."""
@@ -29,82 +31,96 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
         terms: the candidates.
         values: shape (runs,).
     """
-    basis = terms.basis(())
-    residual = values - basis @ (basis.T @ values)
-    left = float(residual @ residual)
+    model = _Growing.of(terms.alike, terms.basis(()), values)
     smallest = 1e-12 * float(np.sum((values - values.mean()) ** 2))
-    if left <= smallest:
+    if model.left <= smallest:
         return ()
-    every = tuple(terms)
-    candidates = alike(terms, basis)
-    chosen: list[int] = []
-    best = _criterion(left, terms.runs, basis.shape[1])
-    while left > smallest:
-        explained, added = explained_by_each(candidates, residual, len(every))
-        sizes = basis.shape[1] + added
-        open_ = terms.eligible(chosen) & (added > 0) & (sizes <= _MOST * terms.runs)
-        criteria = np.where(open_, _criteria(np.maximum(left - explained, smallest), terms.runs, sizes), math.inf)
-        place = int(np.argmin(criteria)) if every else 0
-        if not open_.any() or criteria[place] >= best:
+    every, open_ = tuple(terms), terms.mains.copy()
+    chosen: list[Term] = []
+    best = _criterion(model.left, terms.runs, model.parameters)
+    while model.left > smallest and every:
+        explained, added = model.explained(open_)
+        sizes = model.parameters + added
+        possible = (added > 0) & (sizes <= _MOST * terms.runs)
+        criteria = _criteria(np.maximum(model.left - explained, smallest), terms.runs, sizes)
+        criteria = np.where(possible, criteria, math.inf)
+        place = int(np.argmin(criteria))
+        if not criteria[place] < best:
             break
         best = float(criteria[place])
-        chosen.append(place)
-        new = added_basis(terms.columns[every[place]], basis)
-        basis = np.hstack([basis, new])
-        residual = residual - new @ (new.T @ residual)
-        left = float(residual @ residual)
-        for group in candidates:
-            group.remove(new)
-    return tuple(every[place] for place in chosen)
+        chosen.append(every[place])
+        model.add(terms.columns[every[place]])
+        open_ |= terms.children[place]
+    return tuple(chosen)
 
 
-class Alike(Struct, frozen=True, eq=False):
-    """Terms with equally many columns: their places among all, their columns orthogonal to the model, and their sizes.
+_REST = 1e-12
+"""The part of a column's square below which what a model leaves of it is rounding."""
 
-    ``columns`` has shape (terms, runs, columns of a term), and changes as the model grows.
+
+@dataclass
+class _Growing:
+    """A model that grows by a term at a time, and what each candidate term would explain in addition to it.
+
+    ``basis`` is an orthonormal basis of the model, ``residual`` are its residuals. ``rests`` holds, for each group of
+    the ``candidates``, the products of what the model leaves of each term's columns.
     """
 
-    places: NDArray[np.intp]
-    columns: FloatArray
-    sizes: FloatArray
+    candidates: Sequence[Alike]
+    basis: FloatArray
+    residual: FloatArray
+    rests: list[FloatArray]
 
-    def remove(self, basis: FloatArray) -> None:
-        """Make the columns orthogonal to a further basis."""
-        for _ in range(2):  # twice: rounding errors of the first pass would look like something new
-            inside = basis.T @ self.columns
-            self.columns[:] -= basis * inside if basis.shape[1] == 1 else basis @ inside  # the same, and faster
+    @classmethod
+    def of(cls, candidates: Sequence[Alike], basis: FloatArray, values: FloatArray) -> _Growing:
+        """The model with this basis."""
+        model = cls(candidates, basis[:, :0], values, [group.products.copy() for group in candidates])
+        model._extend(basis)
+        return model
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return self.basis.shape[1]
+
+    @property
+    def left(self) -> float:
+        """The residual sum of squares."""
+        return float(self.residual @ self.residual)
+
+    def explained(self, open_: NDArray[np.bool_]) -> tuple[FloatArray, NDArray[np.intp]]:
+        """The sum of squares that each open term explains in addition, and the number of parameters that it adds.
+
+        By principal axes of what the model leaves of a term's columns; axes of next to no length are rounding, as they
+        are of the model's own terms. Both are 0 for terms that are not open.
+        """
+        explained, added = np.zeros(len(open_)), np.zeros(len(open_), dtype=np.intp)
+        for group, rest in zip(self.candidates, self.rests, strict=True):
+            own = open_[group.places]
+            lengths, axes = _principal_axes(rest[own])
+            along = (group.columns @ self.residual).reshape(len(own), -1)[own]
+            if axes is not None:
+                along = (along[:, None] @ axes)[:, 0]
+            there = lengths > _REST * group.sizes[own, None]
+            explained[group.places[own]] = np.sum(along**2 / np.where(there, lengths, math.inf), axis=1)
+            added[group.places[own]] = np.count_nonzero(there, axis=1)
+        return explained, added
+
+    def add(self, columns: FloatArray) -> None:
+        """Add a term with these columns."""
+        self._extend(added_basis(columns, self.basis))
+
+    def _extend(self, new: FloatArray) -> None:
+        self.basis = np.hstack([self.basis, new])
+        self.residual = self.residual - new @ (new.T @ self.residual)
+        for group, rest in zip(self.candidates, self.rests, strict=True):
+            inside = (group.columns @ new).reshape(*rest.shape[:2], -1)
+            rest -= inside @ inside.transpose(0, 2, 1)
 
 
-def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
-    """The terms grouped by their number of columns, orthogonal to a basis."""
-    every = list(terms.columns.values())
-    found = []
-    for width in sorted({columns.shape[1] for columns in every} - {0}):
-        places = np.array([i for i, columns in enumerate(every) if columns.shape[1] == width], dtype=np.intp)
-        stacked = np.array([every[place] for place in places], dtype=np.float64)
-        group = Alike(places, stacked, np.sum(stacked**2, axis=1).max(axis=1))
-        group.remove(basis)
-        found.append(group)
-    return found
-
-
-def explained_by_each(
-    candidates: Sequence[Alike], residual: FloatArray, terms: int
-) -> tuple[FloatArray, NDArray[np.intp]]:
-    """The sum of squares that each term explains in addition to the model, and the number of parameters that it adds.
-
-    By principal axes of a term's columns orthogonal to the model; axes of next to no length are rounding.
-    """
-    explained, added = np.zeros(terms), np.zeros(terms, dtype=np.intp)
-    for group in candidates:
-        squares = group.columns.transpose(0, 2, 1) @ group.columns
-        alone = squares.shape[1] == 1
-        lengths, axes = (squares[:, 0], np.ones_like(squares)) if alone else np.linalg.eigh(squares)
-        distinguished = lengths > NOTHING**2 * group.sizes[:, None]
-        along = np.einsum("tca,tc->ta", axes, np.einsum("trc,r->tc", group.columns, residual))
-        explained[group.places] = np.sum(along**2 / np.where(distinguished, lengths, math.inf), axis=1)
-        added[group.places] = np.count_nonzero(distinguished, axis=1)
-    return explained, added
+def _principal_axes(products: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """The squared lengths and the directions of the principal axes; no directions of single columns."""
+    return (products[:, 0], None) if products.shape[1] == 1 else np.linalg.eigh(products)
 
 
 def _criterion(residual: float, runs: int, parameters: int) -> float:
@@ -169,43 +185,50 @@ def significant_steps(
         given: the runs that have means of their own.
         among: those that may get one.
     """
-    count, every = terms.runs, tuple(terms)
-    basis = spanned(np.hstack([terms.always, np.eye(count)[:, list(given)]]))
-    residual = values - basis @ (basis.T @ values)
-    leverage = np.sum(basis**2, axis=1)
-    may = np.isin(np.arange(count), among)
-    candidates = alike(terms, basis)
-    chosen: list[int] = []  # places among the terms, and after them among the runs
-    parameters, left = basis.shape[1], float(residual @ residual)
-    reached = Steps(terms, (), tuple(given), parameters, left)
+    count, every, units = terms.runs, tuple(terms), np.eye(terms.runs)
+    columns = [*terms.columns.values(), *(units[:, [run]] for run in among)]
+    model = _Growing.of(
+        [*terms.alike, *alike(columns[len(every) :], len(every))],
+        spanned(np.hstack([terms.always, units[:, list(given)]])),
+        values,
+    )
+    open_ = np.concatenate([terms.mains, np.ones(len(among), dtype=np.bool_)])
     smallest = EXACT * float(np.sum((values - values.mean()) ** 2))
-    while left > smallest and len(chosen) < _MOST_TERMS and 2 * (parameters + 1) <= count:
-        explained, added = explained_by_each(candidates, residual, len(every))
-        open_ = terms.eligible([place for place in chosen if place < len(every)]) & (added > 0)
-        squares = np.where(open_, explained / np.maximum(added, 1), 0.0)
-        free = may & (1.0 - leverage > NOTHING)
-        squares = np.concatenate([squares, np.where(free, residual**2 / np.where(free, 1.0 - leverage, 1.0), 0.0)])
+    steps = [_Step(-1, model.parameters, model.left)]
+    while model.left > smallest and len(steps) <= _MOST_TERMS and 2 * (model.parameters + 1) <= count:
+        explained, added = model.explained(open_)
+        squares = explained / np.maximum(added, 1)
         place = int(np.argmax(squares))
         if squares[place] <= 0.0:
             break
-        run = place - len(every)
-        new = added_basis(terms.columns[every[place]] if run < 0 else np.eye(count)[:, [run]], basis)
-        chosen.append(place)
-        basis = np.hstack([basis, new])
-        residual = residual - new @ (new.T @ residual)
-        leverage = leverage + np.sum(new**2, axis=1)
-        for group in candidates:
-            group.remove(new)
-        parameters, before, left = basis.shape[1], left, float(residual @ residual)
-        df, spare = new.shape[1], count - parameters
-        if spare < _LEAST_LEFT:
+        model.add(columns[place])
+        if place < len(every):
+            open_[: len(every)] |= terms.children[place]
+        if count - model.parameters < _LEAST_LEFT:
             break
-        ratio = (before - left) / df / (max(left, smallest) / spare)
-        if float(f_above(np.array([ratio]), df, spare)[0]) * (len(every) + may.sum() - len(chosen) + 1) <= LEVEL:
-            kept = tuple(every[place] for place in chosen if place < len(every))
-            runs = (*given, *(place - len(every) for place in chosen if place >= len(every)))
-            reached = Steps(terms, kept, runs, parameters, left)
-    return reached
+        steps.append(_Step(place, model.parameters, model.left))
+    last = _last_significant(steps, count, len(columns), smallest)
+    chosen = [step.place for step in steps[1 : last + 1]]
+    runs = (among[place - len(every)] for place in chosen if place >= len(every))
+    kept = tuple(every[place] for place in chosen if place < len(every))
+    return Steps(terms, kept, (*given, *runs), steps[last].parameters, steps[last].left)
+
+
+class _Step(NamedTuple):
+    """The place of a candidate that was added, and the model with it."""
+
+    place: int
+    parameters: int
+    left: float
+
+
+def _last_significant(steps: Sequence[_Step], count: int, candidates: int, smallest: float) -> int:
+    """The position of the last significant step, by F; 0 is the start."""
+    _, parameters, left = np.array(steps, dtype=np.float64).T
+    df, spare = np.diff(parameters), count - parameters[1:]
+    ratios = -np.diff(left) / df / (np.maximum(left[1:], smallest) / spare)
+    p_values = f_above(ratios, df, spare) * (candidates - np.arange(len(ratios)))
+    return 1 + int(np.flatnonzero(p_values <= LEVEL)[-1]) if np.any(p_values <= LEVEL) else 0
 
 
 def significant_model(terms: ModelTerms, values: FloatArray) -> Steps:

@@ -171,11 +171,19 @@ def added_bases(terms: Sequence[FloatArray], basis: FloatArray) -> list[FloatArr
     for width in {columns.shape[1] for columns in terms} - {0}:
         places = [place for place, columns in enumerate(terms) if columns.shape[1] == width]
         stacked = np.array([terms[place] for place in places])
-        vectors, sizes, _ = np.linalg.svd(orthogonal_part(stacked, basis), full_matrices=False)
+        vectors, sizes = _axes(orthogonal_part(stacked, basis))
         kept = sizes > NOTHING * np.sqrt(np.sum(stacked**2, axis=1).max(axis=1, initial=0.0))[:, None]
         for place, own, there in zip(places, vectors, kept, strict=True):
             found[place] = np.asarray(own[:, there])
     return found
+
+
+def _axes(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The directions of the principal axes of columns, shape (..., runs, axes), and their lengths, shape (..., axes)."""
+    if columns.shape[-1] > 1:
+        return np.linalg.svd(columns, full_matrices=False)[:2]
+    sizes = np.sqrt(np.sum(columns**2, axis=-2))
+    return columns / np.where(sizes > 0.0, sizes, 1.0)[..., None, :], sizes
 
 
 def spanned(columns: FloatArray) -> FloatArray:
@@ -209,6 +217,31 @@ def interaction_columns(parts: Sequence[FloatArray]) -> FloatArray:
     for part in parts[1:]:
         products = found[:, :, None] * part[:, None, :]
         found = products.reshape(len(products), products.shape[1] * products.shape[2])
+    return found
+
+
+class Alike(Struct, frozen=True, eq=False):
+    """Terms with equally many columns: their ``places`` among all, and these columns.
+
+    ``columns`` has shape (all columns, runs), a term's being next to each other. ``products``, shape (terms, columns of
+    a term, columns of a term), are the inner products of each term's columns; ``sizes`` are the largest of these.
+    """
+
+    places: NDArray[np.intp]
+    columns: FloatArray
+    products: FloatArray
+    sizes: FloatArray
+
+
+def alike(terms: Sequence[FloatArray], first: int = 0) -> list[Alike]:
+    """The terms with these columns grouped by the number of columns; their places are counted from ``first``."""
+    found = []
+    for width in sorted({columns.shape[1] for columns in terms} - {0}):
+        places = np.array([place for place, columns in enumerate(terms) if columns.shape[1] == width], dtype=np.intp)
+        stacked = np.array([terms[place].T for place in places], dtype=np.float64)
+        products = stacked @ stacked.transpose(0, 2, 1)
+        sizes = products.diagonal(axis1=1, axis2=2).max(axis=1)
+        found.append(Alike(first + places, stacked.reshape(-1, stacked.shape[2]), products, sizes))
     return found
 
 
@@ -247,21 +280,6 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
         """The terms of several options."""
         return tuple(term for term in self.columns if len(term) > 1)
 
-    def eligible(self, chosen: Sequence[int]) -> NDArray[np.bool_]:
-        """Which terms may be chosen next: main effects, and interactions with a chosen parent (weak heredity).
-
-        Args:
-            chosen: the places of the chosen terms.
-
-        Returns:
-            shape (terms,), as ordered in ``columns``.
-        """
-        places = list(chosen)
-        found = self._mains.copy()
-        found |= np.any(self._children[places], axis=0)
-        found[places] = False
-        return found
-
     def with_third_order(self, found: Sequence[Term]) -> ModelTerms:
         """Add the interactions of three options of which two have an interaction that was found (weak heredity).
 
@@ -294,12 +312,21 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
         return tuple(np.array([basis.T for basis in each if basis.shape[1] == rank]) for rank in ranks)
 
     @cached_property
-    def _mains(self) -> NDArray[np.bool_]:
+    def mains(self) -> NDArray[np.bool_]:
+        """Whether each term is a main effect, shape (terms,)."""
         return np.array([len(term) == 1 for term in self.columns], dtype=np.bool_)
 
     @cached_property
-    def _children(self) -> NDArray[np.bool_]:
-        """Whether the second term is the first with one more option, shape (terms, terms)."""
+    def alike(self) -> tuple[Alike, ...]:
+        """The terms grouped by their number of columns."""
+        return tuple(alike(list(self.columns.values())))
+
+    @cached_property
+    def children(self) -> NDArray[np.bool_]:
+        """Whether the second term is the first with one more option, shape (terms, terms).
+
+        Under weak heredity main effects may be chosen, and the children of what was chosen.
+        """
         place = {term: number for number, term in enumerate(self.columns)}
         found = np.zeros((len(place), len(place)), dtype=np.bool_)
         for term, number in place.items():

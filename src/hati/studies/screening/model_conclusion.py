@@ -243,9 +243,7 @@ class ModelJudgement(Struct, frozen=True):
 
     def claims(self, evidence: Evidence) -> tuple[Claim, ...]:
         """The claims about options that the design's rows show to be important."""
-        _, analysis = self._design(evidence)
-        found = (claim_of(effect, analysis, self.model.space) for effect in analysis.effects if effect.important)
-        return tuple(claim for claim in found if claim is not None)
+        return _claims(self, self.rows.design_runs(evidence))
 
     def suspect_runs(self, evidence: Evidence) -> tuple[Run, ...]:
         """The suspect runs of the design, the most suspect first."""
@@ -292,9 +290,17 @@ class ModelJudgement(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
-    """The design's runs and their analysis, cached since each flip is planned from it."""
+    """The design's runs and their analysis, cached since flips are judged by it."""
     found = judgement.rows.measured(runs)
     return found, judgement.model.analysis(found)
+
+
+@lru_cache(maxsize=8)
+def _claims(judgement: ModelJudgement, runs: Evidence) -> tuple[Claim, ...]:
+    """The claims about important options, cached since each flip is planned from them."""
+    _, analysis = _judged_by_design(judgement, runs)
+    found = (claim_of(effect, analysis, judgement.model.space) for effect in analysis.effects if effect.important)
+    return tuple(claim for claim in found if claim is not None)
 
 
 @lru_cache(maxsize=8)
