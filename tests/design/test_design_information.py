@@ -72,17 +72,40 @@ def test_columns_are_those_of_the_model(sizes: list[int], order: int, seed: int)
     assert np.allclose(Columns(model).matrix(rows), model.matrix(rows))
 
 
-@given(SIZES, st.integers(1, 2), st.integers(0, 2**32 - 1))
-def test_neighbours_are_shifted_rows(sizes: list[int], order: int, seed: int) -> None:
+@given(SIZES, st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_changes_are_those_of_shifted_rows(sizes: list[int], order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     columns = Columns(Model.of_order(sizes, min(order, len(sizes))))
     rows = rng.integers(0, sizes, (3, len(sizes))).astype(np.int16)
-    found = columns.neighbours(rows)
-    for row, neighbours in zip(rows, found, strict=True):
-        for option, shift, neighbour in zip(*columns.moves, neighbours, strict=True):
-            moved = row.copy()
-            moved[option] = (row[option] + shift) % sizes[option]
-            assert np.allclose(neighbour, columns.matrix(moved[None])[0])
+    moves = iter(zip(*columns.moves, strict=True))
+    for (options, places, *_), found in zip(columns.shifts, columns.changes(rows), strict=True):
+        for own, changed in zip(places, found, strict=True):
+            for each in changed.transpose(1, 0, 2):
+                option, shift = next(moves)
+                assert option in options
+                moved = rows.copy()
+                moved[:, option] = (rows[:, option] + shift) % sizes[option]
+                expected = columns.matrix(moved) - columns.matrix(rows)
+                assert np.allclose(each, expected[:, own])
+                assert np.allclose(np.delete(expected, own, axis=1), 0.0)
+    assert not list(moves)
+
+
+@given(SIZES.filter(lambda sizes: max(sizes) > 1), st.booleans(), st.integers(0, 1), st.integers(0, 2**32 - 1))
+def test_gains_of_shifts_are_those_of_whole_rows(sizes: list[int], average: bool, lead: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = Columns(Model.of_order(sizes, min(2, len(sizes))))
+    rows = rng.integers(0, sizes, (6, len(sizes))).astype(np.int16)
+    blocks = rng.normal(size=(6, lead))
+    whole = np.hstack([blocks, columns.matrix(rows)])
+    about = Information(whole, np.full(whole.shape[1], 0.5), None, np.eye(whole.shape[1]) if average else None)
+    others = []
+    for option, shift in zip(*columns.moves, strict=True):
+        moved = rows.copy()
+        moved[:, option] = (rows[:, option] + shift) % sizes[option]
+        others.append(np.hstack([blocks, columns.matrix(moved)]))
+    found = about.shift_gains(whole, columns.changes(rows), [shifts.columns + lead for shifts in columns.shifts])
+    assert found == pytest.approx(about.gains(whole, np.stack(others, axis=1)), rel=1e-7, abs=1e-7)
 
 
 @given(SIZES, st.integers(2, 3))

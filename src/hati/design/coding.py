@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -112,8 +112,23 @@ def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
     return np.asarray(table[positions])
 
 
+class Shifts(NamedTuple):
+    """Options with equally many settings, and what their other settings change.
+
+    ``columns``, shape (options, most columns), are the positions of the columns that each option changes, filled up with
+    that of the intercept, which nothing changes. A column is a product of the option's code and of ``others``, main-effect
+    columns of shape (order, options, most columns); ``jumps`` are the changes of the code, shape (options, settings, other
+    settings, most columns).
+    """
+
+    options: Index
+    columns: Index
+    jumps: FloatArray
+    others: Index
+
+
 class Columns(Struct, frozen=True, dict=True):
-    """The columns of ``model``, equal to those of ``Model.matrix``, and the columns of a row's neighbours."""
+    """The columns of ``model``, equal to those of ``Model.matrix``, and what single settings change of them."""
 
     model: Model
 
@@ -163,18 +178,52 @@ class Columns(Struct, frozen=True, dict=True):
         """The model's columns for those rows, shape (rows, parameters)."""
         return self._products(self._main(levels))
 
-    def neighbours(self, rows: Levels) -> FloatArray:
-        """The columns of all rows that differ in one option; ``rows`` have none inactive: (rows, moves, parameters)."""
-        options, shifts = self.moves
-        settings = rows[:, options]
-        now = self.starts[options] + settings
-        then = self.starts[options] + (settings + shifts) % np.array(self.model.sizes)[options]
-        return self._products(self._main(rows)[:, None] + (self.codes[then] - self.codes[now]))
+    def changes(self, rows: Levels) -> list[FloatArray]:
+        """What every other setting of one option adds to the columns that it changes.
+
+        Args:
+            rows: none inactive, shape (rows, options).
+
+        Returns:
+            For each group of options in ``shifts`` shape (options, rows, other settings, columns).
+        """
+        main = self._main(rows)
+        return [
+            each.jumps[np.arange(len(each.options))[:, None], rows.T[each.options]]
+            * np.prod(main[:, each.others], axis=1).transpose(1, 0, 2)[:, :, None]
+            for each in self.shifts
+        ]
+
+    @cached_property
+    def shifts(self) -> tuple[Shifts, ...]:
+        """The options that have other settings, grouped by their number of settings."""
+        sizes = np.array(self.model.sizes)
+        return tuple(self._shifts(np.flatnonzero(sizes == size), int(size)) for size in np.unique(sizes[sizes > 1]))
+
+    def _shifts(self, options: Index, size: int) -> Shifts:
+        one = self.codes.shape[1] - 1
+        owners = np.array([*np.repeat(np.arange(len(self.model.sizes)), np.array(self.model.sizes) - 1), -1])
+        own = owners[self.factors] == options[:, None, None]  # of shape (options, order, columns)
+        changed = [np.flatnonzero(each.any(axis=0)) for each in own]
+        columns = np.zeros((len(options), max(map(len, changed))), dtype=np.intp)
+        jumps = np.zeros((len(options), size, size - 1, columns.shape[1]))
+        others = np.full((len(self.factors), *columns.shape), one)
+        settings = np.arange(size)[:, None]
+        contrasts = setting_contrasts(size)
+        steps = contrasts[(settings + np.arange(1, size)) % size] - contrasts[settings]
+        for place, (option, places) in enumerate(zip(options, changed, strict=True)):
+            chosen, mine = self.factors[:, places], own[place][:, places]
+            columns[place, : len(places)] = places
+            others[:, place, : len(places)] = np.where(mine, one, chosen)
+            jumps[place, :, :, : len(places)] = steps[..., chosen.T[mine.T] - (self.starts[option] - option)]
+        return Shifts(options, columns, jumps, others)
 
     @cached_property
     def moves(self) -> tuple[Index, Index]:
-        """For each neighbour of a row, the option that changes and by how many settings it is rotated."""
-        pairs = [(option, shift) for option, size in enumerate(self.model.sizes) for shift in range(1, size)]
+        """For each other setting in ``shifts``, its option and by how many settings it is rotated."""
+        pairs = [
+            (option, s) for each in self.shifts for option in each.options for s in range(1, self.model.sizes[option])
+        ]
         options, shifts = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         return options, shifts
 

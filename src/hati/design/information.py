@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -51,9 +52,10 @@ class Basis(Struct, frozen=True, dict=True):
         """The columns for those rows, shape (rows, kept)."""
         return self._scaled(self.columns.matrix(rows))
 
-    def neighbours(self, rows: Levels) -> FloatArray:
-        """The columns of all rows that differ in one option; ``rows`` have none inactive: (rows, moves, kept)."""
-        return self._scaled(self.columns.neighbours(rows))
+    def changes(self, rows: Levels) -> list[FloatArray]:
+        """What other settings add to the columns that they change, as ``Columns.changes``; all combinations are valid."""
+        groups = zip(self.columns.changes(rows), self.columns.shifts, strict=True)
+        return [found / self._divisors[shifts.columns][:, None, None] for found, shifts in groups]
 
     def _scaled(self, full: FloatArray) -> FloatArray:
         found = full if len(self.kept) == full.shape[-1] else full[..., self.kept]
@@ -250,6 +252,15 @@ class Information:
         spreads = None if self._spread is None else self._against(rows, others, flat @ self._spread)
         return self._gains(rows, self._against(rows, others, flat @ self.inverse), spreads)
 
+    def shift_gains(self, rows: FloatArray, changes: Sequence[FloatArray], columns: Sequence[Index]) -> FloatArray:
+        """The same gains where only a few columns change; shape (rows, moves).
+
+        For each group of options, ``changes``, shape (options, rows, moves, changed columns), is what moves add to
+        those of the ``columns``, shape (options, changed columns).
+        """
+        spreads = None if self._spread is None else self._changed(rows, changes, columns, self._spread)
+        return self._gains(rows, self._changed(rows, changes, columns, self.inverse), spreads)
+
     def watched_gains(self, rows: FloatArray) -> FloatArray:
         """The same gains for the watched rows, which take over a row's block columns; shape (rows, watched)."""
         spreads = None
@@ -262,11 +273,12 @@ class Information:
         pair = np.column_stack([other, row])
         solved = self.inverse @ pair
         core = pair.T @ solved + np.diag([1.0, -1.0])
-        weights = np.asarray(np.linalg.inv(core), dtype=np.float64)
+        determinant = core[0, 0] * core[1, 1] - core[0, 1] * core[1, 0]
+        weights = np.array([[core[1, 1], -core[0, 1]], [-core[1, 0], core[0, 0]]]) / determinant
         watched = self._watched @ solved[self._lead :]
         if self._spread is not None:
             self._exchange_spread(pair, solved, weights, watched)
-        self.log_determinant += float(np.log(max(-np.linalg.det(core), _LEAST)))
+        self.log_determinant += math.log(max(-determinant, _LEAST))
         self.inverse -= solved @ weights @ solved.T
         self._variances -= _paired(watched @ weights, watched)
 
@@ -298,6 +310,21 @@ class Information:
         mixed = 2.0 * (blocks @ matrix[:lead, lead:]) @ self._watched.T
         return forms + mixed + _paired(blocks @ inner, blocks)[:, None], products
 
+    @staticmethod
+    def _changed(
+        rows: FloatArray, changes: Sequence[FloatArray], columns: Sequence[Index], matrix: FloatArray
+    ) -> _Forms:
+        """The changed rows' quadratic forms, and their products with their rows."""
+        products = rows @ matrix
+        crossed, squares = [np.empty((len(rows), 0))], [np.empty((len(rows), 0))]
+        for found, places in zip(changes, columns, strict=True):
+            inner = found.reshape(len(places), -1, found.shape[3])
+            inner = np.einsum("omc,omc->om", inner @ matrix[places[:, :, None], places[:, None]], inner)
+            squares.append(_by_row(inner.reshape(found.shape[:3])))
+            crossed.append(_by_row(np.einsum("orsc,roc->ors", found, products[:, places])))
+        own, mixed = _paired(products, rows)[:, None], np.hstack(crossed)
+        return own + 2.0 * mixed + np.hstack(squares), own + mixed
+
     def _against(self, rows: FloatArray, others: FloatArray, solved: FloatArray) -> _Forms:
         """The others' quadratic forms, and their products with their rows."""
         shaped = solved.reshape(others.shape)
@@ -317,6 +344,11 @@ class Information:
 
 _Forms = tuple[FloatArray, FloatArray]
 _LEAST = 1e-12
+
+
+def _by_row(forms: FloatArray) -> FloatArray:
+    """The forms of (options, rows, settings), in the shape (rows, options * settings)."""
+    return forms.transpose(1, 0, 2).reshape(forms.shape[1], -1)
 
 
 def _paired(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -39,8 +39,8 @@ class Neighbourhood(Protocol):
     def watched(self) -> FloatArray | None:
         """The columns of all moves, where they are the same for every run."""
 
-    def columns(self, rows: Levels) -> FloatArray:
-        """The columns of all moves of some runs, shape (runs, moves, columns)."""
+    def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:
+        """The gain of each move of some runs, shape (runs, moves); ``rows`` are all columns of the ``levels``."""
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The run after a move."""
@@ -52,9 +52,9 @@ class AnyCandidate(Struct, frozen=True):
     levels: Levels
     watched: FloatArray
 
-    def columns(self, rows: Levels) -> FloatArray:
-        """The columns of the candidates, the same for each run."""
-        return np.broadcast_to(self.watched, (len(rows), *self.watched.shape))
+    def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:  # noqa: ARG002
+        """The gains of all candidates."""
+        return about.watched_gains(rows)
 
     def moved(self, row: Levels, move: int) -> Levels:  # noqa: ARG002  # the same moves for every run
         """The candidate of that number."""
@@ -67,9 +67,11 @@ class AnySetting(Struct, frozen=True):
     basis: Basis
     watched: None = None
 
-    def columns(self, rows: Levels) -> FloatArray:
-        """The columns of all runs that differ in one option."""
-        return self.basis.neighbours(rows)
+    def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:
+        """The gains of all runs that differ in one option."""
+        lead = rows.shape[1] - len(self.basis.kept)
+        columns = [shifts.columns + lead for shifts in self.basis.columns.shifts]
+        return about.shift_gains(rows, self.basis.changes(levels), columns)
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The run with one option shifted by some settings."""
@@ -86,15 +88,17 @@ class ValidSetting(Struct, frozen=True):
     among: Candidates
     watched: None = None
 
-    def columns(self, rows: Levels) -> FloatArray:
-        """The columns of all valid runs that differ in one option and its dependants, followed by the run itself."""
-        found = self.among.neighbours(rows)
+    def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:
+        """The gains of all valid runs that differ in one option and its dependants, followed by the run itself."""
+        found = self.among.neighbours(levels)
         sizes = np.array([len(neighbours) for neighbours in found])
         first = np.cumsum(sizes) - sizes
         moves = np.arange(sizes.max(initial=0) + 1)
         own = sizes.sum() + np.arange(len(rows))
         places = np.where(moves < sizes[:, None], first[:, None] + moves, own[:, None])
-        return np.asarray(self.basis.matrix(np.concatenate([*found, rows]))[places])
+        others = self.basis.matrix(np.concatenate([*found, levels]))[places]
+        blocks = rows[:, None, : rows.shape[1] - others.shape[2]]
+        return about.gains(rows, np.concatenate([np.repeat(blocks, others.shape[1], axis=1), others], axis=2))
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The neighbour of that number."""
@@ -105,7 +109,6 @@ class ValidSetting(Struct, frozen=True):
 _MOST_PASSES = 60
 _LEAST_GAIN = 1e-6
 _NUMBERS_AT_ONCE = 2_000_000  # numbers in an array of moves' columns
-_MOST_KNOWN = 8_000_000
 _ROUNDING = 200  # exchanges after which the inverse is computed again
 
 
@@ -118,16 +121,12 @@ class Replication(Enum):
 
 @dataclass
 class _Now:
-    """The current runs: their levels and columns, their information, and the count of each configuration.
-
-    ``known`` holds the columns of all moves of each run, if memory allows.
-    """
+    """The current runs: their levels and columns, their information, and the count of each configuration."""
 
     levels: Levels
     rows: FloatArray
     about: Information
     taken: Counter[bytes]
-    known: FloatArray | None = None
 
 
 class Exchange(Struct, frozen=True):
@@ -175,10 +174,7 @@ class Exchange(Struct, frozen=True):
     def _begun(self, levels: Levels, near: Neighbourhood) -> _Now:
         rows = self.rows(levels)
         about = Information(rows, self.prior, near.watched, self.moments)
-        now = _Now(levels, rows, about, Counter(row.tobytes() for row in levels))
-        if isinstance(near, AnySetting) and levels.size * rows.shape[1] * max(self.basis.model.sizes) <= _MOST_KNOWN:
-            now.known = self._others(slice(0, len(levels)), now, near)
-        return now
+        return _Now(levels, rows, about, Counter(row.tobytes() for row in levels))
 
     def _promises(self, now: _Now, near: Neighbourhood) -> FloatArray:
         """The gain of the best exchange of each free run at present, shape (free runs,)."""
@@ -190,19 +186,7 @@ class Exchange(Struct, frozen=True):
 
     def _gains(self, places: slice, now: _Now, near: Neighbourhood) -> FloatArray:
         """The gain of each move of those runs, shape (runs, moves)."""
-        if near.watched is not None:
-            return now.about.watched_gains(now.rows[places])
-        return now.about.gains(now.rows[places], self._others(places, now, near))
-
-    def _others(self, places: slice, now: _Now, near: Neighbourhood) -> FloatArray:
-        """The columns, blocks included, of all moves of each run: (runs, moves, columns)."""
-        if now.known is not None:
-            return now.known[places]
-        others = near.columns(now.levels[places])
-        if not self.blocks.shape[1]:
-            return others
-        blocks = np.broadcast_to(self.blocks[places][:, None], (*others.shape[:2], self.blocks.shape[1]))
-        return np.concatenate([blocks, others], axis=2)
+        return near.gains(now.about, now.rows[places], now.levels[places])
 
     def _exchange(self, place: int, now: _Now, near: Neighbourhood) -> bool:
         """Exchange one run for its best replacement; whether there was a better one."""
@@ -212,18 +196,11 @@ class Exchange(Struct, frozen=True):
         if move is None:
             return False
         after = near.moved(before, move)
-        if near.watched is None:
-            row = self._others(here, now, near)[0, move].copy()
-        else:
-            row = np.concatenate([self.blocks[place], near.watched[move]])
+        row = np.concatenate([self.blocks[place], self.basis.matrix(after[None])[0]])
         now.about.exchange(now.rows[place], row)
         now.levels[place], now.rows[place] = after, row
         now.taken[before.tobytes()] -= 1
         now.taken[after.tobytes()] += 1
-        if now.known is not None:
-            known, now.known = now.known, None
-            known[place] = self._others(here, now, near)[0]
-            now.known = known
         return True
 
     def _best(self, gains: FloatArray, now: _Now, row: Levels, near: Neighbourhood) -> int | None:
