@@ -48,9 +48,8 @@ test: setup ## unit, property, contract, statistical, documentation and short en
 test accept: export OPENBLAS_NUM_THREADS = 1
 
 accept: setup ## long campaigns with real components
-	@$(PYTEST) -m "acceptance and statistical" -n 2 --dist loadgroup
-	@$(PYTEST) -m "acceptance and not statistical" --ignore tests/acceptance -n 2 --dist loadgroup
-	@$(PYTEST) -m "acceptance and not statistical" tests/acceptance
+	@$(PYTEST) -m "acceptance and not alone" -n 2 --dist loadgroup
+	@$(PYTEST) -m "acceptance and alone" tests/acceptance
 
 bench: setup ## speed and accuracy side by side with peers, as Markdown
 	@$(BIN)/python -m benchmarks

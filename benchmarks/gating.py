@@ -103,9 +103,9 @@ def _rounds(found: GateConclusion) -> int:
     return found.explored + found.confirmed
 
 
-def alike(noise: Noise, alpha: float, gates: int = GATES) -> tuple[int, float]:
+def alike(noise: Noise, alpha: float) -> tuple[int, float]:
     """The number of false alarms of checks without a change, and their mean number of rounds."""
-    found = [gated(seed, noise, unchanged, alpha) for seed in range(gates)]
+    found = [gated(seed, noise, unchanged, alpha) for seed in range(GATES)]
     return sum(map(alarmed, found)), float(np.mean(list(map(_rounds, found))))
 
 

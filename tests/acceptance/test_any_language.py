@@ -19,6 +19,12 @@ RUNS = 16
 REPETITIONS = 5
 
 
+@pytest.fixture(autouse=True)
+def lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A lock of its own: no measured time is asserted."""
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
+
+
 def compared(name: str, folder: Path, before: str, after: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What is told of a comparison, and the samples that it rests on."""
     project = folder / name

@@ -8,7 +8,7 @@ from statistics import fmean, median
 import pytest
 from benchmarks import bookstore
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
 
 BETWEEN = 40e-3
 """Longer than a call to the cache, even a disturbed one; half as long as one to the database."""

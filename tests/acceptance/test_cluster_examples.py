@@ -52,6 +52,7 @@ def design_of(store: SqlStore) -> Counter[str]:
     return Counter(str(run.task.configuration) for run in store.runs(Selection()) if run.task.stage == "design")
 
 
+@pytest.mark.alone
 def test_a_cluster_screens_the_same_design_each_task_once(scheduler: Scheduler, tmp_path: Path) -> None:
     project = example(tmp_path / "campaign")
     alone = screened(project, {})

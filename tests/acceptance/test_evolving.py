@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from evolving import LATENCY, OPTION, SETTING, Commit, Kind, an_evolving_repository
 
-# Steps are counted, so that two may run at once.
-pytestmark = [pytest.mark.acceptance, pytest.mark.statistical]
+pytestmark = pytest.mark.acceptance
 
 HATI = str(Path(sys.executable).with_name("hati"))
 EXPECTED = {Kind.SLOWER_SETTING: 1, Kind.BROKEN: 4}

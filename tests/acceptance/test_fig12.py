@@ -11,8 +11,7 @@ import pytest
 from benchmarks.fig12 import CELLS, days, right, silent, tried
 from examples.fig12.make_repository import make_repository
 
-# The program measures nothing, so that two may run at once.
-pytestmark = [pytest.mark.acceptance, pytest.mark.statistical]
+pytestmark = pytest.mark.acceptance
 
 HATI = str(Path(sys.executable).with_name("hati"))
 TRIES = 3

@@ -13,8 +13,7 @@ import pytest
 from benchmarks import history_example
 from benchmarks.history_example import COUNTED, RIGHT, tried
 
-# Instructions are counted, so that two may run at once.
-pytestmark = [pytest.mark.acceptance, pytest.mark.statistical]
+pytestmark = pytest.mark.acceptance
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "history"

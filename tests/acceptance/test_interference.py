@@ -16,7 +16,7 @@ from hati.core import Benchmark, Configuration, Job, Machine, Metric, Reader, Re
 from hati.engine import LocalEngine
 from hati.harness import disturbances
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
 
 QUIET, BESIDE = 9, 3
 WORK = "s = 0\nfor i in range(4_000_000): s += i\n"

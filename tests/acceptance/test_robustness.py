@@ -12,14 +12,12 @@ from postgres import PostgresServer
 pytestmark = pytest.mark.acceptance
 
 
-@pytest.mark.statistical  # nothing is measured, so that two may run at once
 def test_input_that_is_almost_right_is_refused_with_a_message_or_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HATI_STORE", raising=False)
     text, held = mutations.result(300)
     assert held, text
 
 
-@pytest.mark.statistical
 def test_a_damaged_store_is_an_error_or_says_what_it_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HATI_STORE", raising=False)
     text, held = damaged_stores.result(60)

@@ -96,6 +96,7 @@ class TestPostgresql:
         ]
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("nginx")
 class TestNginx:
     def test_a_method_that_this_build_lacks_is_left_out(self, example: Callable[[str], Path], capfd: Capture) -> None:

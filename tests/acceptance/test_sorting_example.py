@@ -59,6 +59,7 @@ def test_every_file_of_formulas_is_on_the_page_with_a_verdict_and_a_command() ->
     assert {shlex.split(command)[1] for command in COMMANDS} == files
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("command", COMMANDS)
 def test_formulas_have_the_verdicts_of_the_page(command: str, project: Path) -> None:
     words = shlex.split(command)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
 ROOT = Path(__file__).resolve().parents[2]
 HATI = str(Path(sys.executable).with_name("hati"))
 
 
-@pytest.mark.acceptance
 def test_the_demo_finds_the_options_that_decide(tmp_path: Path) -> None:
     project = tmp_path / "sqlite"
     shutil.copytree(ROOT / "examples" / "sqlite", project, ignore=shutil.ignore_patterns(".hati"))
@@ -39,7 +39,6 @@ def test_the_demo_finds_the_options_that_decide(tmp_path: Path) -> None:
     assert 'src="http' not in page
 
 
-@pytest.mark.acceptance
 def test_a_time_budget_on_the_demo(tmp_path: Path) -> None:
     project = tmp_path / "sqlite"
     shutil.copytree(ROOT / "examples" / "sqlite", project, ignore=shutil.ignore_patterns(".hati"))
