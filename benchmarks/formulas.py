@@ -85,9 +85,9 @@ def verdicts(
     return {each.verdict for each in found.answers}
 
 
-def errors(name: str, campaigns: int, first: int = 0, shape: str = NORMAL) -> dict[FormulaVerdict, int]:
+def errors(name: str, campaigns: int) -> dict[FormulaVerdict, int]:
     """The numbers of campaigns with each verdict on any of the formulas, at the margin."""
-    told = [verdicts(*AT_THE_MARGIN[name], seed, shape) for seed in range(first, first + campaigns)]
+    told = [verdicts(*AT_THE_MARGIN[name], seed) for seed in range(campaigns)]
     return {verdict: sum(verdict in each for each in told) for verdict in FormulaVerdict}
 
 

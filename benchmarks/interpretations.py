@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from scipy import stats
@@ -149,15 +150,21 @@ def three_valued(runs: int, ratio: float, trials: int, seed: int = 2026) -> dict
 
 def early(effects: Effects, ratio: float, campaigns: int, seed: int = 2026) -> tuple[dict[str, float], float]:
     """The fractions of verdicts with a look after every pair up to 64, and the mean number of pairs."""
-    rng = np.random.default_rng(seed)
     counts = dict.fromkeys(FormulaVerdict, 0)
     pairs = 0
-    for _ in range(campaigns):
-        left, right = (run_means(rng, effects, PAIRS, mean) for mean in (ratio, 1.0))
-        size = pairs_to_decide(of_means(left), of_means(right), WITH_MARGIN) or PAIRS
-        counts[decide_early(of_means(left[:size]), of_means(right[:size]), WITH_MARGIN).verdict] += 1
+    for verdict, size in islice(decided_early(effects, ratio, seed), campaigns):
+        counts[verdict] += 1
         pairs += size
     return {verdict.value: count / campaigns for verdict, count in counts.items()}, pairs / campaigns
+
+
+def decided_early(effects: Effects, ratio: float, seed: int) -> Iterator[tuple[FormulaVerdict, int]]:
+    """Campaigns without end: the verdict of each, and the number of its pairs."""
+    rng = np.random.default_rng(seed)
+    while True:
+        left, right = (run_means(rng, effects, PAIRS, mean) for mean in (ratio, 1.0))
+        size = pairs_to_decide(of_means(left), of_means(right), WITH_MARGIN) or PAIRS
+        yield decide_early(of_means(left[:size]), of_means(right[:size]), WITH_MARGIN).verdict, size
 
 
 def fixed_runs(ratio: float, power: float) -> int:

@@ -90,7 +90,7 @@ unit = "s"
 
 _ONE = ("--benchmark", "main")
 _RANGE = (f"HEAD~{COMMITS - 1}", "HEAD")
-SCREEN = ("screen", *_ONE, "--budget", "64")
+SCREEN = ("screen", *_ONE, "--budget", "32")
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,18 @@ class Command:
 
 
 COMMANDS = (
-    Command(("run", *_ONE, "--budget", "60")),
+    Command(("run", *_ONE, "--budget", "30")),
     Command(SCREEN),
-    Command(("screen", *_ONE, "--recommend", "--budget", "60"), (SCREEN,)),
-    Command(("screen", *_ONE, "--recalibrate", "--budget", "64"), (SCREEN,)),
-    Command(("suite", *_ONE, "--runs", "32"), (SCREEN,)),
+    Command(("screen", *_ONE, "--recommend", "--budget", "40"), (SCREEN,)),
+    Command(("screen", *_ONE, "--recalibrate", "--budget", "32"), (SCREEN,)),
+    Command(("suite", *_ONE, "--runs", "16"), (SCREEN,)),
     Command(("validate", "--budget", "40", "--mode", "confirm"), (("screen", *_ONE, "--budget", "24"),)),
     Command(("check", *_ONE, "HEAD", "--reference", _RANGE[0])),
     Command(("bisect", *_ONE, *_RANGE)),
-    Command(("history", *_ONE, "--revisions", "..".join(_RANGE), "--runs", "6")),
-    Command(("compare", "main", "other", "--stop", "fixed", "--budget", "64")),
+    Command(("history", *_ONE, "--revisions", "..".join(_RANGE), "--runs", "3")),
+    Command(("compare", "main", "other", "--stop", "fixed", "--budget", "32")),
     Command(("compare-effects", *_ONE, *_RANGE)),
-    Command(("audit", *_ONE, "--budget", "60")),
+    Command(("audit", *_ONE, "--budget", "30")),
     Command(("assert", "--formula", "main <= 1.3 * other", "--budget", "60")),
 )
 

@@ -22,7 +22,7 @@ class Kept(NamedTuple):
 
 
 def keeps(errors: Iterable[bool], level: float, too_high: float) -> Kept:
-    """Whether errors are as rare as ``level``, rather than as frequent as ``too_high``; undecided trials are refused."""
+    """Whether errors are as rare as ``level``, rather than as frequent as ``too_high``; if unclear, they are not."""
     accept, refuse = math.log(MISSED / (1.0 - MISTAKEN)), math.log((1.0 - MISSED) / MISTAKEN)
     steps = math.log((1.0 - too_high) / (1.0 - level)), math.log(too_high / level)
     ratio, found, trials = 0.0, 0, 0

@@ -16,6 +16,8 @@ from hati.render import document_html
 from hati.studies.recalibration import EffectChange, EffectChanges, EffectStatus
 from hati.studies.screening.document import screening_document
 
+pytestmark = pytest.mark.xdist_group("pages of screenings")  # one worker makes what they share
+
 CHANGES = EffectChanges(
     before="screening-1",
     after="screening-2",

@@ -8,23 +8,29 @@ ten runs (60,000 trials), as short tails make it do.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from benchmarks.interpretations import (
     ALPHA,
     MARGIN,
     SHAPES,
+    decided_early,
     early,
     most_within,
     rejected_by_printed,
     three_valued,
     told_by_default,
 )
+from benchmarks.sequential import keeps
 from scipy import stats
+
+from hati.logic.interpret import FormulaVerdict
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
 TRIALS = 1_500
-CAMPAIGNS = 400
+CAMPAIGNS = 100
 OF_TWO_MODES = 0.0225
 
 
@@ -67,8 +73,11 @@ def test_at_the_margin_each_verdict_is_rare(runs: int) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_at_the_margin_with_early_stopping_too(shape: str) -> None:
-    found, _ = early(SHAPES[shape], 1.0 + MARGIN, CAMPAIGNS, seed=7)
-    assert max(found["HOLDS"], found["VIOLATED"]) * CAMPAIGNS <= most_within(CAMPAIGNS, ALPHA)
+    """At 1 %: a procedure that errs in 4 % is found in 95 %."""
+    for verdict in (FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED):
+        campaigns = islice(decided_early(SHAPES[shape], 1.0 + MARGIN, 7), 600)
+        found = keeps((told is verdict for told, _ in campaigns), ALPHA, 0.04)
+        assert found.held, (verdict, found)
 
 
 def test_early_stopping_saves_runs_away_from_the_margin() -> None:

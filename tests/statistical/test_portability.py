@@ -3,8 +3,8 @@
 Thresholds: at a confidence of 98 % the quotient of four means is missed in no more than the 99 % binomial bound of 2 %
 of trials, for runs that are normal, heavy-tailed, bimodal and exponential, alike on both machines or five times as
 noisy on one, of as many runs or fewer there; where campaigns were looked at after each pair and ended when they were
-decided, in no more than that of 4 %. Of machines that differ by three
-standard errors half the trials show it.
+decided, in 4 %: campaigns end when the rate is clear, and one of 7 % is refused in 95 %. Of machines that differ by
+three standard errors half the trials show it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.interpretations import BETWEEN, SHAPES, most_within, of_means
+from benchmarks.sequential import keeps
 
 from hati.core import FloatArray, replace
 from hati.formula import Comparator
@@ -21,7 +22,7 @@ from hati.studies.assertion import CONFIDENCE, Ported
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
-TRIALS, CAMPAIGNS, PAIRS = 3_000, 800, 40
+TRIALS, CAMPAIGNS, PAIRS = 3_000, 1_000, 40
 RATIOS = (0.8, 1.3)
 """Of the means of both methods on the two machines."""
 
@@ -55,8 +56,9 @@ def test_the_truth_is_missed_as_seldom_as_is_said(shape: str, runs: tuple[int, i
 def test_so_it_is_of_campaigns_that_ended_when_they_were_decided(shape: str, away: float) -> None:
     """On each machine the truth is that far below what the formula says."""
     rng = np.random.default_rng(12)
-    found = sum(missed(*(_ended(shape, ratio, away, rng) for ratio in RATIOS)) for _ in range(CAMPAIGNS))
-    assert found <= most_within(CAMPAIGNS, 2.0 * (1.0 - CONFIDENCE))
+    misses = (missed(*(_ended(shape, ratio, away, rng) for ratio in RATIOS)) for _ in range(CAMPAIGNS))
+    found = keeps(misses, 2.0 * (1.0 - CONFIDENCE), 0.07)
+    assert found.held, found
 
 
 def _ended(shape: str, ratio: float, away: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.statistical
 
 
 def test_trials_end_when_the_rate_is_clear() -> None:
-    assert keeps(repeat(False), 0.05, 0.15) == Kept(True, 0, 27)  # noqa: FBT003
-    assert keeps(repeat(True), 0.05, 0.15) == Kept(False, 5, 5)  # noqa: FBT003
-    assert keeps([False] * 26, 0.05, 0.15) == Kept(False, 0, 26)  # noqa: FBT003
+    assert keeps(repeat(False), 0.05, 0.15) == Kept(True, 0, 27)
+    assert keeps(repeat(True), 0.05, 0.15) == Kept(False, 5, 5)
+    assert keeps([False] * 26, 0.05, 0.15) == Kept(False, 0, 26)
 
 
 @pytest.mark.parametrize(("level", "too_high"), [(0.05, 0.15), (0.01, 0.07)])

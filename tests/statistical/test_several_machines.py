@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from benchmarks.sequential import keeps
 
 from hati.campaign import campaign
 from hati.core import (
@@ -25,7 +26,6 @@ from hati.core import (
     Task,
 )
 from hati.harness import RULES
-from hati.stats import proportion
 from hati.studies.comparison import Question
 from hati.studies.paired import PairedComparison, PairedDesign, Variant, paired_id
 from hati.testing import FakeMachines, MemoryStore
@@ -36,7 +36,9 @@ TIME = Metric("time", "s")
 OLD, NEW = (
     Variant(Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,)), Configuration()) for name in ("old", "new")
 )
-ALPHA, RUNS, MACHINES = 0.05, 24, 8
+ALPHA, TOO_HIGH, RUNS, MACHINES = 0.05, 0.08, 24, 8
+STUDIES = 2_000
+"""Some hundred are enough where the rate is far from either."""
 
 
 @dataclass
@@ -75,13 +77,12 @@ def read_as_they_end(looks: Looks, engine: FakeMachines, store: MemoryStore, _: 
     return looks.decided
 
 
-def false_alarms(studies: int, loop: Loop) -> int:
-    """How many comparisons of equal variants are decided, where slow runs of the first take much longer."""
+def false_alarms(loop: Loop) -> Iterator[bool]:
+    """Which comparisons of equal variants are decided, where slow runs of the first take much longer."""
     rng = np.random.default_rng(20)
     design = PairedDesign(OLD, NEW, "r", "m", Question(ALPHA, 0.001), RULES[Stopping.ANYTIME])
     study = paired_id(OLD, NEW, "r", Stopping.ANYTIME, "", 1, "m")
-    found = 0
-    for _ in range(studies):
+    for _ in range(STUDIES):
         noise = rng.standard_normal((2, RUNS))
 
         def drawn(task: Task, noise: np.ndarray = noise) -> float:
@@ -92,15 +93,15 @@ def false_alarms(studies: int, loop: Loop) -> int:
 
         engine = FakeMachines(lambda task: {"time": [math.exp(0.05 * drawn(task))]}, number=MACHINES, lasting=lasting)
         looks = Looks(PairedComparison(study, design, (TIME,), Budget(runs=RUNS)))
-        found += loop(looks, engine, MemoryStore(), Budget(runs=RUNS))
-    return found
+        yield loop(looks, engine, MemoryStore(), Budget(runs=RUNS))
 
 
 def test_comparisons_of_equals_keep_their_level_where_fast_runs_come_first() -> None:
-    studies = 2000
-    assert proportion(false_alarms(studies, campaign), studies).interval[0] <= ALPHA
+    found = keeps(false_alarms(campaign), ALPHA, TOO_HIGH)
+    assert found.held, found
 
 
 def test_read_as_runs_end_they_would_not() -> None:
-    studies = 200
-    assert proportion(false_alarms(studies, read_as_they_end), studies).interval[0] > ALPHA
+    found = keeps(false_alarms(read_as_they_end), ALPHA, TOO_HIGH)
+    assert not found.held
+    assert found.trials < STUDIES, "undecided"
