@@ -50,6 +50,7 @@ _VARYING = {
     "study",
     "revision",
     "age_seconds",
+    "options_from",
 }
 """Keys of values that name the campaign, or depend on time or the machine."""
 _STUDY = re.compile(r"[a-z-]+-[0-9a-f]{8}-[0-9]+-[0-9a-f]{8}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from contents import content
 
 if TYPE_CHECKING:
     from conftest import Hati
+    from forked import Server
 
 
 BENCH = """
@@ -101,29 +103,41 @@ def test_a_result_that_is_tracked_may_be_written_again_where_the_project_leaves_
 
 @pytest.mark.parametrize("version_control", ["git", "none"])
 def test_what_is_sent_to_a_file_in_the_project_is_no_edit(
-    hati_here: Hati, tmp_path: Path, version_control: str
+    hati_here: Hati, hati_server: Server, tmp_path: Path, version_control: str
 ) -> None:
+    """By a process whose streams are files of the project, and by a shell where a file is both streams or a pipe's."""
     options = "".join(f'[options.{name}]\nsettings = ["off", "on"]\n' for name in "abc")
     (tmp_path / "hati.toml").write_text(BENCH + options)
     (tmp_path / "bench.py").write_text('print(\'{"metric": "steps", "value": 3}\')')
     if version_control == "git":
         git(tmp_path, "init", "--quiet")
         git(tmp_path, "add", "--all")
-    screen = f"{Path(sys.executable).with_name('hati')} screen --budget 8 --metric steps"
+    screen = ["screen", "--budget", "8", "--metric", "steps"]
+    program = f"{Path(sys.executable).with_name('hati')} {' '.join(screen)}"
 
-    def made(words: str) -> int:
-        done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, "error" in done.stderr) == (0, False)
+    def made() -> int:
         return len(hati_here("runs", "--format", "json").json)
 
-    first = made(f"{screen} > first.txt 2> errors.txt")
+    def into(folder: Path) -> int:
+        done = hati_server.run(screen, tmp_path, os.environ, folder)
+        assert (done.status, "error" in done.err) == (0, False)
+        return made()
+
+    def typed(words: str) -> int:
+        done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, "error" in done.stderr) == (0, False)
+        return made()
+
+    first = into(tmp_path)
     assert first >= 4
-    assert made(f"{screen} > first.txt 2>&1") == first
-    assert made(f"{screen} | tee second.txt") == first
-    assert made(f"{screen} > third.txt") == first
-    again = made(f"echo '#' >> bench.py; {screen} > first.txt")
+    assert typed(f"{program} > first.txt 2>&1") == first
+    assert typed(f"{program} | tee second.txt") == first
+    assert into(tmp_path / "third") == first
+    with (tmp_path / "bench.py").open("a") as source:
+        source.write("#\n")
+    again = into(tmp_path)
     assert again >= 2 * first
-    assert made(f"{screen} > first.txt 2> errors.txt") == again
+    assert into(tmp_path) == again
 
 
 def test_a_new_file_is_told_where_nothing_says_what_it_is(hati_here: Hati, tmp_path: Path) -> None:
