@@ -11,9 +11,6 @@ from hati.steering import Client, ClientKind, Requirements
 from hati.store import BatchState, Ledger, Volunteers
 from hati.subject.releases import check_for_volunteers, release_key, unsigned_value
 
-RELEASES = 3
-"""How often a batch is released before a campaign ends: volunteers may leave in the middle of a run."""
-
 
 class VolunteersEngine(WorkersEngine):
     """Releases batches of signed benchmarks into a ledger, for the machines that a server registered.
@@ -27,7 +24,6 @@ class VolunteersEngine(WorkersEngine):
     ) -> None:
         super().__init__(ledger, (), waiting)
         self._volunteers = volunteers
-        self._released_again: dict[int, int] = {}
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)
 
@@ -51,21 +47,17 @@ class VolunteersEngine(WorkersEngine):
         super().submit(batch)
 
     def _give_up(self, out: Released) -> BatchState:
-        """Release a quarantined batch again: machines that leave say nothing about the subject.
+        """End the campaign: machines that leave say nothing about the subject.
 
         Raises:
-            MeasurementError: where that was tried several times.
+            MeasurementError: always.
         """
-        tried = self._released_again.get(out.number, 0) + 1
-        if tried >= RELEASES:
-            reasons = [f"{each.reason}" for each in counted_attempts(self._ledger.attempts(out.number))]
-            raise MeasurementError(
-                f"no volunteer could run a batch, released {RELEASES} times: {listed(reasons, separator='; ')}",
-                fix="see to these machines, or use --engine workers; what was recorded is kept",
-            )
-        out.number = self._ledger.release(out.batch, self._requirements(out.batch))
-        self._released_again[out.number] = tried
-        return BatchState.OPEN
+        attempts = counted_attempts(self._ledger.attempts(out.number))
+        reasons = listed(list(dict.fromkeys(each.reason for each in attempts)), separator="; ")
+        raise MeasurementError(
+            f"no volunteer could run a batch in {len(attempts)} attempts: {reasons}",
+            fix="see to these machines, or use --engine workers; what was recorded is kept",
+        )
 
     def _requirements(self, batch: Batch[Job]) -> Requirements:
         needed = super()._requirements(batch)

@@ -33,6 +33,8 @@ class Released:
     missing: dict[str, Task]
     state: BatchState = BatchState.OPEN
     """Its state at the last look."""
+    wanted: bool = True
+    """False once the campaign has withdrawn it."""
 
 
 class WorkersEngine:
@@ -79,6 +81,7 @@ class WorkersEngine:
         found = next((each for each in self._out if each.batch == batch), None)
         if found is None:
             return all(owner != batch for owner, _ in self._ready)
+        found.wanted = False
         unbegun = self._ledger.withdraw(found.number)
         if unbegun:
             self._out.remove(found)
@@ -128,6 +131,9 @@ class WorkersEngine:
         for each in tuple(self._out):
             for task in [task for task in results if task in each.missing]:
                 self._deliver(each, run_of(results[task], each.missing[task]))
+            if states.get(each.number) is BatchState.WITHDRAWN and each.wanted and each.missing:
+                each.number = self._ledger.release(each.batch, self._requirements(each.batch))  # its machine has left
+                continue
             each.state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
             if each.state is BatchState.QUARANTINED:
                 each.state = self._give_up(each)

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import math
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -53,7 +54,6 @@ CODE_SECONDS = 3_600.0
 """The time for which a code from the page registers a machine."""
 RETRY_SECONDS = 10.0
 """When a machine without work asks again."""
-_LONGEST_RETRY_SECONDS = 3_600.0
 _SKEW_SECONDS = 86_400.0
 """The largest difference of a volunteer's clock from the ledger's."""
 _MOST_CODES = 1_000
@@ -89,7 +89,6 @@ class Gateway:
     def __init__(self, store: SqlStore, setup: Setup, clock: Callable[[], float] = time.time) -> None:
         self._store, self._setup, self._clock = store, setup, clock
         self._codes: dict[str, tuple[str, float]] = {}
-        self._failures: dict[str, tuple[int, float]] = {}
         self._lock = Lock()
         self._turn = Lock()
 
@@ -145,11 +144,13 @@ class Gateway:
         return code
 
     def claim(self, volunteer: Volunteer, message: ClaimMessage) -> Claimed | None:
-        """Lease a batch to a machine, or repeat its lease; None where there is none for it."""
+        """Lease a batch to a machine, or repeat its lease; None where there is none for it.
+
+        Raises:
+            Refusal: where its token is of another machine, or it did not complete the last batches that it had.
+        """
         if message.client.name != volunteer.name:
             raise Refusal(403, "this token is of another machine", f"send the name {volunteer.name}")
-        if self.retry_after(volunteer) > RETRY_SECONDS:
-            return None
         self._observe(volunteer, message.client)
         client = Client(volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
         worker = f"{volunteer.name}/{message.key}"
@@ -157,18 +158,19 @@ class Gateway:
             choice = self._choice(message.client.template)
             lease = self._store.ledger.claim(worker, client, choice, self._setup.lease)
         if lease is None:
+            if wait := self._store.ledger.backoff(volunteer.machine):
+                raise Refusal(
+                    429,
+                    "this machine did not complete the last batches that it had",
+                    f"wait {math.ceil(wait)} s; see that it stays on, and has what the benchmark needs",
+                    wait,
+                )
             return None
         try:
             return Claimed(self._leased(volunteer, lease))
         except InputError as error:  # signed releases changed after the batch was released
             self._store.ledger.end(lease, AttemptOutcome.FAILED, str(error))
             return None
-
-    def retry_after(self, volunteer: Volunteer) -> float:
-        """Seconds after which a machine without work asks again: more where it failed several batches in sequence."""
-        with self._lock:
-            until = self._failures.get(volunteer.machine, (0, 0.0))[1]
-        return max(RETRY_SECONDS, until - self._clock())
 
     def renew(self, volunteer: Volunteer, message: AttemptReference) -> Renewed:
         """Extend a lease.
@@ -196,8 +198,6 @@ class Gateway:
         run = run_of_result(job, volunteer.fingerprint, _raw(message, lease.until))
         with self._turn:
             accepted = self._store.ledger.accept(lease, run)
-        with self._lock:
-            self._failures.pop(volunteer.machine, None)
         return Accepted(accepted.value)
 
     def end(self, volunteer: Volunteer, message: End) -> Ended:
@@ -207,17 +207,11 @@ class Gateway:
             Refusal: where the lease is lost, or of another machine.
         """
         lease = self._lease(volunteer, message.batch, message.attempt)
-        failed = message.outcome is EndOutcome.FAILED
-        outcome = AttemptOutcome.FAILED if failed else AttemptOutcome.RETURNED
+        outcome = AttemptOutcome.FAILED if message.outcome is EndOutcome.FAILED else AttemptOutcome.RETURNED
         with self._turn:
             held = self._store.ledger.end(lease, outcome, f"{volunteer.name}: {_line(message.reason)}")
         if not held:
             raise _lost()
-        if failed:
-            with self._lock:
-                number = self._failures.get(volunteer.machine, (0, 0.0))[0] + 1
-                wait = min(RETRY_SECONDS * 2.0**number, _LONGEST_RETRY_SECONDS)
-                self._failures[volunteer.machine] = number, self._clock() + wait
         return Ended(ended=True)
 
     def artefact_size(self, name: str) -> int:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from hati.core import Batch, HatiError, Job, Run, StudyId, replace
-from hati.steering import Client, LedgerStatus, Queue, Requirements, SteeringDecision
+from hati.steering import Client, ClientKind, LedgerStatus, Queue, Requirements, SteeringDecision
 from hati.store import schema
 from hati.store.databases import Database, explained
 from hati.store.ledger_entries import (
@@ -36,11 +36,14 @@ from hati.store.ledger_entries import (
     rebuild,
     run_content,
 )
-from hati.store.ledger_queues import read_abandoned, read_queues, read_under_way
+from hati.store.ledger_machines import read_backoff, read_withheld
+from hati.store.ledger_queues import read_abandoned, read_passing, read_queues, read_under_way, requirements_of
 from hati.store.ledger_status import read_status
 
 ATTEMPTS = 3
 """The number of failures by machines after which a batch is quarantined."""
+VOLUNTEERS_ATTEMPTS = 9
+"""The same for volunteers, who may leave in the middle of a run."""
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
 """The time for which a batch waits for the machine that began it, after the machine has left."""
@@ -211,6 +214,11 @@ class Ledger:
         with self._reading() as connection:
             return tuple(dict.fromkeys(queue.requirements for queue in read_queues(connection, machine)))
 
+    def backoff(self, machine: str) -> float:
+        """The seconds for which a volunteer gets no batch, since it did not complete its last ones; 0 without any."""
+        with self._reading() as connection:
+            return max(0.0, read_backoff(connection, machine) - self._clock(connection))
+
     def present(self) -> tuple[Client, ...]:
         """The machines with present workers."""
         with self._reading() as connection:
@@ -244,16 +252,22 @@ class Ledger:
     def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
         """Lease an open batch to a machine for a time, as ``choose`` decides; None if there is none for it.
 
-        A machine has one batch at a time. A worker that asks again gets the batch that it has.
+        A machine has one batch at a time. A worker that asks again gets the batch that it has. A volunteer that did not
+        complete its last batches gets none for a while, and no batch that other volunteers are to try first.
         """
         with self._turn() as (connection, now):
             self._expire(connection, now)
             _enter(connection, worker, client, now, seconds)
+            if client.kind is ClientKind.VOLUNTEER:  # each of its claims may have another name
+                others = (schema.worker.c.machine == client.machine) & (schema.worker.c.key != worker)
+                connection.execute(delete(schema.worker).where(others))
             held = connection.execute(
                 select(schema.lease).where(schema.lease.c.machine == client.machine)
             ).one_or_none()
             if held is not None:
                 return self._lease(connection, held) if held.worker == worker else None
+            if client.kind is ClientKind.VOLUNTEER and read_backoff(connection, client.machine) > now:
+                return None
             decision = self._chosen(connection, now, client, choose)
             if decision.batch is None:
                 return None
@@ -382,10 +396,15 @@ class Ledger:
 
     def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:
         """The decision; chosen batches whose tasks all have results from other batches are marked as done first."""
+        volunteer = client.kind is ClientKind.VOLUNTEER
+        withheld = read_withheld(connection, client, now) if volunteer else frozenset[int]()
         while True:
-            decision = choose(read_queues(connection, client.machine), read_under_way(connection), client)
+            queues = read_passing(connection, read_queues(connection, client.machine), withheld)
+            decision = choose(queues, read_under_way(connection), client)
             if decision.batch is None:
                 return decision
+            if decision.batch in withheld:  # where the choice looks behind the heads of queues
+                continue
             tasks = _batch_row(connection, decision.batch).tasks.split()
             if len(_results_of(connection, tasks)) < len(tasks):
                 return decision
@@ -394,13 +413,18 @@ class Ledger:
     def _end(self, connection: Connection, now: float, number: int, outcome: AttemptOutcome, reason: str) -> None:
         row = _batch_row(connection, number)
         held = connection.execute(select(schema.lease).where(schema.lease.c.batch == number)).one()
-        begun = bool(_results_of(connection, row.tasks.split()))
+        volunteer = requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
+        if volunteer and outcome.counted:  # a volunteer that leaves may never come back
+            machine = None
+        else:
+            machine = held.machine if _results_of(connection, row.tasks.split()) else row.machine
+        left = (VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS) - row.failures
         content = {
             "attempt": held.attempt,
             "outcome": outcome.value,
             "reason": reason,
-            "state": _state_after(BatchState(row.state), outcome, row.failures).value,
-            "machine": held.machine if begun else row.machine,
+            "state": _state_after(BatchState(row.state), outcome, left).value,
+            "machine": machine,
         }
         append(connection, now, EntryKind.ENDED, number, content)
 
@@ -429,12 +453,13 @@ class Ledger:
 _OUT = (BatchState.OPEN.value, BatchState.LEASED.value)
 
 
-def _state_after(state: BatchState, outcome: AttemptOutcome, failures: int) -> BatchState:
+def _state_after(state: BatchState, outcome: AttemptOutcome, attempts: int) -> BatchState:
+    """The state of a batch after an attempt; ``attempts`` is the number of failures that it had left before."""
     if outcome is AttemptOutcome.DONE:
         return BatchState.DONE
     if state is BatchState.ENDING:
         return BatchState.WITHDRAWN
-    return BatchState.QUARANTINED if outcome.counted and failures + 1 >= ATTEMPTS else BatchState.OPEN
+    return BatchState.QUARANTINED if outcome.counted and attempts <= 1 else BatchState.OPEN
 
 
 def _holds(connection: Connection, lease: Lease) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row, func, select, text
 
-from hati.core import digest
+from hati.core import digest, replace
 from hati.steering import Queue, Requirements
+from hati.store import schema
 
 # Literals instead of parameters: a database uses a partial index only if it sees the same condition.
 _FREE = "state = 'open' AND machine IS NULL"
@@ -59,6 +61,20 @@ def read_queues(connection: Connection, machine: str) -> tuple[Queue, ...]:
     return tuple(map(_queue, (*connection.execute(_HEADS), *begun)))
 
 
+def read_passing(connection: Connection, queues: Iterable[Queue], withheld: Set[int]) -> tuple[Queue, ...]:
+    """The queues without the withheld batches at their heads; queues that have no others are left out."""
+    table, found = schema.batch.c, list[Queue]()
+    for queue in queues:
+        head: int | None = queue.head
+        if head in withheld and queue.machine is None:
+            same = table.queue == select(table.queue).where(table.number == head).scalar_subquery()
+            free = (table.state == text("'open'")) & table.machine.is_(None)
+            head = connection.scalar(select(func.min(table.number)).where(same & free & table.number.not_in(withheld)))
+        if head is not None:
+            found.append(replace(queue, head=head))
+    return tuple(found)
+
+
 def read_lengths(connection: Connection) -> dict[Queue, int]:
     """The number of batches in each queue, of all machines, in the order of their heads."""
     counts = {row.head: row.batches for row in connection.execute(_COUNTS)}
@@ -78,9 +94,10 @@ def read_abandoned(connection: Connection, limit: float) -> list[int]:
 
 
 def _queue(row: Row[Any]) -> Queue:
-    return Queue(row.number, row.study, _requirements(row.requirements), row.machine)
+    return Queue(row.number, row.study, requirements_of(row.requirements), row.machine)
 
 
 @lru_cache(maxsize=1024)
-def _requirements(written: str) -> Requirements:
+def requirements_of(written: str) -> Requirements:
+    """The requirements that were written as JSON."""
     return msgspec.json.decode(written, type=Requirements)

@@ -18,10 +18,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
     text,
 )
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest migration: a store at this revision is up to date."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -163,6 +164,7 @@ attempt = Table(
     Column("outcome", Plain),
     Column("reason", Plain, nullable=False),
     Column("choice", Plain),
+    Index(None, "machine", "ended"),
 )
 """``reason`` is why an attempt ended, and ``choice`` why the machine got the batch."""
 
@@ -251,8 +253,9 @@ def complete_metadata() -> MetaData:
 
     Only creating a store needs them, and every command would wait for that import.
     """
-    waits = batch.c.state == text("'open'")
+    waits, aside = batch.c.state == text("'open'"), ledger.c.what.in_(map(literal_column, ("'late'", "'duplicate'")))
     _index_part("ix_ledger_accepted", ledger.c.what == text("'accepted'"), ledger.c.at, ledger.c.batch)
+    _index_part("ix_ledger_aside", aside, ledger.c.batch, ledger.c.number)
     _index_part("ix_batch_queue", waits & batch.c.machine.is_(None), batch.c.queue, batch.c.number)
     _index_part("ix_batch_begun", waits & batch.c.machine.is_not(None), batch.c.machine, batch.c.number)
     _index_part("ix_batch_failed", batch.c.failures > text("0"), batch.c.number)

@@ -1,0 +1,81 @@
+"""The machines' records in the ledger: when a volunteer gets a batch again, and which batches others try first."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import Connection, text
+
+from hati.steering import Client, unmet
+from hati.store.ledger_entries import AttemptOutcome
+from hati.store.ledger_queues import requirements_of
+
+BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 10.0, 3600.0
+RETURNS = 3
+"""How many batches in sequence a volunteer may give back before it waits."""
+ELSEWHERE_SECONDS = 300.0
+"""The time after its last failure for which a batch waits for a better machine."""
+_MOST = 16
+_LAST = text("""
+    SELECT attempt.outcome, attempt.ended FROM attempt JOIN batch ON batch.number = attempt.batch
+    WHERE attempt.machine = :machine AND attempt.ended IS NOT NULL
+    AND NOT (attempt.outcome = 'returned' AND batch.state = 'withdrawn')
+    ORDER BY attempt.ended DESC LIMIT :most
+""")
+_FAILED = text("""
+    SELECT batch.number, batch.requirements, attempt.machine, count(*) AS failures, max(attempt.ended) AS ended
+    FROM batch JOIN attempt ON attempt.batch = batch.number
+    WHERE batch.failures > 0 AND batch.state = 'open' AND attempt.outcome IN ('expired', 'crashed', 'failed')
+    GROUP BY batch.number, batch.requirements, attempt.machine
+""")
+_PRESENT = text("""
+    SELECT client, EXISTS (
+        SELECT 1 FROM attempt WHERE attempt.machine = worker.machine AND attempt.outcome = 'done'
+    ) AS proven FROM worker WHERE until > :now
+""")
+
+
+def read_backoff(connection: Connection, machine: str) -> float:
+    """The time before which a volunteer gets no batch; 0 without one.
+
+    The wait doubles with each batch in sequence that the machine did not complete. Batches that were withdrawn while it
+    ran them do not count, and neither do the first ``RETURNS`` that it gave back.
+    """
+    rows = connection.execute(_LAST, {"machine": machine, "most": _MOST}).all()
+    failed = returned = 0
+    for row in rows:
+        outcome = AttemptOutcome(row.outcome)
+        if outcome is AttemptOutcome.DONE:
+            break
+        failed, returned = failed + outcome.counted, returned + (not outcome.counted)
+    number = failed + max(0, returned - RETURNS)
+    return rows[0].ended + min(BACKOFF_SECONDS * 2.0**number, LONGEST_BACKOFF_SECONDS) if number else 0.0
+
+
+def read_withheld(connection: Connection, client: Client, now: float) -> frozenset[int]:
+    """The open batches that failed lately, and that another present machine tries before this one.
+
+    A machine is better for a batch where it failed it less often, and among equals where it has completed a batch.
+    """
+    failures: dict[int, dict[str, int]] = {}
+    needed, ended = dict[int, str](), dict[int, float]()
+    for row in connection.execute(_FAILED):
+        failures.setdefault(row.number, {})[row.machine] = row.failures
+        needed[row.number] = row.requirements
+        ended[row.number] = max(row.ended, ended.get(row.number, 0.0))
+    recent = [number for number in failures if ended[number] > now - ELSEWHERE_SECONDS]
+    if not recent:
+        return frozenset()
+    rows = connection.execute(_PRESENT, {"now": now}).all()
+    proven = {msgspec.json.decode(row.client, type=Client): bool(row.proven) for row in rows}
+
+    def rank(number: int, each: Client) -> tuple[int, bool]:
+        return failures[number].get(each.machine, 0), not proven.get(each, False)
+
+    return frozenset(
+        number
+        for number in recent
+        if any(
+            rank(number, each) < rank(number, client) and not unmet(requirements_of(needed[number]), each)
+            for each in proven
+        )
+    )
