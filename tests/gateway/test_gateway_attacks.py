@@ -334,6 +334,15 @@ def test_a_flood_is_slowed_down(served: Served) -> None:
         refused(answers[-1], 429)
 
 
+@pytest.mark.parametrize("path", ["/v1/client.pyz", "/openapi.json", "/", "/v1/key"])
+def test_public_files_are_limited_too(served: Served, path: str) -> None:
+    with closing(Served(served.project, served.store)) as own, own.http() as http:
+        answers = [http.get(path, headers={"Hati-Protocol": "1"}) for _ in range(130)]
+        assert {each.status_code for each in answers} == {200, 429}
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert Volunteer(http, f"reader-{secrets.token_hex(4)}").machine, "registrations are counted apart"
+
+
 def test_the_page_gives_a_code_that_registers_one_machine_once(http: httpx.Client) -> None:
     form = http.get("/").text
     assert 'name="invitation"' in form

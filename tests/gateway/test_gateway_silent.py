@@ -1,8 +1,10 @@
-"""Machines that lease batches and never answer: they wait longer each time, and others do the work."""
+"""Machines that never answer, or that send more than is wanted: others do the work, and the store does not grow."""
 
 from __future__ import annotations
 
 import itertools
+import json
+import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,16 +14,19 @@ import pytest
 from volunteers import PRINTED, describe, release, result
 
 from hati.gateway import Gateway, Setup
+from hati.gateway import gateway as gateway_module
 from hati.gateway.gateway import Refusal
 from hati.gateway.messages import (
     AttemptReference,
     ClaimMessage,
     ClientDescription,
+    End,
+    EndOutcome,
     LeasedBatch,
     Registration,
     ResultMessage,
 )
-from hati.store import BatchState, EntryKind, SqlStore, open_store
+from hati.store import BatchState, EntryKind, SqlStore, ledger_machines, open_store
 from hati.store.ledger_machines import ELSEWHERE_SECONDS
 
 LEASE = 60.0
@@ -56,14 +61,12 @@ class Place:
         assert isinstance(found, LeasedBatch)
         return found
 
-    def answer(self, token: str, lease: LeasedBatch, tasks: int | None = None) -> list[str]:
-        about = msgspec.to_builtins(lease)
-        return [
-            self.gateway.result(
-                self.gateway.holder(token), msgspec.convert(result(about, job.task, PRINTED), ResultMessage)
-            ).accepted
-            for job in lease.envelope.jobs[:tasks]
-        ]
+    def answer(
+        self, token: str, lease: LeasedBatch, tasks: int | None = None, printed: bytes = PRINTED, began: float = 0.0
+    ) -> list[str]:
+        about, volunteer = msgspec.to_builtins(lease), self.gateway.holder(token)
+        messages = [result(about, job.task, printed, began or self.now) for job in lease.envelope.jobs[:tasks]]
+        return [self.gateway.result(volunteer, msgspec.convert(each, ResultMessage)).accepted for each in messages]
 
     def states(self) -> list[BatchState]:
         numbers = [entry.number for entry in self.store.ledger.history() if entry.what is EntryKind.RELEASED]
@@ -85,7 +88,7 @@ def place(project: Path, store: Path, tmp_path: Path) -> Iterator[Place]:
 
 def test_one_silent_and_one_working_machine_make_all_runs(place: Place) -> None:
     """The silent one asks before the other each time, and its batches are always the oldest."""
-    tasks = release(place.project, place.file, 8)
+    tasks = release(place.project, place.file, 4)
     silent, working = place.register("silent"), place.register("working")
     for _ in range(200):
         place.claim(silent)
@@ -100,9 +103,10 @@ def test_one_silent_and_one_working_machine_make_all_runs(place: Place) -> None:
 
 
 def test_machines_of_one_silent_owner_do_not_end_a_campaign(place: Place) -> None:
-    tasks = release(place.project, place.file, 6)
-    silent, working = [place.register(f"silent-{number}") for number in range(12)], place.register("working")
-    for _ in range(200):
+    """As many batches are out as machines are there, so that the working one gets its first."""
+    tasks = release(place.project, place.file, 5)
+    silent, working = [place.register(f"silent-{number}") for number in range(4)], place.register("working")
+    for _ in range(60):
         for token in silent:
             place.claim(token)
         lease = place.claim(working)
@@ -176,3 +180,77 @@ def test_the_rest_of_a_batch_that_a_machine_has_begun_goes_to_another(place: Pla
     assert [job.task for job in lease.envelope.jobs] == [second]
     assert place.answer(working, lease) == ["accepted"]
     assert set(place.store.ledger.results([first, second])) == {first, second}
+
+
+def test_results_that_do_not_count_are_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_machines, "MACHINE_ASIDE", 3)
+    monkeypatch.setattr(ledger_machines, "ALL_ASIDE", 5)
+    release(place.project, place.file, 3)
+    names = ["one", "two", "three"]
+    tokens = [place.register(name) for name in names]
+    leases = [place.leased(token) for token in tokens]
+    for token, lease in zip(tokens, leases, strict=True):
+        assert place.answer(token, lease) == ["accepted"]
+    sent = [(0, 9), (1, 2), (2, 2)]
+    for machine, number in sent:
+        for _ in range(number):
+            place.now += 1.0
+            assert place.answer(tokens[machine], leases[machine], began=place.now) == ["duplicate"]
+    aside = [entry.batch for entry in place.store.ledger.history() if entry.what is EntryKind.DUPLICATE]
+    assert aside == [leases[machine].batch for machine in (0, 1, 1, 2, 2)]
+    place.store.ledger.rebuild()
+    assert place.states() == [BatchState.DONE] * 3
+
+
+def test_a_large_result_that_does_not_count_is_kept_without_its_values(place: Place) -> None:
+    release(place.project, place.file, 1)
+    token = place.register("one")
+    lease = place.leased(token)
+    assert place.answer(token, lease) == ["accepted"]
+    drawn = random.Random(1)
+    large = json.dumps({"metric": "latency", "values": [drawn.random() for _ in range(20_000)]}).encode()
+    assert place.answer(token, lease, printed=large) == ["duplicate"]
+    (aside,) = [entry for entry in place.store.ledger.history() if entry.what is EntryKind.DUPLICATE]
+    assert aside.content["run"] == {"task": lease.envelope.jobs[0].task}
+
+
+def test_renewals_and_claims_of_one_machine_do_not_fill_the_history(place: Place) -> None:
+    release(place.project, place.file, 1)
+    token = place.register("one")
+    volunteer, lease = place.gateway.holder(token), place.leased(token)
+    before = len(place.store.ledger.history())
+    for _ in range(100):
+        place.gateway.renew(volunteer, AttemptReference(lease.batch, lease.attempt))
+    assert len(place.store.ledger.history()) == before
+    given_back = 0
+    while isinstance(lease := place.claim(token) if given_back else lease, LeasedBatch):
+        place.gateway.end(volunteer, End(lease.batch, lease.attempt, EndOutcome.RETURNED))
+        given_back += 1
+        assert given_back < 10
+    assert lease == 20.0
+
+
+def test_a_machine_that_describes_itself_anew_each_time_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_module, "MOST_STATES", 3)
+    token = place.register("one")
+    about = describe("one")
+    for kernel, known in (("1", True), ("2", True), ("3", False), ("1", True)):
+        client = msgspec.convert({**about, "properties": {"kernel": kernel}}, ClientDescription)
+        message = ClaimMessage(f"key-{kernel:>06}".replace(" ", "0"), client)
+        if known:
+            assert place.gateway.claim(place.gateway.holder(token), message) is None
+        else:
+            with pytest.raises(Refusal, match="3 states"):
+                place.gateway.claim(place.gateway.holder(token), message)
+
+
+def test_the_number_of_machines_is_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_module, "MOST_MACHINES", 2)
+    place.register("one")
+    place.register("two")
+    with pytest.raises(Refusal, match="2 machines are registered"):
+        place.register("three")
+    place.store.volunteers.revoke("one")
+    place.register("three")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 MACHINE_RATE = Rate(burst=100.0, per_second=50.0)
 """The requests of each machine."""
 ADDRESS_RATE = Rate(burst=100.0, per_second=1.0)
-"""The registrations, and the requests with an unknown token, of each address."""
+"""The registrations, and the requests with an unknown token, of each address; and, apart, those of public files."""
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ARTEFACT = re.compile(r"[0-9a-f]{64}")
@@ -59,9 +59,11 @@ class Door:
     def __init__(self, gateway: Gateway, client: Callable[[], bytes]) -> None:
         self._gateway, self._client = gateway, client
         self._machines, self._addresses = RateLimiter(MACHINE_RATE), RateLimiter(ADDRESS_RATE)
+        self._readers = RateLimiter(ADDRESS_RATE)
 
-    async def home(self) -> Response:
+    async def home(self, request: Request) -> Response:
         """Show how a machine is registered."""
+        self._readers.admit(_address(request), time.monotonic())
         try:
             key = (await run_in_threadpool(self._gateway.public_keys)).key
         except Refusal:
@@ -81,10 +83,17 @@ class Door:
     async def key(self, request: Request) -> Response:
         """The public keys of the owner."""
         _check_protocol(request)
+        self._readers.admit(_address(request), time.monotonic())
         return _answer(await run_in_threadpool(self._gateway.public_keys))
 
-    async def program(self) -> Response:
+    async def document(self, request: Request) -> Response:
+        """The OpenAPI document."""
+        self._readers.admit(_address(request), time.monotonic())
+        return JSONResponse(request.app.openapi())
+
+    async def program(self, request: Request) -> Response:
         """The client, as a file that Python runs."""
+        self._readers.admit(_address(request), time.monotonic())
         found = await run_in_threadpool(self._client)
         return Response(found, media_type="application/zip")
 
@@ -166,6 +175,7 @@ def make_app(gateway: Gateway, client: Callable[[], bytes]) -> FastAPI:
             "Machines that only reach out run signed benchmarks. Each request has the header `Hati-Protocol: 1`; "
             "each refusal has an `error` and a `fix`."
         ),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
     )
@@ -183,7 +193,8 @@ def make_app(gateway: Gateway, client: Callable[[], bytes]) -> FastAPI:
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(HatiError, _unavailable)
     app.add_exception_handler(HTTPException, _no_such_place)
-    app.openapi = partial(openapi_document, app)  # type: ignore[method-assign]  # as FastAPI documents it
+    app.add_route("/openapi.json", door.document, include_in_schema=False)
+    app.openapi = cache(partial(openapi_document, app))  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 
 

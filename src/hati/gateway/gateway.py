@@ -57,6 +57,10 @@ RETRY_SECONDS = 10.0
 _SKEW_SECONDS = 86_400.0
 """The largest difference of a volunteer's clock from the ledger's."""
 _MOST_CODES = 1_000
+MOST_MACHINES = 20_000
+"""The number of machines with a valid token from which on no more are registered."""
+MOST_STATES = 100
+"""The number of states, such as versions of its system, in which a machine is stored."""
 _OUTCOMES = {
     RawOutcome.COMPLETED: Outcome.DONE,
     RawOutcome.FAILED: Outcome.FAILED,
@@ -113,6 +117,8 @@ class Gateway:
         if known is not None and known.name == message.name:
             return Registered(known.machine, message.token)
         self._check_invitation(message)
+        if self._store.volunteers.number() >= MOST_MACHINES:
+            raise Refusal(403, f"{MOST_MACHINES:,} machines are registered", "ask the owner to revoke some")
         machine = Machine((_state(message, message.name, self._clock()),))
         token = message.token or secrets.token_urlsafe(32)
         if known is not None or not self._store.volunteers.register(
@@ -286,10 +292,20 @@ class Gateway:
             after = max(batches)
 
     def _observe(self, volunteer: Volunteer, client: ClientDescription) -> None:
-        """Store the state of a machine if it has changed."""
+        """Store the state of a machine if it has changed.
+
+        Raises:
+            Refusal: where it has changed too often.
+        """
         state = _state(client, volunteer.name, self._clock())
         if state.fingerprint != volunteer.fingerprint:
             known = next(each for each in self._store.machines() if each.id == volunteer.machine)
+            if len(known.states) >= MOST_STATES and state.fingerprint not in known.fingerprints:
+                raise Refusal(
+                    403,
+                    f"this machine was seen in {MOST_STATES} states",
+                    "send properties that do not change, or register it under another name",
+                )
             self._store.keep_machines([known.in_state(state)])
             self._store.volunteers.update(volunteer.machine, state.fingerprint, _described(client))
 

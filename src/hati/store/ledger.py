@@ -36,7 +36,7 @@ from hati.store.ledger_entries import (
     rebuild,
     run_content,
 )
-from hati.store.ledger_machines import read_backoff, read_withheld
+from hati.store.ledger_machines import read_backoff, read_withheld, set_aside
 from hati.store.ledger_queues import read_abandoned, read_passing, read_queues, read_under_way, requirements_of
 from hati.store.ledger_status import read_status
 
@@ -48,6 +48,7 @@ LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
 """The time for which a batch waits for the machine that began it, after the machine has left."""
 _AT_ONCE = 500
+_SHORTEST_RENEWAL = 0.1
 
 Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
 Clock = Callable[[Connection], float]
@@ -286,11 +287,16 @@ class Ledger:
 
     @_repeated
     def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
-        """Extend a lease to a time from now; return the state of its batch, None if the lease is lost."""
+        """Extend a lease to a time from now; return the state of its batch, None if the lease is lost.
+
+        An extension by less than a tenth of that time is not stored: a machine may ask at any rate.
+        """
         with self._turn() as (connection, now):
-            if not _holds(connection, lease):
+            held = _held(connection, lease)
+            if held is None:
                 return None
-            append(connection, now, EntryKind.RENEWED, lease.number, {"until": now + seconds})
+            if now + seconds - held.until >= seconds * _SHORTEST_RENEWAL:
+                append(connection, now, EntryKind.RENEWED, lease.number, {"until": now + seconds})
             same = schema.worker.c.key == lease.worker
             connection.execute(update(schema.worker).where(same).values(seen=now, until=now + seconds))
             return BatchState(_batch_row(connection, lease.number).state)
@@ -309,11 +315,11 @@ class Ledger:
             if known is not None:
                 if known.batch == lease.number and _content_of(connection, known.entry) == json.dumps(content):
                     return EntryKind.ACCEPTED  # the reply was lost, or the result is sent twice
-                return append(connection, now, EntryKind.DUPLICATE, lease.number, content).what
+                return set_aside(connection, now, EntryKind.DUPLICATE, lease.number, lease.machine, content)
             if not _holds(connection, lease):
                 if _content_of(connection, lease.number) is None:  # nothing is stored for a forgotten study
                     return EntryKind.LATE
-                return append(connection, now, EntryKind.LATE, lease.number, content).what
+                return set_aside(connection, now, EntryKind.LATE, lease.number, lease.machine, content)
             accepted = append(connection, now, EntryKind.ACCEPTED, lease.number, content).what
             tasks = _batch_row(connection, lease.number).tasks.split()
             if len(_results_of(connection, tasks)) == len(tasks):
@@ -463,9 +469,13 @@ def _state_after(state: BatchState, outcome: AttemptOutcome, attempts: int) -> B
 
 
 def _holds(connection: Connection, lease: Lease) -> bool:
+    return _held(connection, lease) is not None
+
+
+def _held(connection: Connection, lease: Lease) -> Row[Any] | None:
     table = schema.lease.c
     same = (table.batch == lease.number) & (table.attempt == lease.attempt) & (table.worker == lease.worker)
-    return connection.execute(select(table.batch).where(same)).first() is not None
+    return connection.execute(select(table.until).where(same)).first()
 
 
 def _withdraw(connection: Connection, now: float, number: int, state: BatchState) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, update
 
 from hati.core import InputError
 from hati.core.wording import nearest
@@ -105,6 +105,12 @@ class Volunteers:
         with self._reading() as connection:
             rows = connection.execute(select(schema.volunteer).order_by(schema.volunteer.c.name))
             return tuple(map(_volunteer, rows))
+
+    def number(self) -> int:
+        """The number of machines with a valid token."""
+        query = select(func.count()).select_from(schema.volunteer).where(schema.volunteer.c.revoked.is_(None))
+        with self._reading() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def revoke(self, name: str) -> bool:
         """Revoke the token of a machine; False where that was done before.

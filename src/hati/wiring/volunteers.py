@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -264,6 +265,7 @@ def serve_volunteers(app: FastAPI, address: Address, ready: Callable[[str], None
         raise MeasurementError(f"cannot listen on {address.url}", fix="choose another --host or --port") from None
 
 
+@cache
 def _client_program() -> bytes:
     from hati.volunteer.zipapp import archive
 
