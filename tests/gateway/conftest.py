@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from volunteers import PROJECT, SUBJECT, Served, hati
+from volunteers import PROJECT, SUBJECT, Served, hati, withdraw_all
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +41,12 @@ def served(project: Path, store: Path) -> Iterator[Served]:
     """The server of the project."""
     with closing(Served(project, store)) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each test, no machine has a batch in the common store, and none waits there."""
+    common = request.getfixturevalue("served").store if "served" in request.fixturenames else None
+    yield
+    if common is not None:
+        withdraw_all(common)

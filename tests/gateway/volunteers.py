@@ -258,3 +258,18 @@ def release(project: Path, store: Path, number: int, *, each: int = 1) -> list[s
 
 
 PRINTED = b'{"metric": "latency", "values": [0.01, 0.02]}\n'
+
+
+def withdraw_all(store: Path) -> None:
+    """Withdraw all batches of a store, and end the leases of all machines."""
+    from contextlib import closing
+
+    from hati.store import EntryKind, open_store
+
+    with closing(open_store(str(store))) as found:
+        for worker in found.ledger.workers():
+            found.ledger.leave(worker)
+        released = [entry.number for entry in found.ledger.history() if entry.what is EntryKind.RELEASED]
+        for number, state in found.ledger.states(released).items():
+            if not state.final:
+                found.ledger.withdraw(number)
