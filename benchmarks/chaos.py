@@ -1,10 +1,11 @@
-"""``python -m benchmarks.chaos``: campaigns run by workers, while workers, campaigns and the database are disturbed.
+"""``python -m benchmarks.chaos``: campaigns run by workers, while workers, campaigns and servers are disturbed.
 
 Three machines (names on this one, each with a lock of its own) run a campaign whose program notes when it begins and
-ends. Faults come at random moments: a worker is killed, stopped for longer than its lease and continued, or asked to
-end; a second worker starts on a machine; the campaign is killed; a PostgreSQL server is killed. What ended is started
-again. A campaign is wrong where a task has no run or two, where a result that the ledger accepted has no run, where two
-runs of one machine overlapped, or where a process is left.
+ends. They are workers that look into the store, workers at a Dask scheduler, or volunteers of a server (``--by``).
+Faults come at random moments: a worker is killed, stopped for longer than its lease and continued, or asked to
+end; a second worker starts on a machine; the campaign, the scheduler or the server of volunteers, or a PostgreSQL
+server is killed. What ended is started again. A campaign is wrong where a task has no run or two, where a result that
+the ledger accepted has no run, where two runs of one machine overlapped, or where a process is left.
 
 Some runs are longer than a lease. 300 faults take about ten minutes. ``--folder F`` keeps the results of campaigns
 there, and repeats none that it has.
@@ -17,6 +18,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,7 +37,8 @@ from hati.core import ExitStatus
 from hati.store import EntryKind, Selection, read_store
 
 FAULTS, MACHINES, RUNS = 300, ("one", "two", "three"), 90
-LEASE_SECONDS, STOPPED_SECONDS, LONGEST_SECONDS, LEFT_SECONDS = 3.0, 5.0, 180.0, 5.0
+LEASE_SECONDS, STOPPED_SECONDS, LONGEST_SECONDS, LEFT_SECONDS = 3.0, 5.0, 180.0, 3.0
+HOST, INVITATION = "127.0.0.1", "come-in"
 HATI = str(Path(sys.executable).with_name("hati"))
 
 PROJECT = """\
@@ -46,10 +49,12 @@ name = "chaos"
 name    = "main"
 command = ["sh", "subject.sh", "{repetition}"]
 reader  = "regex"
-env     = { CHAOS_LOG = "{env:CHAOS_LOG}" }
 metric  = [{ name = "latency", unit = "us", pattern = 'latency: (\\d+)' }]
 """
 SUBJECT = """\
+place=${PWD#FOLDER/}
+machine=${place%%[-/]*}
+CHAOS_LOG=FOLDER/$machine.log
 echo "begin $$ $(date +%s%N)" >> "$CHAOS_LOG"
 if [ $(($1 % 15)) = 7 ]; then sleep 4.5; else sleep 0.15; fi
 echo "end $$ $(date +%s%N)" >> "$CHAOS_LOG"
@@ -65,6 +70,7 @@ class Fault(StrEnum):
     ENDED = "worker asked to end"
     SECOND = "second worker on a machine"
     CAMPAIGN = "campaign killed"
+    MIDDLE = "scheduler or server of volunteers killed"
     DATABASE = "database killed"
 
 
@@ -77,11 +83,114 @@ class Server:
 
 
 @dataclass
-class Grid:
-    """The processes of a campaign: workers by machine, and the command that waits for them."""
+class Middle:
+    """What workers and the campaign share: the store alone; ``process`` stands between them, if there is one."""
 
     folder: Path
     store: str
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """What is made before the campaign."""
+
+    def command(self) -> Sequence[str]:
+        """The process between them; empty: there is none."""
+        return ()
+
+    def engine(self) -> Sequence[str]:
+        """The words of the campaign's engine."""
+        return ("--engine", "workers")
+
+    def worker(self, name: str) -> Sequence[str]:
+        """The command of a worker on a machine; ``name`` may have an ending where it is a second one."""
+        place = str(self.folder / name.partition("-")[0])
+        return (HATI, "worker", place, "--store", self.store, "--lease", f"{LEASE_SECONDS}s")
+
+    def start(self) -> None:
+        """Start the process between them, at the same address as before."""
+        command = self.command()
+        if command:
+            with (self.folder / "middle.err").open("ab") as errors:
+                self.process = subprocess.Popen(command, cwd=self.folder, stdout=errors, stderr=errors)
+            deadline = time.monotonic() + LONGEST_SECONDS
+            while not listens(self.port) and time.monotonic() < deadline:
+                time.sleep(0.05)  # its output has another form in each version
+
+    def kill(self) -> bool:
+        """End it as a crash does; whether there is one."""
+        if self.process is None:
+            return False
+        self.process.kill()
+        self.process.wait()
+        return True
+
+
+class Scheduler(Middle):
+    """A Dask scheduler, without certificates on this host's loopback address."""
+
+    def command(self) -> Sequence[str]:
+        """The scheduler."""
+        words = ("--no-dashboard", "--host", HOST, "--port", str(self.port))
+        return (sys.executable, "-m", "distributed.cli.dask_scheduler", *words)
+
+    def engine(self) -> Sequence[str]:
+        """The words of the campaign's engine."""
+        return ("--engine", f"tcp://{HOST}:{self.port}")
+
+    def worker(self, name: str) -> Sequence[str]:
+        """The command of a worker that registers at the scheduler."""
+        return (*super().worker(name), "--scheduler", f"tcp://{HOST}:{self.port}")
+
+
+class Volunteers(Middle):
+    """A server of volunteers; a second client on a machine is registered by another name."""
+
+    def prepare(self) -> None:
+        """Sign the project, whose statement goes into the store."""
+        signing = ("grid", "sign", "campaign", "--key", "owner", "--store", self.store)
+        for words in (("grid", "key", "--out", "owner"), signing):
+            subprocess.run([HATI, *words], cwd=self.folder, check=True, capture_output=True)
+
+    def command(self) -> Sequence[str]:
+        """The server."""
+        words = ("--store", self.store, "--port", str(self.port), "--invitation", INVITATION)
+        return (HATI, "serve", "campaign", "--volunteers", *words, "--lease", f"{LEASE_SECONDS}s")
+
+    def engine(self) -> Sequence[str]:
+        """The words of the campaign's engine."""
+        return ("--engine", "volunteers")
+
+    def worker(self, name: str) -> Sequence[str]:
+        """The command of a client, whose folder has the name of its machine."""
+        words = ("--invitation", INVITATION, "--key", str(self.folder / "owner.pub"), "--without-sandbox")
+        home = ("--name", name, "--home", str(self.folder / name))
+        return (HATI, "join", f"http://{HOST}:{self.port}", *words, *home)
+
+
+MIDDLES = {"store": Middle, "scheduler": Scheduler, "volunteers": Volunteers}
+
+
+def listens(port: int) -> bool:
+    """Whether something listens at a port of this host."""
+    with socket.socket() as asking:
+        return asking.connect_ex((HOST, port)) == 0
+
+
+def free_port() -> int:
+    """A port of this host at which nothing listens."""
+    with socket.socket() as asking:
+        asking.bind((HOST, 0))
+        return int(asking.getsockname()[1])
+
+
+@dataclass
+class Grid:
+    """The processes of a campaign: workers by machine, what is between, and the command that waits for them."""
+
+    folder: Path
+    store: str
+    middle: Middle
     workers: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=lambda: {name: [] for name in MACHINES})
     stopped: dict[int, float] = field(default_factory=dict)
     command: subprocess.Popen[bytes] | None = None
@@ -91,25 +200,27 @@ class Grid:
         for name in (*MACHINES, "campaign"):
             (self.folder / name).mkdir(parents=True)
             (self.folder / name / "hati.toml").write_text(PROJECT)
-            (self.folder / name / "subject.sh").write_text(SUBJECT)
+            (self.folder / name / "subject.sh").write_text(SUBJECT.replace("FOLDER", str(self.folder)))
+        self.middle.prepare()
+        self.middle.start()
 
     def start_worker(self, name: str) -> None:
         """Start a worker on a machine."""
-        words = ("worker", str(self.folder / name), "--store", self.store, "--lease", f"{LEASE_SECONDS}s")
-        self.workers[name].append(self._start(name, *words))
+        second = f"{name}-second" if self.workers[name] else name
+        self.workers[name].append(self._start(name, self.middle.worker(second)))
 
     def start_campaign(self) -> None:
         """Start the campaign, or go on with it."""
         place = str(self.folder / "campaign")
-        words = ("run", place, "--budget", str(RUNS), "--engine", "workers", "--store", self.store)
-        self.command = self._start("campaign", *words)
+        words = ("run", place, "--budget", str(RUNS), *self.middle.engine(), "--store", self.store)
+        self.command = self._start("campaign", (HATI, *words))
 
-    def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
-        lock, log = self.folder / f"lock-{name}", self.folder / f"{name}.log"
-        environment = {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(lock), "CHAOS_LOG": str(log)}
+    def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        lock = self.folder / f"lock-{name}"
+        environment = {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(lock)}
         environment.pop("HATI_STORE", None)
         with (self.folder / f"{name}.err").open("ab") as errors:
-            return subprocess.Popen([HATI, *words], env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+            return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
 
     def tend(self) -> None:
         """Continue workers that were stopped for long enough, and start one on each machine that has none."""
@@ -136,6 +247,7 @@ class Grid:
         if self.command is not None and self.command.poll() is None:
             self.command.kill()
             self.command.wait()
+        self.middle.kill()
 
 
 def cause(fault: Fault, grid: Grid, rng: random.Random, server: Server | None) -> bool:
@@ -151,6 +263,8 @@ def cause(fault: Fault, grid: Grid, rng: random.Random, server: Server | None) -
             grid.command.kill()
             grid.command.wait()
             grid.start_campaign()
+        case Fault.MIDDLE if grid.middle.kill():
+            grid.middle.start()
         case Fault.DATABASE if server is not None:
             server.restart()
         case Fault.STOPPED if worker is not None and worker.pid not in grid.stopped:
@@ -178,10 +292,10 @@ class Disturbed:
     wrong: tuple[str, ...]
 
 
-def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server | None) -> Disturbed:
+def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server | None, by: str) -> Disturbed:
     """Run a campaign to its end, with at most that number of faults."""
     rng, made = random.Random(seed), Counter[str]()
-    grid = Grid(folder, store)
+    grid = Grid(folder, store, MIDDLES[by](folder, store, free_port()))
     grid.prepare()
     for name in MACHINES:
         grid.start_worker(name)
@@ -238,7 +352,8 @@ def left_running(folder: Path) -> Iterator[str]:
 
 
 def _mentioning(text: str) -> list[int]:
-    return [each.pid for each in psutil.process_iter(["cmdline"]) if text in " ".join(each.info["cmdline"] or ())]
+    found = psutil.process_iter(["cmdline", "cwd"])
+    return [each.pid for each in found if text in " ".join([*(each.info["cmdline"] or ()), each.info["cwd"] or ""])]
 
 
 def overlaps(folder: Path) -> Iterator[str]:
@@ -257,9 +372,9 @@ def overlaps(folder: Path) -> Iterator[str]:
             yield f"{both} runs of machine {name} overlapped"
 
 
-def campaigns(faults: int, server: Server | None, folder: Path | None) -> Iterator[Disturbed]:
+def campaigns(faults: int, server: Server | None, folder: Path | None, by: str) -> Iterator[Disturbed]:
     """Campaigns, seeds 1, 2 ..., until that number of faults; in SQLite where there is no server."""
-    kept = None if folder is None else folder / "campaigns.jsonl"
+    kept = None if folder is None else folder / f"campaigns-{by}.jsonl"
     known = [Disturbed(**json.loads(line)) for line in kept.read_text().splitlines()] if kept and kept.exists() else []
     yield from known
     made, seed = sum(sum(each.faults.values()) for each in known), len(known)
@@ -267,7 +382,7 @@ def campaigns(faults: int, server: Server | None, folder: Path | None) -> Iterat
         seed += 1
         with tempfile.TemporaryDirectory() as name:
             place = f"{name}/store.sqlite" if server is None else server.database()
-            found = disturbed(Path(name) / "grid", place, seed, faults - made, server)
+            found = disturbed(Path(name) / "grid", place, seed, faults - made, server, by)
         made += sum(found.faults.values())
         if kept is not None:
             with kept.open("a") as stream:
@@ -275,9 +390,11 @@ def campaigns(faults: int, server: Server | None, folder: Path | None) -> Iterat
         yield found
 
 
-def result(faults: int = FAULTS, server: Server | None = None, folder: Path | None = None) -> tuple[str, bool]:
+def result(
+    faults: int = FAULTS, server: Server | None = None, folder: Path | None = None, by: str = "store"
+) -> tuple[str, bool]:
     """The table, and whether nothing was wrong."""
-    found = list(campaigns(faults, server, folder))
+    found = list(campaigns(faults, server, folder, by))
     counts = sum((Counter(each.faults) for each in found), Counter[str]())
     rows = [[fault.value, str(counts[fault.value])] for fault in Fault]
     wrong = [text for each in found for text in each.wrong]
@@ -287,7 +404,7 @@ def result(faults: int = FAULTS, server: Server | None = None, folder: Path | No
         f"{sum(each.given_up for each in found)} runs given up after three attempts, {len(wrong)} wrong."
     )
     listed = "".join(f"- {text}\n" for text in wrong[:20])
-    return table("Campaigns of workers under faults", ["fault", "number"], rows, note) + listed, not wrong
+    return table(f"Campaigns under faults; workers by: {by}", ["fault", "number"], rows, note) + listed, not wrong
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -295,8 +412,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=FAULTS)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--by", choices=tuple(MIDDLES), default="store")
     asked = parser.parse_args(words)
-    text, held = result(asked.faults, folder=asked.folder)
+    text, held = result(asked.faults, folder=asked.folder, by=asked.by)
     print(text)
     return 0 if held else 1
 

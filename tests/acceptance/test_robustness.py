@@ -54,6 +54,13 @@ def test_campaigns_of_workers_lose_nothing_and_count_nothing_twice() -> None:
     assert held, text
 
 
+@pytest.mark.parametrize("by", ["scheduler", "volunteers"])
+def test_nor_do_those_of_a_cluster_and_of_volunteers(monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    monkeypatch.setattr(chaos, "RUNS", 30)
+    text, held = chaos.result(6, by=by)
+    assert held, text
+
+
 @pytest.mark.xdist_group("postgres")
 def test_nor_do_they_where_postgresql_is_killed(postgres: PostgresServer) -> None:
     def restart() -> None:
