@@ -254,3 +254,17 @@ def test_the_number_of_machines_is_bounded(place: Place, monkeypatch: pytest.Mon
         place.register("three")
     place.store.volunteers.revoke("one")
     place.register("three")
+
+
+def test_a_machine_that_has_just_worked_asks_again_soon_and_then_less_often(place: Place) -> None:
+    release(place.project, place.file, 1)
+    token = place.register("one")
+    volunteer = place.gateway.holder(token)
+    assert place.gateway.retry_after(volunteer) == 10.0
+    place.answer(token, place.leased(token))
+    asked = []
+    for _ in range(6):
+        assert place.claim(token) is None
+        asked.append(place.gateway.retry_after(volunteer))
+        place.now += asked[-1]
+    assert asked == [1.0, 1.0, 2.0, 4.0, 8.0, 10.0]

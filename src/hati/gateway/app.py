@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from hati.core import HatiError
-from hati.gateway.gateway import RETRY_SECONDS, Gateway, Refusal
+from hati.gateway.gateway import Gateway, Refusal
 from hati.gateway.limits import Rate, RateLimiter, read_body
 from hati.gateway.messages import (
     LARGEST_BODY,
@@ -109,7 +109,7 @@ class Door:
         volunteer, message = await self._asked(request, ClaimMessage)
         found = await run_in_threadpool(self._gateway.claim, volunteer, message)
         if found is None:
-            return Response(status_code=204, headers={"Retry-After": f"{RETRY_SECONDS:.0f}"})
+            return Response(status_code=204, headers={"Retry-After": f"{self._gateway.retry_after(volunteer):.0f}"})
         return _answer(found)
 
     async def renew(self, request: Request) -> Response:

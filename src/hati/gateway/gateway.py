@@ -52,8 +52,8 @@ ENVELOPE_SECONDS = 86_400.0
 """The time within which the jobs of an envelope must begin."""
 CODE_SECONDS = 3_600.0
 """The time for which a code from the page registers a machine."""
-RETRY_SECONDS = 10.0
-"""When a machine without work asks again."""
+_SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 10.0
+"""When a machine without work asks again: right after a result, and at the latest."""
 _SKEW_SECONDS = 86_400.0
 """The largest difference of a volunteer's clock from the ledger's."""
 _MOST_CODES = 1_000
@@ -93,6 +93,7 @@ class Gateway:
     def __init__(self, store: SqlStore, setup: Setup, clock: Callable[[], float] = time.time) -> None:
         self._store, self._setup, self._clock = store, setup, clock
         self._codes: dict[str, tuple[str, float]] = {}
+        self._worked: dict[str, float] = {}
         self._lock = Lock()
         self._turn = Lock()
 
@@ -204,7 +205,13 @@ class Gateway:
         run = run_of_result(job, volunteer.fingerprint, _raw(message, lease.until))
         with self._turn:
             accepted = self._store.ledger.accept(lease, run)
+        self._worked[volunteer.machine] = self._clock()
         return Accepted(accepted.value)
+
+    def retry_after(self, volunteer: Volunteer) -> float:
+        """The seconds until a machine without work asks again: as long as it has been without, within limits."""
+        idle = self._clock() - self._worked.get(volunteer.machine, -math.inf)
+        return min(max(idle, _SOONEST_SECONDS), _LATEST_SECONDS)
 
     def end(self, volunteer: Volunteer, message: End) -> Ended:
         """Give the rest of a batch back.
