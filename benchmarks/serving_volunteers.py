@@ -14,6 +14,7 @@ import hashlib
 import http.client
 import json
 import multiprocessing
+import os
 import ssl
 import statistics
 import subprocess
@@ -186,10 +187,11 @@ def one_machine(folder: Path, port: int, name: str, go: Any, times: Any) -> None
     times.put((began, time.time()))
 
 
-def times_of(folder: Path, server: subprocess.Popen[str], name: str) -> list[tuple[float, float]]:
-    """The begin and end of each machine's work."""
+def times_of(folder: Path, server: subprocess.Popen[str], name: str) -> tuple[list[tuple[float, float]], float]:
+    """The begin and end of each machine's work, and the CPU time of the server meanwhile, in seconds."""
     assert server.stdout is not None
     port, go = int(server.stdout.readline()), multiprocessing.Barrier(MACHINES)
+    before = cpu_seconds(server.pid)
     times: SimpleQueue[tuple[float, float]] = multiprocessing.SimpleQueue()
     about = [(folder, port, f"{name}-{number}", go, times) for number in range(MACHINES)]
     machines = [multiprocessing.Process(target=one_machine, args=each) for each in about]
@@ -199,40 +201,49 @@ def times_of(folder: Path, server: subprocess.Popen[str], name: str) -> list[tup
         machine.join(120)
         if machine.exitcode != 0:
             raise RuntimeError("a machine failed")
-    return [times.get() for _ in machines]
+    return [times.get() for _ in machines], cpu_seconds(server.pid) - before
 
 
-def rate(folder: Path, place: str, kind: str, trial: int) -> float:
-    """Requests per second of all machines together."""
+def cpu_seconds(process: int) -> float:
+    """The CPU time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rate(folder: Path, place: str, kind: str, trial: int) -> tuple[float, float]:
+    """Requests per second of all machines together, and the server's CPU time of a request, in ms."""
     words = [sys.executable, "-m", "benchmarks.serving_volunteers", "serve", kind, str(folder), place]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:
-            found = times_of(folder, server, f"{kind.replace(' ', '-')}-{trial}")
+            found, used = times_of(folder, server, f"{kind.replace(' ', '-')}-{trial}")
         finally:
             server.terminate()
-    return 2 * MACHINES * BATCHES / (max(end for _, end in found) - min(began for began, _ in found))
+    requests = 2 * MACHINES * BATCHES
+    return requests / (max(end for _, end in found) - min(began for began, _ in found)), used / requests * 1e3
 
 
 def main(place: str | None = None) -> bool:
     """Print the rates; whether the goal is reached."""
-    rates: dict[str, list[float]] = {_PLAIN: [], _LEDGER: []}
+    measured: dict[str, list[tuple[float, float]]] = {_PLAIN: [], _LEDGER: []}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         used = place or str(folder / "store.sqlite")
         certificate(folder)
         prepare(folder, used, MACHINES * (BATCHES + 1) * TRIALS)
         for trial in range(TRIALS):
-            for kind, found in rates.items():
-                found.append(rate(folder, used, kind, trial))
+            for kind, made in measured.items():
+                made.append(rate(folder, used, kind, trial))
+    rates = {kind: [each for each, _ in made] for kind, made in measured.items()}
+    cpu = {kind: statistics.median(each for _, each in made) for kind, made in measured.items()}
     ratios = [own / other for own, other in zip(rates[_LEDGER], rates[_PLAIN], strict=True)]
     rows = [
-        (kind, f"{statistics.median(found):,.0f}", f"{min(found):,.0f} to {max(found):,.0f}")
+        (kind, f"{statistics.median(found):,.0f}", f"{min(found):,.0f} to {max(found):,.0f}", f"{cpu[kind]:.1f}")
         for kind, found in rates.items()
     ]
     middle = statistics.median(ratios)
     note = f"Ratio {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f}) over {TRIALS} trials; goal >= {GOAL}."
     title = f"The server of volunteers: {MACHINES} machines, {BATCHES} batches each"
-    print(table(title, ("server", "requests/s, median", "range"), rows, note))
+    print(table(title, ("server", "requests/s, median", "range", "CPU of a request, ms"), rows, note))
     return middle >= GOAL
 
 

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from hati.core import Batch, HatiError, Job, Run, StudyId, replace
@@ -186,10 +186,8 @@ class Ledger:
 
     def leased(self, number: int, attempt: int) -> Lease | None:
         """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""
-        table = schema.attempt.c
         with self._reading() as connection:
-            same = (table.batch == number) & (table.number == attempt)
-            row = connection.execute(select(schema.attempt).where(same)).one_or_none()
+            row = connection.execute(_ATTEMPT, {"batch": number, "attempt": attempt}).one_or_none()
             content = None if row is None else _content_of(connection, number)
         if row is None or content is None:
             return None
@@ -260,11 +258,8 @@ class Ledger:
             self._expire(connection, now)
             _enter(connection, worker, client, now, seconds)
             if client.kind is ClientKind.VOLUNTEER:  # each of its claims may have another name
-                others = (schema.worker.c.machine == client.machine) & (schema.worker.c.key != worker)
-                connection.execute(delete(schema.worker).where(others))
-            held = connection.execute(
-                select(schema.lease).where(schema.lease.c.machine == client.machine)
-            ).one_or_none()
+                connection.execute(_REMOVE_OTHERS, {"machine": client.machine, "worker": worker})
+            held = connection.execute(_LEASE_OF_MACHINE, {"machine": client.machine}).one_or_none()
             if held is not None:
                 return self._lease(connection, held) if held.worker == worker else None
             if client.kind is ClientKind.VOLUNTEER and read_backoff(connection, client.machine) > now:
@@ -282,8 +277,8 @@ class Ledger:
                 "client": msgspec.to_builtins(client),
             }
             append(connection, now, EntryKind.LEASED, decision.batch, content)
-            same = schema.lease.c.machine == client.machine
-            return self._lease(connection, connection.execute(select(schema.lease).where(same)).one())
+            held = connection.execute(_LEASE_OF_MACHINE, {"machine": client.machine}).one()
+            return self._lease(connection, held)
 
     @_repeated
     def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
@@ -390,15 +385,14 @@ class Ledger:
             connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
     def _expire(self, connection: Connection, now: float) -> None:
-        due = select(schema.lease).where(schema.lease.c.until <= now).order_by(schema.lease.c.batch)
-        for row in connection.execute(due).all():
+        for row in connection.execute(_DUE, {"now": now}).all():
             silent = f"gave no sign of life for {now - row.until:.0f} s after its lease had ended"
             reason = f"worker {row.worker} {silent}; a run that ends its worker or its machine does so each time"
             self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
         limit = now - PATIENCE_SECONDS
         for number in read_abandoned(connection, limit):
             append(connection, now, EntryKind.WITHDRAWN, number, {"state": BatchState.WITHDRAWN.value})
-        connection.execute(delete(schema.worker).where(schema.worker.c.until <= limit))
+        connection.execute(_REMOVE_GONE, {"limit": limit})
 
     def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:
         """The decision; chosen batches whose tasks all have results from other batches are marked as done first."""
@@ -418,7 +412,7 @@ class Ledger:
 
     def _end(self, connection: Connection, now: float, number: int, outcome: AttemptOutcome, reason: str) -> None:
         row = _batch_row(connection, number)
-        held = connection.execute(select(schema.lease).where(schema.lease.c.batch == number)).one()
+        held = connection.execute(_LEASE_OF_BATCH, {"batch": number}).one()
         volunteer = requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
         if volunteer and outcome.counted:  # a volunteer that leaves may never come back
             machine = None
@@ -457,6 +451,27 @@ class Ledger:
 
 
 _OUT = (BatchState.OPEN.value, BatchState.LEASED.value)
+# Statements are built once: building one for each call takes several times as long as the database.
+_ATTEMPT = select(schema.attempt).where(
+    schema.attempt.c.batch == bindparam("batch"), schema.attempt.c.number == bindparam("attempt")
+)
+_BATCH = select(schema.batch).where(schema.batch.c.number == bindparam("number"))
+_CONTENT = select(schema.ledger.c.content).where(schema.ledger.c.number == bindparam("number"))
+_RESULTS = select(schema.result).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
+_LEASE_OF_MACHINE = select(schema.lease).where(schema.lease.c.machine == bindparam("machine"))
+_LEASE_OF_BATCH = select(schema.lease).where(schema.lease.c.batch == bindparam("batch"))
+_HELD = select(schema.lease.c.until).where(
+    schema.lease.c.batch == bindparam("batch"),
+    schema.lease.c.attempt == bindparam("attempt"),
+    schema.lease.c.worker == bindparam("worker"),
+)
+_DUE = select(schema.lease).where(schema.lease.c.until <= bindparam("now")).order_by(schema.lease.c.batch)
+_UPDATE_WORKER = update(schema.worker).where(schema.worker.c.key == bindparam("worker"))
+_ADD_WORKER = insert(schema.worker)
+_REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
+_REMOVE_OTHERS = delete(schema.worker).where(
+    schema.worker.c.machine == bindparam("machine"), schema.worker.c.key != bindparam("worker")
+)
 
 
 def _state_after(state: BatchState, outcome: AttemptOutcome, attempts: int) -> BatchState:
@@ -473,9 +488,8 @@ def _holds(connection: Connection, lease: Lease) -> bool:
 
 
 def _held(connection: Connection, lease: Lease) -> Row[Any] | None:
-    table = schema.lease.c
-    same = (table.batch == lease.number) & (table.attempt == lease.attempt) & (table.worker == lease.worker)
-    return connection.execute(select(table.until).where(same)).first()
+    about = {"batch": lease.number, "attempt": lease.attempt, "worker": lease.worker}
+    return connection.execute(_HELD, about).first()
 
 
 def _withdraw(connection: Connection, now: float, number: int, state: BatchState) -> None:
@@ -486,17 +500,18 @@ def _withdraw(connection: Connection, now: float, number: int, state: BatchState
 
 def _content_of(connection: Connection, number: int) -> str | None:
     """The content of an entry, as JSON."""
-    return connection.scalar(select(schema.ledger.c.content).where(schema.ledger.c.number == number))
+    content: str | None = connection.scalar(_CONTENT, {"number": number})
+    return content
 
 
 def _batch_row(connection: Connection, number: int) -> Row[Any]:
-    return connection.execute(select(schema.batch).where(schema.batch.c.number == number)).one()
+    return connection.execute(_BATCH, {"number": number}).one()
 
 
 def _results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, Row[Any]]:
     found: dict[str, Row[Any]] = {}
     for some in _pieces(tasks):
-        rows = connection.execute(select(schema.result).where(schema.result.c.task.in_(some)))
+        rows = connection.execute(_RESULTS, {"tasks": list(some)})
         found |= {row.task: row for row in rows}
     return found
 
@@ -513,9 +528,8 @@ def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 def _enter(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
     text = msgspec.json.encode(client).decode()
     values = {"machine": client.machine, "client": text, "seen": now, "until": now + seconds}
-    done = connection.execute(update(schema.worker).where(schema.worker.c.key == worker).values(values))
-    if not done.rowcount:
-        connection.execute(insert(schema.worker).values(key=worker, **values))
+    if not connection.execute(_UPDATE_WORKER, {"worker": worker, **values}).rowcount:
+        connection.execute(_ADD_WORKER, {"key": worker, **values})
 
 
 def _attempt(row: Row[Any]) -> Attempt:

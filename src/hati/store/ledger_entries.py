@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from hati.core import Batch, BatchOrder, Job, Observations, Outcome, Resources, Run, Task, digest
 from hati.steering import Requirements
@@ -84,6 +84,21 @@ class LedgerEntry(Struct, frozen=True):
     content: Mapping[str, Any]
 
 
+# Statements are built once: building one for each call takes several times as long as the database.
+_ADD_ENTRY, _ADD_BATCH, _ADD_ATTEMPT, _ADD_LEASE, _ADD_RESULT = map(
+    insert, (schema.ledger, schema.batch, schema.attempt, schema.lease, schema.result)
+)
+_UPDATE_LEASE = update(schema.lease).where(schema.lease.c.batch == bindparam("of"))
+_REMOVE_LEASE = delete(schema.lease).where(schema.lease.c.batch == bindparam("of"))
+_UPDATE_ATTEMPT = update(schema.attempt).where(
+    schema.attempt.c.batch == bindparam("of"), schema.attempt.c.number == bindparam("attempt")
+)
+_UPDATE_BATCH = update(schema.batch).where(schema.batch.c.number == bindparam("of"))
+_END_BATCH = _UPDATE_BATCH.values(
+    state=bindparam("state"), machine=bindparam("machine"), failures=schema.batch.c.failures + bindparam("failed")
+)
+
+
 def batch_content(batch: Batch[Job], requirements: Requirements) -> dict[str, Any]:
     """The content of a released batch."""
     return {
@@ -152,7 +167,7 @@ def run_of(content: Mapping[str, Any], task: Task) -> Run:
 def append(connection: Connection, at: float, what: EntryKind, batch: int, content: Mapping[str, Any]) -> LedgerEntry:
     """Append an entry to the history, and apply it to the state; ``batch`` is 0 for a release, which has none yet."""
     row = {"at": at, "what": what.value, "batch": batch or None, "content": json.dumps(content)}
-    done = connection.execute(insert(schema.ledger).values(row))
+    done = connection.execute(_ADD_ENTRY, row)
     assert done.inserted_primary_key is not None
     number = int(done.inserted_primary_key[0])
     entry = LedgerEntry(number, at, what, batch or number, content)
@@ -219,7 +234,7 @@ def _released(connection: Connection, entry: LedgerEntry) -> None:
         "attempts": 0,
         "failures": 0,
     }
-    connection.execute(insert(schema.batch).values(row))
+    connection.execute(_ADD_BATCH, row)
 
 
 def _leased(connection: Connection, entry: LedgerEntry) -> None:
@@ -232,15 +247,14 @@ def _leased(connection: Connection, entry: LedgerEntry) -> None:
         "reason": "",
         "choice": content["reason"],
     }
-    connection.execute(insert(schema.attempt).values(own | begun))
+    connection.execute(_ADD_ATTEMPT, own | begun)
     held = {"batch": entry.batch, "attempt": content["attempt"], "until": content["until"]}
-    connection.execute(insert(schema.lease).values(own | held))
+    connection.execute(_ADD_LEASE, own | held)
     _change(connection, entry, state=BatchState.LEASED.value, attempts=content["attempt"])
 
 
 def _renewed(connection: Connection, entry: LedgerEntry) -> None:
-    same = schema.lease.c.batch == entry.batch
-    connection.execute(update(schema.lease).where(same).values(until=entry.content["until"]))
+    connection.execute(_UPDATE_LEASE, {"of": entry.batch, "until": entry.content["until"]})
 
 
 def _accepted(connection: Connection, entry: LedgerEntry) -> None:
@@ -251,18 +265,17 @@ def _accepted(connection: Connection, entry: LedgerEntry) -> None:
         "attempt": content["attempt"],
         "entry": entry.number,
     }
-    connection.execute(insert(schema.result).values(row))
+    connection.execute(_ADD_RESULT, row)
 
 
 def _ended(connection: Connection, entry: LedgerEntry) -> None:
-    content, table = entry.content, schema.attempt.c
-    same = (table.batch == entry.batch) & (table.number == content["attempt"])
+    content = entry.content
     ended = {"ended": entry.at, "outcome": content["outcome"], "reason": content["reason"]}
-    connection.execute(update(schema.attempt).where(same).values(ended))
-    connection.execute(delete(schema.lease).where(schema.lease.c.batch == entry.batch))
-    counted = int(AttemptOutcome(content["outcome"]).counted)
-    failures = schema.batch.c.failures + counted
-    _change(connection, entry, state=content["state"], machine=content["machine"], failures=failures)
+    connection.execute(_UPDATE_ATTEMPT, {"of": entry.batch, "attempt": content["attempt"], **ended})
+    connection.execute(_REMOVE_LEASE, {"of": entry.batch})
+    failed = int(AttemptOutcome(content["outcome"]).counted)
+    about = {"state": content["state"], "machine": content["machine"], "failed": failed}
+    connection.execute(_END_BATCH, {"of": entry.batch, **about})
 
 
 def _withdrawn(connection: Connection, entry: LedgerEntry) -> None:
@@ -274,7 +287,7 @@ def _voided(connection: Connection, entry: LedgerEntry) -> None:
 
 
 def _change(connection: Connection, entry: LedgerEntry, **values: object) -> None:
-    connection.execute(update(schema.batch).where(schema.batch.c.number == entry.batch).values(values))
+    connection.execute(_UPDATE_BATCH, {"of": entry.batch, **values})
 
 
 _APPLY = {

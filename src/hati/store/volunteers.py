@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
 
 from hati.core import InputError
 from hati.core.wording import nearest
@@ -56,6 +56,14 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+_HOLDER = select(schema.volunteer).where(
+    schema.volunteer.c.token == bindparam("hash"), schema.volunteer.c.revoked.is_(None)
+)
+_SIZE = select(schema.artefact.c.bytes).where(schema.artefact.c.sha256 == bindparam("name"))
+_RELEASES = select(schema.release).order_by(schema.release.c.signed)
+_RELEASES_OF = _RELEASES.where(schema.release.c.key.in_(bindparam("keys", expanding=True)))
+
+
 class Volunteers:
     """The volunteers of a store; each call is a separate transaction."""
 
@@ -88,10 +96,8 @@ class Volunteers:
 
     def holder(self, token: str) -> Volunteer | None:
         """The machine to which a valid token belongs; None for an unknown or revoked token."""
-        table = schema.volunteer.c
-        same = (table.token == token_hash(token)) & table.revoked.is_(None)
         with self._reading() as connection:
-            row = connection.execute(select(schema.volunteer).where(same)).one_or_none()
+            row = connection.execute(_HOLDER, {"hash": token_hash(token)}).one_or_none()
         return None if row is None else _volunteer(row)
 
     def update(self, machine: str, fingerprint: str, client: Mapping[str, Any]) -> None:
@@ -154,9 +160,7 @@ class Volunteers:
     def artefact_size(self, name: str) -> int | None:
         """The size of an artefact in bytes; None where there is none."""
         with self._reading() as connection:
-            size: int | None = connection.scalar(
-                select(schema.artefact.c.bytes).where(schema.artefact.c.sha256 == name)
-            )
+            size: int | None = connection.scalar(_SIZE, {"name": name})
         return size
 
     def artefact(self, name: str, first: int, end: int) -> Iterator[bytes]:
@@ -179,11 +183,9 @@ class Volunteers:
 
     def releases(self, keys: Collection[str] | None = None) -> dict[str, Release]:
         """The releases with these keys, all where None, by their keys, oldest first."""
-        query = select(schema.release).order_by(schema.release.c.signed)
-        if keys is not None:
-            query = query.where(schema.release.c.key.in_(keys))
+        query, about = (_RELEASES, {}) if keys is None else (_RELEASES_OF, {"keys": list(keys)})
         with self._reading() as connection:
-            return {row.key: Release(**row._mapping) for row in connection.execute(query)}
+            return {row.key: Release(**row._mapping) for row in connection.execute(query, about)}
 
     @contextmanager
     def _turn(self) -> Iterator[tuple[Connection, float]]:
