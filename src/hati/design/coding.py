@@ -115,10 +115,10 @@ def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
 class Shifts(NamedTuple):
     """Options with equally many settings, and what their other settings change.
 
-    ``columns``, shape (options, most columns), are the positions of the columns that each option changes, filled up with
-    that of the intercept, which nothing changes. A column is a product of the option's code and of ``others``, main-effect
-    columns of shape (order, options, most columns); ``jumps`` are the changes of the code, shape (options, settings, other
-    settings, most columns).
+    ``columns``, shape (options, most columns), are the positions of the columns that each option changes, filled up
+    with that of the intercept, which nothing changes. A column is a product of the option's code and of ``others``,
+    main-effect columns of shape (order, options, most columns); ``jumps`` are the changes of the code, shape (options,
+    settings, other settings, most columns).
     """
 
     options: Index

@@ -53,7 +53,7 @@ class Basis(Struct, frozen=True, dict=True):
         return self._scaled(self.columns.matrix(rows))
 
     def changes(self, rows: Levels) -> list[FloatArray]:
-        """What other settings add to the columns that they change, as ``Columns.changes``; all combinations are valid."""
+        """What other settings add to the columns that they change, as ``Columns.changes``; any combination is valid."""
         groups = zip(self.columns.changes(rows), self.columns.shifts, strict=True)
         return [found / self._divisors[shifts.columns][:, None, None] for found, shifts in groups]
 

@@ -115,7 +115,7 @@ class _Growing:
         self.residual = self.residual - new @ (new.T @ self.residual)
         for group, rest in zip(self.candidates, self.rests, strict=True):
             inside = (group.columns @ new).reshape(*rest.shape[:2], -1)
-            rest -= inside @ inside.transpose(0, 2, 1)
+            np.subtract(rest, inside @ inside.transpose(0, 2, 1), out=rest)
 
 
 def _principal_axes(products: FloatArray) -> tuple[FloatArray, FloatArray | None]:

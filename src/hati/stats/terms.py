@@ -179,7 +179,7 @@ def added_bases(terms: Sequence[FloatArray], basis: FloatArray) -> list[FloatArr
 
 
 def _axes(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The directions of the principal axes of columns, shape (..., runs, axes), and their lengths, shape (..., axes)."""
+    """The directions of columns' principal axes, shape (..., runs, axes), and their lengths, shape (..., axes)."""
     if columns.shape[-1] > 1:
         return np.linalg.svd(columns, full_matrices=False)[:2]
     sizes = np.sqrt(np.sum(columns**2, axis=-2))
