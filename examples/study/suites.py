@@ -13,8 +13,7 @@ from hati.design.suite import Suite, screening_suite
 from hati.stats import MeanEstimate, equivalence, ks_distance, mann_whitney, range_covered, stratified_mean
 from hati.studies.suite import MARGIN, SuiteConclusion
 from hati.studies.suite.document import SuiteFigure, suite_figure
-from hati.studies.suite.request import SuiteRequest
-from hati.wiring.kinds.suite import SuiteType
+from hati.wiring.kinds.suite import SuiteRequest, SuiteType
 
 ALLOWED = float(np.log1p(MARGIN))
 LEVEL = 0.05

@@ -13,8 +13,9 @@ from hati.core import InputError
 from hati.design import Design, Levels, aliases, entangled, from_generators, runs_needed
 from hati.stats import holm, t_two_sided
 from hati.studies.screening import ALPHA, ScreeningConclusion
-from hati.studies.validation import Mode, ValidationConclusion, ValidationRequest
+from hati.studies.validation import Mode, ValidationConclusion
 from hati.wiring import prepare_validation
+from hati.wiring.kinds.validation import ValidationRequest
 
 SEED_IMPORTANT = "BJCFI"
 """The options that the RES paper calls important."""

@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, replace
+from hati.core.wording import counted, span_text
 from hati.design.suite import Suite, leading_options, runs_for, screening_suite
 from hati.harness import State, steadiness
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHORT = 12
-_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+_MINUTE = 60.0
 
 
 class Provenance(Struct, frozen=True):
@@ -69,7 +70,7 @@ class Entry(Struct, Generic[T], frozen=True):
     def source(self) -> str:
         """The study, its runs and its age, in words, and its revision, machine or space where it is another."""
         origin = self.provenance
-        parts = [f"{origin.study}: {origin.runs:,} run{'' if origin.runs == 1 else 's'}", age_text(self.age)]
+        parts = [f"{origin.study}: {counted(origin.runs, 'run')}", age_text(self.age)]
         parts += [f"at another revision ({origin.revision[:_SHORT]})"] if origin.revision else []
         parts += [f"on another machine ({origin.machine})"] if origin.machine else []
         parts += [f"over {origin.space}"] if origin.space else []
@@ -82,12 +83,8 @@ def age_text(age: timedelta) -> str:
     >>> age_text(timedelta(hours=50)), age_text(timedelta(seconds=90)), age_text(timedelta(seconds=3))
     ('2 days ago', '1 minute ago', 'just now')
     """
-    seconds = int(age.total_seconds())
-    for name, size in _UNITS:
-        number = seconds // size
-        if number > 0:
-            return f"{number:,} {name}{'' if number == 1 else 's'} ago"
-    return "just now"
+    seconds = age.total_seconds()
+    return "just now" if seconds < _MINUTE else f"{span_text(seconds)} ago"
 
 
 _ENOUGH = 8

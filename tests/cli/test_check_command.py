@@ -98,7 +98,7 @@ def test_a_check_that_was_killed_before_its_findings_were_told_is_only_concluded
     made.commit()
     made.commit(base=1_300_000)
     made.commit(base=1_300_000)
-    keeping, telling = "hati.wiring.known.findings.events_of", "hati.cli.study_commands._write"
+    keeping, telling = "hati.wiring.known.findings.events_of", "hati.cli.commands._write"
     for name, status, when in (("HEAD~1", 1, keeping), ("HEAD", 0, telling)):  # with findings, and without any
         words = ("check", name, "--reference", "previous", "--format", "json")
         with monkeypatch.context() as patch:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hati.cli.study_commands import option_for_each
+from hati.cli.commands import option_for_each
 
 Hati = Callable[..., Any]
 

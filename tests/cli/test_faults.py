@@ -19,7 +19,7 @@ def failing(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
-BROKEN = "import hati.cli.program as p\ndef broken(*a, **k): raise RuntimeError('two\\nlines')\np.app = broken"
+BROKEN = "import hati.cli.app as p\ndef broken(*a, **k): raise RuntimeError('two\\nlines')\np.app = broken"
 
 
 def test_a_fault_has_a_status_of_its_own_and_no_traceback() -> None:

@@ -8,19 +8,19 @@ import pytest
 from gate_projects import LISTED, evolving
 from msgspec import Struct
 
-from hati.studies.bisection.request import BisectionRequest
-from hati.studies.effect_drift.request import DriftRequest
-from hati.studies.gate.request import GateRequest
-from hati.studies.measurement import MeasurementRequest
-from hati.studies.paired import CompareRequest
-from hati.studies.screening import ScreeningRequest
-from hati.studies.suite.request import SuiteRequest
-from hati.studies.validation import ValidationRequest
 from hati.testing.conformance import StudyTypeConformance
 from hati.wiring import HistoryRequest, Workplace
 from hati.wiring.kinds.assertion import AssertionRequest
 from hati.wiring.kinds.audit import AuditRequest
+from hati.wiring.kinds.bisection import BisectionRequest
+from hati.wiring.kinds.effect_drift import DriftRequest
 from hati.wiring.kinds.failures import FailuresRequest
+from hati.wiring.kinds.gate import GateRequest
+from hati.wiring.kinds.measurement import MeasurementRequest
+from hati.wiring.kinds.paired import CompareRequest
+from hati.wiring.kinds.screening import ScreeningRequest
+from hati.wiring.kinds.suite import SuiteRequest
+from hati.wiring.kinds.validation import ValidationRequest
 from hati.wiring.study_types import AnyStudyType, known_types, own_type
 from hati.wiring.workplace import mute
 

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from golden_json import held
 
-from hati.cli import INTERRUPTED, main, program, study_commands
+from hati.cli import INTERRUPTED, app, commands, main
 from hati.wiring.study_types import own_type
 
 Capture = pytest.CaptureFixture[str]
@@ -325,8 +325,8 @@ def test_verbs_that_measure_say_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study_commands, "make_watched", interrupted)
-    assert program.run([verb, str(project)]) == INTERRUPTED
+    monkeypatch.setattr(commands, "make_watched", interrupted)
+    assert app.run([verb, str(project)]) == INTERRUPTED
     assert "interrupted: what was recorded is kept; the same command goes on from there" in capfd.readouterr().err
 
 
@@ -340,7 +340,7 @@ def test_verbs_of_files_have_nothing_to_go_on_with(
     (project / "a.csv").write_text("position,value\n1,1\n")
     for kind in ("audit", "paired", "replay"):
         monkeypatch.setattr(type(own_type(kind)), "read", interrupted)
-    assert program.run(words) == INTERRUPTED
+    assert app.run(words) == INTERRUPTED
     assert capfd.readouterr().err.endswith("interrupted\n")
 
 

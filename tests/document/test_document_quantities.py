@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hati.core import conversion
 from hati.document import change, duration, general, percent, quantity, tidy
-from hati.document.quantities import decimals, fixed
+from hati.document.document import decimals, fixed
 
 ordinary = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False).filter(lambda x: x == 0 or abs(x) > 1e-12)
 

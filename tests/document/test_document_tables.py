@@ -10,7 +10,7 @@ from hati.core import Configuration, Metric, Observations, Outcome, Plan, Run, S
 from hati.design import by_runs, from_generators
 from hati.design.document import design_table
 from hati.document import Joined, SamplesJson, cell_value, publish
-from hati.harness.run_tables import plan_table
+from hati.harness.document import plan_table
 from hati.render import to_plain
 from hati.space import Option, Space, check, parse_formula
 from hati.space.document import configurations_table, diagnosis_table, measured_table

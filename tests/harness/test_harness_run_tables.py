@@ -6,7 +6,7 @@ import numpy as np
 
 from hati.core import Configuration, Observations, Outcome, Resources, Run, Task, Workload
 from hati.document import cell_text, cell_value
-from hati.harness.run_tables import run_table, runs_table
+from hati.harness.document import run_table, runs_table
 
 TASK = Task("screening-1", "design", "orders", Configuration({"wal": True}), "3f2c1ab", Workload({"n": 10}), 0)
 STARTED = datetime(2026, 11, 20, 10, 0, 0, tzinfo=UTC)

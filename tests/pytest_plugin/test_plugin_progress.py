@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from hati.campaign import campaign
 from hati.core import Budget, Task
-from hati.pytest_plugin.progress import MeasuringProgress
+from hati.pytest_plugin.measuring import MeasuringProgress
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import study_of
 

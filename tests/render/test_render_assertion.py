@@ -14,7 +14,7 @@ from hati.document import Chart, ChartKind
 from hati.formula import Source
 from hati.logic.syntax import parse_file
 from hati.render import ImageKind, chart_images, document_html, to_junit
-from hati.render.charts import chart_in_altair, specification
+from hati.render.html import chart_in_altair, specification
 from hati.studies.assertion import Assured, Cost, Requirement, SampleCollector, Standard, answer
 from hati.studies.assertion.document import assertion_document, relation_figure
 from hati.studies.assertion.requirement import MeasuredSamples

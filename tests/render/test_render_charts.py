@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from hati.core import replace
 from hati.document import Chart
-from hati.render import ImageKind, chart_images, charts, charts_of, document_html
+from hati.render import ImageKind, chart_images, charts_of, document_html, html
 from hati.render.chart_style import factor_axis, labels, plain
-from hati.render.charts import chart_in_altair, chart_script, specification
+from hati.render.html import chart_in_altair, chart_script, specification
 from hati.studies.screening import ScreeningConclusion
 from hati.studies.screening.document import screening_document
 
@@ -128,23 +128,23 @@ def test_names_in_a_half_normal_plot_keep_off_each_other() -> None:
 def test_a_chart_that_ends_the_process_costs_itself_only(
     monkeypatch: pytest.MonkeyPatch, fault: str, words: str
 ) -> None:
-    faulty = charts._DRAWING.replace("    try:\n", f"    if 'fatal' in request['chart']: {fault}\n    try:\n", 1)
-    monkeypatch.setattr(charts, "_DRAWING", faulty)
-    monkeypatch.setattr(charts, "_SECONDS", 3.0 if "sleep" in fault else 300.0)
+    faulty = html._DRAWING.replace("    try:\n", f"    if 'fatal' in request['chart']: {fault}\n    try:\n", 1)
+    monkeypatch.setattr(html, "_DRAWING", faulty)
+    monkeypatch.setattr(html, "_SECONDS", 3.0 if "sleep" in fault else 300.0)
     good = {"mark": "bar", "data": {"values": [{"a": 1}]}, "encoding": {"x": {"field": "a", "type": "quantitative"}}}
-    drawn = charts.draw([good, {**good, "fatal": True}, good], ImageKind.SVG)
+    drawn = html.draw([good, {**good, "fatal": True}, good], ImageKind.SVG)
     assert [each.image[:4] for each in drawn] == [b"<svg", b"", b"<svg"]
     assert words in drawn[1].reason
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
-    (drawn,) = charts.draw([{"mark": "none of these"}], ImageKind.PNG)
+    (drawn,) = html.draw([{"mark": "none of these"}], ImageKind.PNG)
     assert drawn.image == b""
     assert drawn.reason
 
 
 def test_a_page_without_a_drawing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "_DRAWING", "raise SystemExit(1)")
+    monkeypatch.setattr(html, "_DRAWING", "raise SystemExit(1)")
     page = document_html(screening_document(sqlite_screening()))
     assert "This chart is not drawn: the process that draws it ended with exit status 1." in page
 

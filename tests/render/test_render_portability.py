@@ -6,9 +6,9 @@ from html_page import Page, assert_alone, assert_described
 
 from hati.document import Chart
 from hati.render import document_html
-from hati.render.charts import chart_in_altair, specification
+from hati.render.html import chart_in_altair, specification
 from hati.studies.assertion import KnownMachine, Portability, Ported
-from hati.studies.assertion.portability_document import portability_document
+from hati.studies.assertion.two_machines import portability_document
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 FOUND = Portability(

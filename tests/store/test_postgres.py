@@ -13,8 +13,8 @@ from alembic.migration import MigrationContext
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, databases, open_store, read_store
-from hati.store.opening import database, upgrade
 from hati.store.schema import complete_metadata
+from hati.store.sql import database, upgrade
 from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 from postgres import PostgresServer
 

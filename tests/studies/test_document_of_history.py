@@ -9,8 +9,13 @@ import numpy as np
 from hati.core import Metric, replace
 from hati.render import document_markdown, document_text, to_json, to_plain
 from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Series, Trend
-from hati.studies.regression.document import histories_document
-from hati.studies.regression.tables import histories_json, history_answer, history_facts, history_table
+from hati.studies.regression.document import (
+    histories_document,
+    histories_json,
+    history_answer,
+    history_facts,
+    history_table,
+)
 
 CHANGE = LevelChange(
     index=12,

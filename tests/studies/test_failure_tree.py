@@ -10,9 +10,9 @@ import pytest
 
 from hati.core import Configuration, Machine, Observations, Outcome, Run, Setting, Task, Workload
 from hati.document import Chart, Table
-from hati.render.charts import chart_in_altair
+from hati.render.html import chart_in_altair
 from hati.studies.failure_search import FailureTree, failure_tree
-from hati.studies.failure_search.tree_document import NOTHING, tree_sections
+from hati.studies.failure_search.document import NOTHING, tree_sections
 
 pytest.importorskip("sklearn")
 LINUX = Machine.of({"name": "one", "system": "Linux"})

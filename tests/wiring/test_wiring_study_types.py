@@ -8,7 +8,6 @@ from msgspec.structs import fields
 from hati.studies.assertion import Standard
 from hati.studies.audit import AuditSettings
 from hati.studies.comparison import ALPHA, MARGIN
-from hati.studies.paired import CompareRequest
 from hati.studies.regression.history import ALPHA as HISTORY_ALPHA
 from hati.studies.screening import ALPHA as SCREENING_ALPHA
 from hati.studies.screening import RELEVANT
@@ -16,6 +15,7 @@ from hati.studies.suite import LEVELS
 from hati.studies.suite import MARGIN as SUITE_MARGIN
 from hati.studies.validation import MOST_RUNS
 from hati.wiring import HistoryRequest
+from hati.wiring.kinds.paired import CompareRequest
 from hati.wiring.study_types import convert_request, known_types, verb_of
 
 DEFAULTS = {

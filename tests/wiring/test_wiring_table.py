@@ -11,9 +11,9 @@ from hati.core import Better, InputError
 from hati.design import by_runs, letters
 from hati.project import read_feature_model, write_project
 from hati.space import parse_feature_model
-from hati.studies.screening import ScreeningRequest
 from hati.subject.table import infer_space, read_sheet
 from hati.wiring import TableRequest, Workplace, check_table_budget, described, prepare_screening, table_workplace
+from hati.wiring.kinds.screening import ScreeningRequest
 
 SPACE = "".join(f"[options.{name}]\nsettings = [1, 2]\n" for name in "abc")
 ROWS = [(a, b, c) for a in (1, 2) for b in (1, 2) for c in (1, 2)]

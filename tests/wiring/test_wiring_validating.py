@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from hati.core import Evidence, InputError, Plan, Run, replace
-from hati.studies.screening import ScreeningRequest
-from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion, ValidationRequest
+from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
 from hati.wiring import TableRequest, Workplace, prepare_screening, prepare_validation, table_workplace, validation_of
+from hati.wiring.kinds.screening import ScreeningRequest
+from hati.wiring.kinds.validation import ValidationRequest
 
 OPTIONS = "".join(f"[options.{name}]\nsettings = [0, 1]\n" for name in "abcde")
 SIZE = "[options.size]\nsettings = [1, 2, 3]\n"

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Objects of modules live as long as the process: repeated garbage collections over them would delay the start.
     gc.set_threshold(_MANY_OBJECTS)
     try:
-        from hati.cli.program import run  # inside, so that Ctrl-C during the import leaves no traceback either
+        from hati.cli.app import run  # inside, so that Ctrl-C during the import leaves no traceback either
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a broken installation of whatever kind

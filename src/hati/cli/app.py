@@ -1,9 +1,17 @@
-"""The app with all verbs."""
+"""The program: its verbs, their completion, errors and exit statuses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from itertools import chain
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +19,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from hati.cli import (
-    completion,
+    FAULT,
+    INTERRUPTED,
     design,
     export,
     findings,
@@ -26,17 +35,45 @@ from hati.cli import (
     runs,
     serve,
     space,
-    tree,
     worker,
 )
-from hati.cli.output import say
-from hati.cli.study_commands import SeveralFiles, study_command
+from hati.cli.commands import SeveralFiles, study_command
+from hati.cli.output import discard_output, say, write
+from hati.core import ExitStatus, HatiError
 from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
     from hati.wiring.study_types import AnyStudyType
+
+VARIABLE = "_HATI_COMPLETE"
+"""Set by the scripts when a shell asks for completions."""
+
+
+class Shell(StrEnum):
+    """A shell that can complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+_Shell = Annotated[Shell, typer.Argument(metavar="SHELL", help="Shell to complete in: bash, zsh or fish.")]
+
+
+def completion(shell: _Shell) -> None:
+    """Print a script that completes commands and options in a shell."""
+    from typer._completion_shared import get_completion_script
+
+    write(get_completion_script(prog_name="hati", complete_var=VARIABLE, shell=shell.value) + "\n")
+
+
+def answer_shells() -> None:
+    """Enable the program to answer a shell that asks for completions."""
+    from typer._completion_classes import completion_init
+
+    completion_init()
 
 
 class _Grouped(TyperGroup):
@@ -112,7 +149,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "studies": runs.studies,
         "report": report.report,
         "runs": runs.runs,
-        "tree": tree.tree,
+        "tree": runs.tree,
         "forget": runs.forget,
     },
     "Share": {
@@ -123,14 +160,14 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "join": join.join,
         "grid": grid.app,
     },
-    "Set up": {"completion": completion.completion},
+    "Set up": {"completion": completion},
 }
 _CLASSES = {"compare": SeveralFiles}
-for _name, _verb in chain.from_iterable(verbs.items() for verbs in _VERBS.values()):
-    if isinstance(_verb, typer.Typer):
-        app.add_typer(_verb, name=_name)
+for _name, _function in chain.from_iterable(verbs.items() for verbs in _VERBS.values()):
+    if isinstance(_function, typer.Typer):
+        app.add_typer(_function, name=_name)
     else:
-        app.command(_name, cls=_CLASSES.get(_name))(_verb)
+        app.command(_name, cls=_CLASSES.get(_name))(_function)
 
 
 def _show_version(wanted: bool) -> None:
@@ -149,3 +186,112 @@ def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Which options matter, what got slower, which requirements hold: by experiments on the program."""
+
+
+_HELPING = {
+    group.name
+    for group in app.registered_groups
+    if group.typer_instance is not None and group.typer_instance.info.no_args_is_help is True
+}
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, and return its exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, _interrupt)
+    if sys.stdout is None:
+        say("error: standard output is closed; give it somewhere to go, or use --output")
+        return ExitStatus.BAD_INPUT
+    try:
+        return _run(_asked([a for a in arguments if a != "--debug"]))
+    except Exception as error:  # noqa: BLE001 - no error may end with the status of a verdict
+        if "--debug" in arguments:
+            traceback.print_exc()
+        message, status = _answer(error)
+        say(f"error: {message}")
+        return status
+
+
+def _answer(error: Exception) -> tuple[str, int]:
+    """The message of an error, and the exit status."""
+    if isinstance(error, HatiError):
+        return str(error), error.exit_status
+    if not isinstance(error, OSError):
+        return _fault(error), FAULT
+    if _is_nowhere():
+        return "the working directory is gone; change to one that is there", ExitStatus.BAD_INPUT
+    where = f": {error.filename}" if error.filename else ""
+    fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    status = ExitStatus.NOT_MEASURED if error.errno in _MACHINE_TROUBLE else ExitStatus.BAD_INPUT
+    return f"{error.strerror or error}{where}{fix}", status
+
+
+def _fault(error: Exception) -> str:
+    """The message for an error that no message of Hati covers."""
+    innermost = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(innermost.filename).name}:{innermost.lineno}"
+    cause = _one_line(f"{type(error).__name__}: {error}")
+    return f"a fault in Hati at {where}: {cause}; report it with the output of the same command with `--debug`"
+
+
+def _is_nowhere() -> bool:
+    """Whether the working directory was removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+_MACHINE_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE}
+
+
+_GOES_ON = ": what was recorded is kept; the same command goes on from there"
+
+
+def _run(arguments: list[str]) -> int:
+    if VARIABLE in os.environ:
+        answer_shells()
+    begun: set[str] = set()
+    try:
+        result = app(arguments, prog_name="hati", standalone_mode=False, obj=begun)
+    except typer.TyperException as error:
+        message = _one_line(error.format_message())
+        if message:
+            say(f"error: {message}; see `hati {_verb(arguments)}--help`")
+        return ExitStatus.BAD_INPUT
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        discard_output()  # nobody reads on: `hati runs | head`
+        return 0
+    if result == INTERRUPTED:
+        say("interrupted" + _GOES_ON if begun else "interrupted")
+    return result if isinstance(result, int) else 0
+
+
+def _asked(arguments: list[str]) -> list[str]:
+    """The command line; the program without a verb, and a group without a command, print their help."""
+    alone = not arguments or (len(arguments) == 1 and arguments[0] in _HELPING)
+    return [*arguments, "--help"] if alone else arguments
+
+
+def _verb(arguments: list[str]) -> str:
+    """The verb of a command line, with its subcommand if it is a group, such as ``findings acknowledge``."""
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    known = {command.name for command in app.registered_commands} | set(groups)
+    if not arguments or arguments[0] not in known:
+        return ""
+    group = groups.get(arguments[0])
+    inner = [] if group is None else [command.name for command in group.registered_commands]
+    return " ".join([arguments[0], *[word for word in arguments[1:] if word in inner][:1], ""])
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split()).removesuffix(".")
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from hati.cli.output import STDOUT, TableFormat, write
-from hati.cli.parameters import Output, Seed
-from hati.cli.tables import write_table
+from hati.cli.commands import Output, Seed
+from hati.cli.output import STDOUT, TableFormat, write, write_table
 from hati.core import InputError, generator, replace
 
 if TYPE_CHECKING:

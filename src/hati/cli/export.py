@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.commands import HERE, BenchmarkName, Output, ProjectPath, StorePlace
 from hati.cli.output import STDOUT, say, write, write_pieces
-from hati.cli.parameters import HERE, BenchmarkName, Output, ProjectPath, StorePlace
 from hati.core import Configuration, InputError, setting_text
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, check_output, say
-from hati.cli.parameters import HERE, FormatOption, Output, StorePlace
-from hati.cli.tables import write_published
+from hati.cli.commands import HERE, FormatOption, Output, StorePlace
+from hati.cli.output import STDOUT, Format, check_output, say, write_published
 from hati.core import InputError
 
 app = typer.Typer(help="List and acknowledge regressions and improvements.", rich_markup_mode=None)

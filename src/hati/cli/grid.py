@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write
-from hati.cli.parameters import HERE, FormatOption, Output, ProjectPath, StorePlace, TableFormatOption
-from hati.cli.tables import write_tables
+from hati.cli.commands import HERE, FormatOption, Output, ProjectPath, StorePlace, TableFormatOption
+from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write, write_tables
 
 _Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File for the private key; FILE.pub is the public.")]
 _KeyFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="File of the private key.")]
@@ -38,7 +37,7 @@ def status(
 ) -> None:
     """Show machines, batches, why batches wait, and what failed."""
     from hati import render
-    from hati.steering.document import grid_tables
+    from hati.steering import grid_tables
     from hati.wiring import existing_store
 
     check_output(output)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, check_output, say
-from hati.cli.parameters import FormatOption, Output
-from hati.cli.tables import write_published
+from hati.cli.commands import FormatOption, Output
+from hati.cli.output import STDOUT, Format, check_output, say, write_published
 from hati.core import parse_duration, parse_share
 
 if TYPE_CHECKING:

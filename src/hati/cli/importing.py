@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, check_output, say, write, write_pieces
-from hati.cli.parameters import HERE, Output, StorePlace
+from hati.cli.commands import HERE, Output, StorePlace
+from hati.cli.output import STDOUT, check_output, is_database, say, write, write_pieces
 from hati.cli.progress import reading_progress
 from hati.core import InputError, SampleFormat
+from hati.core.wording import counted
 
 if TYPE_CHECKING:
     from hati.store import Count
@@ -31,8 +32,6 @@ _Project = Annotated[
     Path, typer.Option("--project", metavar="PATH", help="Stores: folder with hati.toml whose store receives the runs.")
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Stores: print what would be merged; change nothing.")]
-_DATABASE = b"SQLite format 3\0"
-"""The first bytes of an SQLite file: section 1.3 of https://www.sqlite.org/fileformat2.html."""
 
 
 def import_(
@@ -44,7 +43,7 @@ def import_(
     output: Output = STDOUT,
 ) -> None:
     """Convert other tools' files to samples, or merge stores."""
-    stores = [source for source in sources if _is_store(source)]
+    stores = [source for source in sources if "://" in source or is_database(Path(source))]
     if stores and len(stores) < len(sources):
         raise InputError("stores and files of measurements are not imported at once", fix="give them one by one")
     if stores:
@@ -87,17 +86,4 @@ def _import_stores(
 
 def _counts_text(count: Count) -> str:
     studies = "1 study" if count.studies == 1 else f"{count.studies:,} studies"
-    runs = "1 run" if count.runs == 1 else f"{count.runs:,} runs"
-    events = "1 event" if count.events == 1 else f"{count.events:,} events"
-    return f"{studies}, {runs}, {events}"
-
-
-def _is_store(place: str) -> bool:
-    """Whether it is a URL, or a database's file."""
-    if "://" in place:
-        return True
-    try:
-        with Path(place).open("rb") as file:
-            return file.read(len(_DATABASE)) == _DATABASE
-    except OSError:
-        return False
+    return f"{studies}, {counted(count.runs, 'run')}, {counted(count.events, 'event')}"

@@ -1,27 +1,35 @@
-"""Output of results: to standard output, or to a file that is written completely or not at all."""
+"""Output: messages and results, documents and tables, in the requested format and file."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from hati.core import InputError
 
 if TYPE_CHECKING:
+    from msgspec import Struct
     from rich.console import Console
+
+    from hati.document import Document, Table
+    from hati.wiring import PlannedCampaign
 
 STDOUT = "-"
 _OWN = ".hati"
 _REPORTS = "reports"
 _PROJECT_FILE = "hati.toml"
 _DATABASE = b"SQLite format 3\0"
+"""The first bytes of an SQLite file: section 1.3 of https://www.sqlite.org/fileformat2.html."""
 
 
 class Format(StrEnum):
@@ -184,10 +192,17 @@ def _refuse_kept(path: Path, option: str = "--output") -> None:
     folders = path.resolve().parent.parts
     if _OWN in folders and folders[folders.index(_OWN) + 1 :][:1] != (_REPORTS,):
         raise _unwritable(path, "that folder is Hati's own", option)
-    if path.is_file():
-        with suppress(OSError), path.open("rb") as file:
-            if file.read(len(_DATABASE)) == _DATABASE:
-                raise _unwritable(path, "it is a database", option)
+    if path.is_file() and is_database(path):
+        raise _unwritable(path, "it is a database", option)
+
+
+def is_database(path: Path) -> bool:
+    """Whether it is a readable file of SQLite."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False
 
 
 def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
@@ -228,3 +243,217 @@ def say(message: str) -> None:
 
     # a plain print is quick, and nothing in it can go wrong
     print("\n".join(map(visible, message.split("\n"))), file=sys.stderr, flush=True)  # noqa: T201
+
+
+class DocumentFormat(StrEnum):
+    """The format of a document."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+class VerdictFormat(StrEnum):
+    """The format of a document with verdicts."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+Formats = type[DocumentFormat] | type[VerdictFormat]
+
+
+def format_names(formats: Formats) -> tuple[str, ...]:
+    """The names of these formats, and of those that packages add."""
+    from hati.render import renderer_names
+
+    return tuple(dict.fromkeys([*(each.value for each in formats), *renderer_names()]))
+
+
+def validate_known(name: str, formats: Formats, option: str) -> str:
+    """The name, if it is that of one of these formats, or of a format that a package adds and that can be loaded.
+
+    Raises:
+        InputError: for any other name.
+    """
+    if name in {each.value for each in formats}:
+        return name
+    if name not in (known := format_names(formats)):
+        raise InputError(f"{option}: there is no format {name!r}", fix=f"the formats are {', '.join(known)}")
+    from hati.render import renderer_of
+
+    renderer_of(name)
+    return name
+
+
+def parse_target(text: str, formats: Formats) -> tuple[str, str]:
+    """Read ``FORMAT=FILE``.
+
+    Raises:
+        InputError: for any other text, and for an unknown format.
+    """
+    name, equals, file = text.partition("=")
+    if not equals or not file:
+        raise InputError(
+            f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(format_names(formats))}"
+        )
+    return validate_known(name, formats, "--report"), file
+
+
+def format_option(formats: Formats, help_: str) -> Any:
+    """The option that names one of these formats, or one that a package adds.
+
+    Raises:
+        InputError: if it is used with another format.
+    """
+
+    def parse(text: str) -> str:
+        return validate_known(text, formats, "--format")
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in format_names(formats) if name.startswith(incomplete)]
+
+    return typer.Option(
+        "--format",
+        metavar=f"<{'|'.join(each.value for each in formats)}>",
+        parser=parse,
+        autocompletion=complete,
+        help=help_,
+    )
+
+
+VerdictOption = Annotated[str, format_option(VerdictFormat, "Output format; github writes annotations.")]
+
+
+def of_plan(chosen: str) -> Format:
+    """The format of a plan, given the one chosen for documents: text if plans do not have it."""
+    return Format(chosen) if chosen in {each.value for each in Format} else Format.TEXT
+
+
+def shows_warnings(chosen: str) -> bool:
+    """Whether a document in this format includes its warnings; else they go to standard error."""
+    return chosen in {"text", "markdown", "html"}
+
+
+def write_document(document: Document, values: Callable[[], Struct], chosen: str, output: str = STDOUT) -> None:
+    """Write a document, or its published JSON.
+
+    Raises:
+        InputError: where the file cannot be written, or the format's package cannot be loaded.
+    """
+    from hati.render import print_document, renderer_of, to_json
+
+    with whether_read_or_not():
+        if chosen == DocumentFormat.TEXT and output == STDOUT:
+            print_document(document, console())
+        elif chosen == DocumentFormat.HTML:
+            _write_page(document, output)
+        elif chosen == DocumentFormat.JSON:
+            write(to_json(values()), output)
+        else:
+            write(renderer_of(chosen)(document), output)
+
+
+def keep_report(document: Document, folder: Path, metric: str) -> str:
+    """Write a document as HTML into a folder of reports; return a message with its place, or why there is none.
+
+    Errors are not raised: the study has finished either way.
+    """
+    name = re.sub(r"[^\w.-]", "_", metric)
+    file = folder / f"{document.study}-{name}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_page(document, str(file))
+    except OSError as error:
+        return f"no report: {folder} cannot be made: {error.strerror}"
+    except InputError as error:
+        return f"no report: {error.message}"
+    return f"report: {file}"
+
+
+def _write_page(document: Document, output: str) -> None:
+    """Write a page, and warn if its charts cannot be drawn."""
+    from hati.render import charts_of, document_html, missing_charts
+
+    write(document_html(document), output)
+    if (missing := missing_charts()) and charts_of(document):
+        say(f"warning: the report has no charts: {missing}")
+
+
+_MOST_SHOWN = 100
+
+
+def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None:
+    """Write a table; as JSON an object for each row, as CSV with a header."""
+    write_tables((table,), chosen, output)
+
+
+def write_tables(tables: Sequence[Table], chosen: TableFormat = TableFormat.TEXT, output: str = STDOUT) -> None:
+    """Write tables one below the other, an empty line between them."""
+    from hati import render
+
+    if chosen is TableFormat.TEXT and output == STDOUT:
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
+            render.print_table(table, console())
+        return
+    texts = {
+        TableFormat.TEXT: render.table_text,
+        TableFormat.JSON: render.table_json,
+        TableFormat.MARKDOWN: render.table_markdown,
+        TableFormat.CSV: render.table_csv,
+    }
+    write("\n".join(map(texts[chosen], tables)), output)
+
+
+def write_published(values: Struct, table: Table, chosen: Format, output: str = STDOUT) -> None:
+    """Write the published JSON, or the table for people."""
+    if chosen is Format.JSON:
+        from hati import render
+
+        write(render.to_json(values), output)
+        return
+    write_table(table, TableFormat(chosen.value), output)
+
+
+def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
+    """Write the tasks in the order of their runs; for formulas, first how often each method is run."""
+    from hati import render
+
+    table, methods = _table(planned), planned.methods
+    if chosen is Format.JSON:
+        from hati.document import Joined, publish, table_rows
+        from hati.studies.assertion.tables import DryRunJson
+
+        write(render.to_json(publish(Joined(planned, tasks=table_rows(table), methods=methods), DryRunJson)), output)
+        return
+    tables = [table]
+    if methods is not None:
+        from hati.studies.assertion.tables import expected_runs_table
+
+        tables = [expected_runs_table(methods), table]
+    write_tables([_for(each, chosen) for each in tables], TableFormat(chosen.value), output)
+
+
+def _for(table: Table, chosen: Format) -> Table:
+    """All rows for programs, the first for people, with a note on how to get the others."""
+    if chosen is not Format.TEXT:
+        return table
+    return table.first(_MOST_SHOWN, "--format json lists all")
+
+
+def _table(planned: PlannedCampaign) -> Table:
+    from hati.harness.document import plan_table
+    from hati.studies.screening.promises import consequences, runs_after_design
+
+    choice = planned.choice
+    notes = () if planned.expected is None else (f"Expected: {planned.expected.source}.",)
+    if choice is not None:
+        notes = (*notes, *runs_after_design(choice), *consequences(choice, planned.options).sentences())
+    return plan_table(planned.plan, planned.reason, planned.seconds, planned.options, notes)

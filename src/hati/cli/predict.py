@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.documents import DocumentFormat, format_option, write_document
-from hati.cli.output import STDOUT, check_output, say
-from hati.cli.parameters import Output
+from hati.cli.commands import Output
+from hati.cli.output import STDOUT, DocumentFormat, check_output, format_option, say, write_document
 from hati.cli.probing import ProbeStore
 from hati.core import ExitStatus, InputError
 

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from hati.cli import probing
-from hati.cli.output import STDOUT, TableFormat, check_output, say, write, write_pieces
-from hati.cli.parameters import Output, TableFormatOption
-from hati.cli.tables import write_table
+from hati.cli.commands import Output, TableFormatOption
+from hati.cli.output import STDOUT, TableFormat, check_output, say, write, write_pieces, write_table
 from hati.core import ExitStatus
 
 app = typer.Typer(cls=probing.ProbeGroup, help="Measure properties of this machine.", rich_markup_mode=None)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from hati.cli.documents import DocumentFormat, format_option, write_document
-from hati.cli.output import STDOUT, check_output, say, write
-from hati.cli.parameters import Output
+from hati.cli.commands import Output
+from hati.cli.output import STDOUT, DocumentFormat, check_output, format_option, say, write, write_document
 from hati.core import ExitStatus
 
 if TYPE_CHECKING:

@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.documents import VerdictFormat, VerdictOption, write_document
-from hati.cli.output import STDOUT, say, write
-from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
+from hati.cli.commands import (
+    HERE,
+    Output,
+    ProjectPath,
+    RelevantShare,
+    ScreenedMetricName,
+    StorePlace,
+)
+from hati.cli.output import (
+    STDOUT,
+    VerdictFormat,
+    VerdictOption,
+    say,
+    write,
+    write_document,
+)
 from hati.core import InputError, parse_share
 
 if TYPE_CHECKING:
     from hati.document import Document
-
 
 _Study = Annotated[
     str | None,

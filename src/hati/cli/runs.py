@@ -1,4 +1,4 @@
-"""``hati runs``, ``hati studies`` and ``hati forget``: the contents of a store."""
+"""``hati runs``, ``hati studies``, ``hati tree`` and ``hati forget``: the contents of a store."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, TableFormat, write
-from hati.cli.parameters import (
-    HERE,
-    BenchmarkName,
-    Output,
-    ProjectPath,
-    StorePlace,
-    TableFormatOption,
+from hati.cli.commands import HERE, BenchmarkName, Output, ProjectPath, Seed, StorePlace, TableFormatOption
+from hati.cli.output import (
+    STDOUT,
+    DocumentFormat,
+    TableFormat,
+    check_output,
+    format_option,
+    write,
+    write_document,
+    write_table,
 )
-from hati.cli.tables import write_table
 from hati.core import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _Schema = Annotated[
     str | None,
     typer.Option("--schema", metavar="NAME", help="Print the JSON Schema of a study or format, such as screen."),
 ]
+_Format = Annotated[str, format_option(DocumentFormat, "Output format.")]
 _All = Annotated[bool, typer.Option("--all", help="All runs.")]
 
 
@@ -47,7 +49,7 @@ def runs(
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
     """List stored runs, or show one run with --task."""
-    from hati.harness.run_tables import disturbed_runs, run_table, runs_table
+    from hati.harness.document import disturbed_runs, run_table, runs_table
     from hati.store import Selection
     from hati.wiring import existing_store
 
@@ -77,7 +79,7 @@ def studies(
 
         write(json_schema(published_type(schema)), output)
         return
-    from hati.harness.run_tables import ListedStudy, studies_table
+    from hati.harness.document import ListedStudy, studies_table
     from hati.wiring import existing_store
     from hati.wiring.study_types import verb_of
 
@@ -91,6 +93,28 @@ def studies(
     write_table(studies_table(found), chosen, output)
 
 
+def tree(
+    path: ProjectPath = HERE,
+    study: _Study = None,
+    benchmark: BenchmarkName = None,
+    seed: Seed = 1,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: _Format = DocumentFormat.TEXT.value,
+) -> None:
+    """Separate passed from failed stored runs by a classification tree.
+
+    The tree is of the options, workloads, revisions and machines by which the runs differ.
+    """
+    from hati.document import publish
+    from hati.studies.failure_search.document import StoredTreeJson, stored_tree_document
+    from hati.wiring.reporting import stored_tree
+
+    check_output(output, path)
+    found = stored_tree(path, store, study, benchmark, seed)
+    write_document(stored_tree_document(found), lambda: publish(found, StoredTreeJson), chosen, output)
+
+
 def forget(
     path: ProjectPath = HERE,
     study: _Study = None,
@@ -100,6 +124,7 @@ def forget(
     store: StorePlace = None,
 ) -> None:
     """Delete runs from the store."""
+    from hati.core.wording import counted
     from hati.store import Selection
     from hati.wiring import existing_store
 
@@ -114,7 +139,7 @@ def forget(
     alone = study if (task, benchmark) == (None, None) else None
     if not removed and not (alone and place.forget_study(alone)):
         _check_known(place, selection)
-    typer.echo(f"{removed:,} run{'' if removed == 1 else 's'} forgotten")
+    typer.echo(f"{counted(removed, 'run')} forgotten")
 
 
 def _check_known(place: SqlStore, selection: Selection) -> None:

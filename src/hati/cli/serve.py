@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hati.cli.commands import HERE, ProjectPath, StorePlace
 from hati.cli.output import say
-from hati.cli.parameters import HERE, ProjectPath, StorePlace
 from hati.core import InputError
 from hati.core.metric import parse_duration
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, TableFormat, say, write
-from hati.cli.parameters import HERE, Output, ProjectPath, Seed, TableFormatOption
-from hati.cli.tables import write_table
+from hati.cli.commands import HERE, Output, ProjectPath, Seed, TableFormatOption
+from hati.cli.output import STDOUT, TableFormat, say, write, write_table
 from hati.core import Configuration, InputError, generator
 
 if TYPE_CHECKING:

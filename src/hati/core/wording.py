@@ -19,6 +19,19 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+_SPANS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
+
+def span_text(seconds: float) -> str:
+    """A length of time in the largest unit that it reaches.
+
+    >>> span_text(50 * 3600), span_text(90), span_text(3)
+    ('2 days', '1 minute', '3 seconds')
+    """
+    name, size = next((unit for unit in _SPANS if seconds >= unit[1]), _SPANS[-1])
+    return counted(int(seconds // size), name)
+
+
 def listed(names: Iterable[str], most: int = 6, separator: str = ", ") -> str:
     """The first names, and the number of further ones.
 

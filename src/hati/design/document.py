@@ -25,9 +25,8 @@ from hati.design import (
     properties,
     shortest_words,
 )
-from hati.document.document import Align, Cell, Column, Table
+from hati.document.document import Align, Cell, Column, Table, percent, roman
 from hati.document.publishing import Of
-from hati.document.quantities import percent, roman
 
 
 class EstimabilityJson(Struct, frozen=True):

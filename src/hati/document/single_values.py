@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hati.core import Better, InputError, Metric, Sample, conversion, parse_unit, setting_text
 from hati.core.wording import counted, listed
-from hati.document.quantities import general
+from hati.document.document import general
 
 _LATENCY = "latency"
 _MEASURES = {_LATENCY: "ns", "throughput": "1/s", "build-time": "s", "file-size": "B"}

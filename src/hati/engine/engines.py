@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from hati.core import Engine, InputError, Job
 from hati.engine.local import EngineSetup, LocalEngine
-from hati.engine.volunteers import VolunteersEngine
-from hati.engine.workers import WorkersEngine
 from hati.packages import callable_only, called, load_added
 from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
 
 if TYPE_CHECKING:
     from hati.engine.dask_engine import DaskEngine
+    from hati.engine.volunteers import VolunteersEngine
+    from hati.engine.workers import WorkersEngine
+    from hati.store import SqlStore
 
 GROUP = "hati.engines"
 """The group of entry points of other packages."""
@@ -28,33 +29,37 @@ def engine_of(name: str) -> MakeEngine:
     Raises:
         InputError: where there is none, or its package cannot be used.
     """
-    if name == LOCAL:
-        return LocalEngine.of
-    if name == WORKERS:
-        return _workers
     if is_cluster(name):
         return partial(_dask, ClusterAddress.parse(name))
-    if name == VOLUNTEERS:
-        return _volunteers
-    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, (LOCAL, WORKERS, VOLUNTEERS))
+    if name in _OWN:
+        return _OWN[name]
+    found: MakeEngine = load_added(GROUP, name, "engine", callable_only, tuple(_OWN))
     return lambda setup: called(f"the engine {name!r}", found, setup)
 
 
 def _workers(setup: EngineSetup) -> WorkersEngine:
-    if setup.ledger is None:
-        raise InputError("the engine workers needs a store", fix="name one by --store")
-    return WorkersEngine(setup.ledger, setup.machines, setup.waiting)
+    from hati.engine.workers import WorkersEngine
+
+    return WorkersEngine(_store(setup, WORKERS).ledger, setup.machines, setup.waiting)
 
 
 def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
     from hati.engine.dask_engine import DaskEngine
 
-    if setup.ledger is None:
-        raise InputError(f"the engine {address} needs a store", fix="name one by --store")
-    return DaskEngine(setup.ledger, setup.machines, setup.waiting, address)
+    return DaskEngine(_store(setup, str(address)).ledger, setup.machines, setup.waiting, address)
 
 
 def _volunteers(setup: EngineSetup) -> VolunteersEngine:
-    if setup.ledger is None or setup.volunteers is None:
-        raise InputError("the engine volunteers needs a store", fix="name one by --store")
-    return VolunteersEngine(setup.ledger, setup.volunteers, setup.benchmarks, setup.waiting)
+    from hati.engine.volunteers import VolunteersEngine
+
+    store = _store(setup, VOLUNTEERS)
+    return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting)
+
+
+def _store(setup: EngineSetup, engine: str) -> SqlStore:
+    if setup.store is None:
+        raise InputError(f"the engine {engine} needs a store", fix="name one by --store")
+    return setup.store
+
+
+_OWN: dict[str, MakeEngine] = {LOCAL: LocalEngine.of, WORKERS: _workers, VOLUNTEERS: _volunteers}

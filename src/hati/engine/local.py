@@ -7,15 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
 from hati.core import Batch, BatchOrder, Benchmark, Executor, Job, Machine, MeasurementError, Run
 from hati.engine.lock import Locks, default_path
 from hati.engine.serial import SerialEngine
-from hati.store import Ledger, Volunteers
 from hati.subject import LocalExecutor, LocalSubject, Supervisor, Trees, duet_cores, pinned_cores
+
+if TYPE_CHECKING:
+    from hati.store import SqlStore
 
 
 def say_nothing(_: str) -> None:
@@ -26,8 +28,8 @@ class EngineSetup(Struct, frozen=True):
     """What an engine is made from: benchmarks of the subject in the folder ``root``, on this machine.
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
-    with a sentence where the engine has to wait. ``ledger`` is the store's, and ``machines`` are the names of the
-    pool that may run the jobs, for engines whose jobs run elsewhere; ``volunteers`` has what was signed for others.
+    with a sentence where the engine has to wait. ``store``, and the ``machines`` of the pool by their names, are for
+    engines whose jobs run elsewhere.
     """
 
     root: Path
@@ -36,9 +38,8 @@ class EngineSetup(Struct, frozen=True):
     trees: Trees | None = None
     secrets: tuple[str, ...] = ()
     waiting: Callable[[str], None] = say_nothing
-    ledger: Ledger | None = None
+    store: SqlStore | None = None
     machines: tuple[str, ...] = ()
-    volunteers: Volunteers | None = None
 
 
 class LocalEngine(SerialEngine[Job]):

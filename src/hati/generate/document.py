@@ -8,9 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Align, Cell, Column, Shown, Table
+from hati.document.document import Align, Cell, Column, Shown, Table, change, percent, quantity
 from hati.document.publishing import publish
-from hati.document.quantities import change, percent, quantity
 from hati.generate import UNSTABLE, Calibration, KernelCalibration, LoadObservations, Sensor, SensorSeries
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)

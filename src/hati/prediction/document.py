@@ -8,9 +8,8 @@ from typing import Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from hati.core.wording import listed
-from hati.document.document import Align, Cell, Column, Document, Fact, Shown, Table
+from hati.document.document import Align, Cell, Column, Document, Fact, Shown, Table, general, percent, quantity, tidy
 from hati.document.publishing import Of
-from hati.document.quantities import general, percent, quantity, tidy
 from hati.prediction import (
     OpenWorkload,
     PredictedValue,

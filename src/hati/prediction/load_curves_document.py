@@ -6,9 +6,8 @@ from typing import Annotated, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
-from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Fact, Shown, Table
+from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Fact, Shown, Table, general, tidy
 from hati.document.publishing import Of
-from hati.document.quantities import general, tidy
 from hati.prediction import LoadCurve, LoadPoint, PredictedValue, RequestPrediction, Scheduling
 from hati.prediction.document import (
     ComponentJson,

@@ -1,10 +1,5 @@
 from .benchmarks import Past as Past
 from .benchmarks import PythonTable as PythonTable
-from .cluster_address import ClusterAddress as ClusterAddress
-from .cluster_address import is_cluster as is_cluster
-from .files import read_feature_model as read_feature_model
-from .files import skeleton as skeleton
-from .files import write_project as write_project
 from .pipelines import CheckedProject as CheckedProject
 from .pipelines import InstalledHati as InstalledHati
 from .pipelines import PipelineFile as PipelineFile
@@ -22,10 +17,15 @@ from .project import FILE as FILE
 from .project import LOCAL as LOCAL
 from .project import VOLUNTEERS as VOLUNTEERS
 from .project import WORKERS as WORKERS
+from .project import ClusterAddress as ClusterAddress
 from .project import Project as Project
 from .project import by_workers as by_workers
+from .project import is_cluster as is_cluster
 from .project import known_engine as known_engine
 from .project import parse_project as parse_project
 from .project import read_project as read_project
 from .schema import SCHEMA_FILE as SCHEMA_FILE
 from .schema import json_schema as json_schema
+from .spaces import read_feature_model as read_feature_model
+from .spaces import skeleton as skeleton
+from .spaces import write_project as write_project

@@ -34,9 +34,9 @@ from hati.prediction import (
     with_load,
 )
 from hati.project.document import TomlTable, Value, parse_document
-from hati.project.files import read_text
 from hati.project.metrics import number
 from hati.project.schema import Described, Fragment
+from hati.project.spaces import read_text
 
 MODEL_SCHEMA_FILE: Final = "hati-model.schema.json"
 

@@ -16,10 +16,10 @@ from hati.core.benchmark import Placeholder, PlaceholderError, names, unknown
 from hati.core.wording import suggestion
 from hati.formula import FormulaError
 from hati.project.document import TomlSource, TomlTable, Value
-from hati.project.files import read_text
 from hati.project.schema import keys_of
 from hati.space import (
     Constraint,
+    FeatureModel,
     Option,
     OptionError,
     OptionKind,
@@ -27,8 +27,166 @@ from hati.space import (
     SpaceError,
     UsageDistribution,
     check_formula,
+    parse_feature_model,
     parse_formula,
 )
+
+LARGEST = 1_000_000
+"""The default for the largest size of a file, in bytes."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_text(path: Path, *, largest: int = LARGEST) -> str:
+    """The text of a UTF-8 file.
+
+    Raises:
+        InputError: where it cannot be read, is too large, or is not UTF-8, with its place.
+    """
+    place = Place(str(path))
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(largest + 1)
+    except FileNotFoundError:
+        raise InputError("there is no such file", place=place) from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"the file cannot be read: {reason}", place=place) from None
+    if len(data) > largest:
+        raise InputError(f"the file is larger than {largest:,} bytes", place=place, fix="is it the right file?")
+    return decode(data, str(path))
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of UTF-8 data without a byte order mark.
+
+    Raises:
+        InputError: with the place of the first byte that is not UTF-8.
+    """
+    if data.startswith(_BYTE_ORDER_MARK):
+        raise InputError(
+            "the file starts with a byte order mark", place=Place(file, 1, 1), fix="save it as UTF-8 without one"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode(errors="replace")
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n")
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not UTF-8",
+            place=Place(file, line, column),
+            fix="save the file as UTF-8",
+        ) from None
+
+
+_LARGEST = 16_000_000
+
+
+def read_feature_model(path: Path) -> FeatureModel:
+    """Read a ``FeatureModel.xml`` of SPL Conqueror.
+
+    Raises:
+        InputError: for any error in it, with its place.
+    """
+    return parse_feature_model(read_text(path, largest=_LARGEST), str(path))
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def write_project(space: Space, name: str) -> str:
+    """The TOML text of a project with a space and no benchmark; reading it gives the same space.
+
+    Without a name, the project is named after its folder.
+    """
+    blocks = [f"[subject]\nname = {_text(name)}\n"] if name.strip() else []
+    blocks += [_option_text(option) for option in space.options]
+    if space.constraints:
+        lines = "".join(f"  {_text(str(constraint))},\n" for constraint in space.constraints)
+        blocks.append(f"[space]\nconstraints = [\n{lines}]\n")
+    return "\n".join(blocks)
+
+
+def _option_text(option: Option) -> str:
+    lines = [f"[options.{_key(option.name)}]", f"settings = [{', '.join(map(_setting_text, option.settings))}]"]
+    if option.default != option.settings[0]:
+        lines.append(f"default = {_setting_text(option.default)}")
+    if option.unit:
+        lines.append(f"unit = {_text(option.unit)}")
+    if option.doc:
+        lines.append(f"doc = {_text(option.doc)}")
+    if option.active_if is not None:
+        lines.append(f"active_if = {_text(str(option.active_if))}")
+    return "\n".join(lines) + "\n"
+
+
+def _setting_text(setting: Setting) -> str:
+    if isinstance(setting, str):
+        return _text(setting)
+    return str(setting).lower() if isinstance(setting, bool) else repr(setting)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _text(text: str) -> str:
+    return '"' + "".join(_character(c) for c in text) + '"'
+
+
+def _character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x20 or code == 0x7F else character
+
+
+def skeleton(name: str) -> str:
+    """A commented project file to start from, which runs as it is."""
+    return _SKELETON.replace("NAME", _text(name), 1)
+
+
+_SKELETON = """\
+[subject]
+name = NAME
+
+# A benchmark: how to make one measurement. It is started without a shell, once for every run.
+[[benchmark]]
+name    = "sort"
+command = ["python3", "-c", "sorted(range(int('{size}')), key=str, reverse='{reverse}' == 'yes')"]
+reader  = "process"   # time and memory of the process; others read what it prints, such as json or google-benchmark
+timeout = "30s"
+# build   = ["make", "-s"]                # once for every revision and set of options with build = true
+# prepare = ["./prepare.sh", "{work}"]    # before each run, not measured; {work} is an empty folder of the run's own
+# warmup  = 3                             # leading observations of a run that do not count; or "auto": found
+# cpus    = [1]
+
+[[benchmark.metric]]
+name   = "wall_time"
+unit   = "s"
+better = "lower"
+
+# An option: what can be set, and to what. The first setting is the default.
+[options.size]
+settings = [1000, 100000]
+unit     = "element"
+doc      = "how many numbers are sorted"
+
+[options.reverse]
+settings = ["no", "yes"]
+doc      = "whether the greatest comes first"
+
+# [options.level]
+# settings  = [1, 9]
+# active_if = "reverse == 'yes'"          # without influence otherwise
+# argument  = "--level={}"                # or env = "LEVEL"; or {level} in the command; or in a file's template
+
+[space]
+constraints = []      # such as "size <= 1000 or reverse == 'yes'"
+"""
+
 
 _COMMAND_EXAMPLE = 'command = ["./program", "--flag", "{option}"]'
 

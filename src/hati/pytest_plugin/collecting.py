@@ -15,15 +15,7 @@ from hati.logic.interpret import FormulaVerdict
 from hati.pytest_plugin.measuring import FormulaReport, Measurements
 from hati.python import has_statements
 from hati.studies.assertion import Requirement
-from hati.wiring import (
-    Misstated,
-    TooManyError,
-    formulas_in,
-    project_around,
-    relations_of,
-    stated_in,
-    together,
-)
+from hati.wiring import Misstated, TooManyError, formulas_in, project_around, relations_of, stated_in, together
 
 _FORMULAS = ".spl"
 _PYTHON = ".py"

@@ -1,9 +1,3 @@
-from .charts import Drawing as Drawing
-from .charts import ImageKind as ImageKind
-from .charts import chart_images as chart_images
-from .charts import charts_of as charts_of
-from .charts import missing_charts as missing_charts
-from .charts import require_charts as require_charts
 from .data import benchstat_text as benchstat_text
 from .data import json_schema as json_schema
 from .data import samples_text as samples_text
@@ -12,7 +6,13 @@ from .data import table_json as table_json
 from .data import table_parquet as table_parquet
 from .data import to_json as to_json
 from .data import to_plain as to_plain
+from .html import Drawing as Drawing
+from .html import ImageKind as ImageKind
+from .html import chart_images as chart_images
+from .html import charts_of as charts_of
 from .html import document_html as document_html
+from .html import missing_charts as missing_charts
+from .html import require_charts as require_charts
 from .renderers import comment_mark as comment_mark
 from .renderers import document_markdown as document_markdown
 from .renderers import renderer_names as renderer_names

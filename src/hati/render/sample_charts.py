@@ -18,7 +18,7 @@ from hati.studies.suite import SuiteScale
 if TYPE_CHECKING:
     from hati.prediction.load_curves_document import LoadFigure, LoadPanel
     from hati.studies.assertion.document import RelationFigure, SideFigure
-    from hati.studies.assertion.portability_document import PortabilityFigure
+    from hati.studies.assertion.two_machines import PortabilityFigure
     from hati.studies.regression.document import HistoryFigure
     from hati.studies.suite.document import SuiteBox, SuiteFigure
 

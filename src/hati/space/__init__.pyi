@@ -13,9 +13,9 @@ from .evaluation import check_formula as check_formula
 from .evaluation import read_setting as read_setting
 from .feature_model import FeatureModel as FeatureModel
 from .feature_model import parse_feature_model as parse_feature_model
+from .space import SettingUsage as SettingUsage
 from .space import Space as Space
 from .space import SpaceError as SpaceError
 from .space import Template as Template
+from .space import UsageDistribution as UsageDistribution
 from .space import parse_template as parse_template
-from .usage import SettingUsage as SettingUsage
-from .usage import UsageDistribution as UsageDistribution

@@ -23,7 +23,7 @@ def configurations_table(options: Sequence[str], configurations: Iterable[Config
     """A row for each configuration, a column for each option; inactive options are empty."""
     rows = tuple(tuple(configuration.get(name) for name in options) for configuration in configurations)
     count = len(rows)
-    note = f"{count:,} configuration{'' if count == 1 else 's'}."
+    note = f"{counted(count, 'configuration')}."
     return Table("Configurations", tuple(Column(name) for name in options), rows, (note,))
 
 

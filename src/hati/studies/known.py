@@ -8,8 +8,8 @@ from typing import Annotated, TypeVar
 from msgspec import Struct
 
 from hati.core.wording import counted
+from hati.document.document import duration, percent
 from hati.document.publishing import Of
-from hati.document.quantities import duration, percent
 from hati.knowledge import Coverage, Entry, ImportantOptions, KnownWarmUp, Variation
 from hati.studies.comparison import ChoiceBasis, StatisticChoice
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list
         MeasurementError: where one stays locked, or cannot be reached.
     """
     with closing(own_store(path, place)) as into:
-        return [_imported(source, into) for source in sources]
+        return _taken(sources, into, merge)
 
 
 def count_import(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
@@ -38,14 +38,12 @@ def count_import(sources: Sequence[str], path: Path, place: str | None) -> list[
         MeasurementError: as ``import_stores``.
     """
     with closing(found_store(path, place) or open_store(IN_MEMORY)) as into:
-        return [_counted(source, into) for source in sources]
+        return _taken(sources, into, count_merge)
 
 
-def _imported(source: str, into: SqlStore) -> ImportedStore:
-    with source_store(source) as store:
-        return ImportedStore(store.name, merge(into, store))
-
-
-def _counted(source: str, into: SqlStore) -> ImportedStore:
-    with source_store(source) as store:
-        return ImportedStore(store.name, count_merge(into, store))
+def _taken(sources: Sequence[str], into: SqlStore, take: Callable[[SqlStore, SqlStore], Merged]) -> list[ImportedStore]:
+    found = []
+    for source in sources:
+        with source_store(source) as store:
+            found.append(ImportedStore(store.name, take(into, store)))
+    return found

@@ -7,8 +7,8 @@ from functools import partial
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
-from hati.studies.measurement.request import MeasurementRequest
 from hati.wiring.campaigns import Campaign, campaign_of
+from hati.wiring.kinds.measurement import MeasurementRequest
 from hati.wiring.templates import template_configurations
 from hati.wiring.workplace import Workplace
 

@@ -1,18 +1,23 @@
-"""Reports of screenings with the current knowledge in the store, and of any study by its key."""
+"""Reports of screenings with the current knowledge in the store, of any study by its key, and of stored failures."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hati.core import InputError, Outcome
+from hati.core.wording import listed
+from hati.store import Selection
+from hati.studies.failure_search import StoredTree, failure_tree
+from hati.studies.failure_search.outcomes import is_infrastructure
 from hati.studies.known import Knowledge
 from hati.studies.screening import RELEVANT, ScreeningConclusion
 from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import ScreeningJson, screening_json
 from hati.wiring.campaigns import run_cost
+from hati.wiring.known.benchmarks import known_statistic, known_warm_up
 from hati.wiring.known.screenings import important_options, known_variation
-from hati.wiring.known.statistics import known_statistic
-from hati.wiring.known.warm_up import known_warm_up
 from hati.wiring.machines import with_machines
 from hati.wiring.screening.recalibration import stored_changes
 from hati.wiring.screening.recommendation import stored_recommendation
@@ -20,7 +25,7 @@ from hati.wiring.screening.stored import conclude_stored, screening_key
 from hati.wiring.screening.validation import validation_of
 from hati.wiring.stored_studies import stored_report
 from hati.wiring.study_types import StudyReport
-from hati.wiring.workplace import Workplace
+from hati.wiring.workplace import Workplace, existing_store
 
 if TYPE_CHECKING:
     from hati.studies.recalibration import EffectChanges
@@ -90,3 +95,21 @@ def report_of(place: Workplace, key: str) -> StudyReport:
     """
     screening = screening_key(place, key)
     return stored_report(place, key) if screening is None else stored_screening_report(place, screening)
+
+
+def stored_tree(path: Path, store: str | None, study: str | None, benchmark: str | None, seed: int) -> StoredTree:
+    """The classification tree of a benchmark's stored runs, of one study or of all.
+
+    Raises:
+        InputError: where there are no runs, or runs of several benchmarks.
+        NotInstalledError: without the extra ``trees``.
+    """
+    place = existing_store(path, store)
+    runs = [run for run in place.runs(Selection(study, benchmark)) if not is_infrastructure(run)]
+    names = sorted({run.task.benchmark for run in runs})
+    if not names:
+        raise InputError("the store has no such runs", fix="`hati runs` lists them; `hati failures` runs a benchmark")
+    if len(names) > 1:
+        raise InputError(f"the runs are of the benchmarks {listed(names)}", fix="name one by --benchmark")
+    failed = sum(run.outcome is not Outcome.DONE for run in runs)
+    return StoredTree(names[0], failed, len(runs), failure_tree(runs, seed, place.machines()))

@@ -11,24 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from hati.core import (
-    Assignment,
-    Benchmark,
-    Configuration,
-    InputError,
-    Metric,
-    Revision,
-    RevisionKind,
-    StudyId,
-    replace,
-)
+from hati.core import Assignment, Benchmark, Configuration, InputError, Metric, Revision, RevisionKind, StudyId, replace
 from hati.core.wording import listed
 from hati.knowledge import Coverage
 from hati.store import StudyRecord
 from hati.studies.comparison import AUTO, Automatic, Statistic, StatisticChoices
 from hati.studies.gate import Cell
 from hati.wiring.campaigns import ASKED
-from hati.wiring.known.cells import coverage_of
+from hati.wiring.known.screenings import coverage_of
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.stored import benchmark_of, record_of
 from hati.wiring.study_types import StudyReport, convert_request, study_type

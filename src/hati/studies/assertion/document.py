@@ -24,8 +24,11 @@ from hati.document.document import (
     Section,
     Shown,
     Table,
+    duration,
+    percent,
+    quantity,
+    tidy,
 )
-from hati.document.quantities import duration, percent, quantity, tidy
 from hati.logic.interpret import FormulaVerdict, Limit, MeasuredSample
 from hati.studies.assertion import Assured, Atom, SampleCollector, Standard, side_of
 from hati.studies.assertion.tables import assertion_answer, assertion_cases, assertion_table, explained, named_formula

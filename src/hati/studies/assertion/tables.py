@@ -15,9 +15,22 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import FloatArray, Setting
 from hati.core.wording import counted
-from hati.document.document import Align, Case, Cell, Column, Shown, Table
+from hati.document.document import (
+    Align,
+    Case,
+    Cell,
+    Column,
+    Shown,
+    Table,
+    change,
+    change_number,
+    duration,
+    general,
+    p_text,
+    percent,
+    quantity,
+)
 from hati.document.publishing import Interval, Joined, Of, StudyJson
-from hati.document.quantities import change, change_number, duration, general, percent, quantity
 from hati.formula import Comparator
 from hati.logic.interpret import (
     Combined,
@@ -41,7 +54,7 @@ from hati.studies.assertion import (
     methods_of,
     run_means,
 )
-from hati.studies.comparison.changes import WITH_POWER, p_text
+from hati.studies.comparison.changes import WITH_POWER
 from hati.studies.screening.promises import ConsequencesJson, consequences
 
 _NAMES = ", also "

@@ -7,9 +7,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Better
-from hati.document.document import Align, Cell, Column, Document, Shown, Table
+from hati.document.document import Align, Cell, Column, Document, Shown, Table, change, general, percent
 from hati.document.publishing import Interval, Joined, Of, StudyJson
-from hati.document.quantities import change, general, percent
 from hati.harness.document import SampleJson
 from hati.knowledge import Entry
 from hati.stats import Proportion

@@ -1,4 +1,3 @@
-from .request import BisectionRequest as BisectionRequest
 from .study import Bisection as Bisection
 from .study import BisectionConclusion as BisectionConclusion
 from .study import ProbeSide as ProbeSide

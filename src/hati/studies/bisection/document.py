@@ -7,9 +7,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Shown, Table
+from hati.document.document import Align, Column, Document, Shown, Table, change, change_number, duration, percent
 from hati.document.publishing import Interval, Of, StudyJson
-from hati.document.quantities import change, change_number, duration, percent
 from hati.studies.bisection import BisectionConclusion
 from hati.studies.gate.document import RevisionJson
 

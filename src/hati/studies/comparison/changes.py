@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from msgspec import Struct
 
 from hati.core import SampleFormat
-from hati.document.document import Shown
+from hati.document.document import Shown, change, change_number, percent
 from hati.document.publishing import Interval, Of
-from hati.document.quantities import change, change_number, percent
 from hati.studies.comparison import (
     MEAN,
     TAIL_PART,
@@ -24,7 +23,6 @@ from hati.studies.comparison import (
     WithinProcess,
 )
 
-_TINY_P = 1e-4
 _NOTHING = "~"
 WITH_POWER = "with 80 % probability, if the estimate and the noise hold"
 """The condition on which a number of runs would decide."""
@@ -56,17 +54,6 @@ def needed_notes(rows: Sequence[Comparison], runs: str) -> list[str]:
     if all(found.runs_needed is None for found in undecided):
         return []
     return [f"The second number of {runs} would decide {WITH_POWER}."]
-
-
-def p_text(p_value: float) -> str:
-    """A p-value as people read it, never as zero.
-
-    >>> p_text(0.00031), p_text(0.2), p_text(1e-9)
-    ('0.0003', '0.20', '<0.0001')
-    """
-    if p_value < _TINY_P:
-        return f"<{_TINY_P}"
-    return f"{p_value:.2f}" if p_value >= 0.1 else f"{p_value:.4f}"
 
 
 def verdict_text(found: Change) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from hati.core import Configuration, ExitStatus, Metric, Workload, requests
 from hati.stats import TwoSampleTest
-from hati.studies.comparison.choosing import StatisticChoice
+from hati.studies.comparison.statistic import StatisticChoice
 
 _ONE_SIDED = 0.5
 

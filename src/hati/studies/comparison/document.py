@@ -10,9 +10,21 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Better, Configuration, Workload, replace
 from hati.core.wording import listed
-from hati.document.document import Align, Case, Cell, Column, Document, Shown, Table
+from hati.document.document import (
+    Align,
+    Case,
+    Cell,
+    Column,
+    Document,
+    Shown,
+    Table,
+    change,
+    general,
+    p_text,
+    percent,
+    quantity,
+)
 from hati.document.publishing import Interval, Joined, Of
-from hati.document.quantities import change, general, percent, quantity
 from hati.stats import TwoSampleTest
 from hati.studies.comparison import (
     Change,
@@ -34,7 +46,6 @@ from hati.studies.comparison.changes import (
     change_text,
     chosen,
     interval_text,
-    p_text,
     statistic_name,
     statistic_notes,
     statistics_text,

@@ -1,4 +1,3 @@
-from .request import DriftRequest as DriftRequest
 from .study import EffectDrift as EffectDrift
 from .study import EffectDriftStudy as EffectDriftStudy
 from .study import MainEffectsModel as MainEffectsModel

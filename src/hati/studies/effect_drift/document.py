@@ -8,10 +8,8 @@ from msgspec import Struct
 
 from hati.core import Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Shown, Table
+from hati.document.document import Align, Column, Document, Shown, Table, change, general, p_text, percent
 from hati.document.publishing import Interval, Joined, Of, StudyJson
-from hati.document.quantities import change, general, percent
-from hati.studies.comparison.changes import p_text
 from hati.studies.effect_drift import EffectDrift, OptionDrift
 
 

@@ -9,8 +9,8 @@ from hati.studies.failure_search.conclusion import (
     UntracedFailure,
     parse_failing,
 )
+from hati.studies.failure_search.outcomes import FailureRule, FailureTree, StoredTree, TreeBranch, failure_tree
 from hati.studies.failure_search.study import FailureSearch, failure_search_id
-from hati.studies.failure_search.tree import FailureRule, FailureTree, StoredTree, TreeBranch, failure_tree
 
 __all__ = [
     "CombinationVerdict",

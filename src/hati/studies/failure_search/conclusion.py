@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hati.core import Configuration, ExitStatus, requests, setting_text
-from hati.studies.failure_search.tree import FailureTree
+from hati.studies.failure_search.outcomes import FailureTree
 from hati.studies.screening.planning.isolation import Element
 
 

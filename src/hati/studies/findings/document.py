@@ -8,9 +8,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import EventKind, Finding, FindingState
-from hati.document.document import Align, Column, Table
+from hati.document.document import Align, Column, Table, change, change_number
 from hati.document.publishing import Interval, Joined, Of
-from hati.document.quantities import change, change_number
 from hati.studies.findings import Report
 
 _SHORT = 12

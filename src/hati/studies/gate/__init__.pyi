@@ -3,7 +3,6 @@ from .conclusion import Broken as Broken
 from .conclusion import GateConclusion as GateConclusion
 from .conclusion import WarmUpCut as WarmUpCut
 from .conclusion import affected_options as affected_options
-from .request import GateRequest as GateRequest
 from .rounds import Cell as Cell
 from .rounds import Group as Group
 from .rounds import groups as groups

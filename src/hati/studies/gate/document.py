@@ -10,11 +10,25 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Configuration, Finding, RevisionKind, Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Brief, Case, Cell, Column, Document, Folded, Shown, Table
+from hati.document.document import (
+    Align,
+    Brief,
+    Case,
+    Cell,
+    Column,
+    Document,
+    Folded,
+    Shown,
+    Table,
+    change,
+    change_number,
+    p_text,
+    percent,
+    quantity,
+)
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
-from hati.document.quantities import change, change_number, percent, quantity
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.comparison.changes import WITH_POWER, p_text, statistic_notes, verdict_text
+from hati.studies.comparison.changes import WITH_POWER, statistic_notes, verdict_text
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Ruling
 from hati.studies.findings.document import ReportJson, report_sentence

@@ -1,4 +1,3 @@
-from .request import MeasurementRequest as MeasurementRequest
 from .study import Measurement as Measurement
 from .study import MeasurementConclusion as MeasurementConclusion
 from .study import Summary as Summary

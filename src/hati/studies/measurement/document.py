@@ -8,9 +8,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Better, Configuration
-from hati.document.document import Align, Cell, Column, Document, Shown, Table
+from hati.document.document import Align, Cell, Column, Document, Shown, Table, duration, percent, quantity
 from hati.document.publishing import Interval, Of, RunsJson, StudyJson
-from hati.document.quantities import duration, percent, quantity
 from hati.studies.measurement import MeasurementConclusion, Summary
 
 _RIGHT = Align.RIGHT

@@ -1,4 +1,3 @@
-from .request import CompareRequest as CompareRequest
 from .study import PairedComparison as PairedComparison
 from .study import PairedConclusion as PairedConclusion
 from .study import PairedDesign as PairedDesign

@@ -6,11 +6,24 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from hati.core import Configuration, Pairing, Stopping, Workload, setting_text
-from hati.document.document import Align, Cell, Column, Document, Shown, Table
+from hati.document.document import (
+    Align,
+    Cell,
+    Column,
+    Document,
+    Shown,
+    Table,
+    change,
+    change_number,
+    duration,
+    general,
+    p_text,
+    percent,
+    quantity,
+)
 from hati.document.publishing import Joined, Of, RunsJson, StudyJson
-from hati.document.quantities import change, change_number, duration, general, percent, quantity
 from hati.studies.comparison import ChangeVerdict, Comparison, IntervalMethod
-from hati.studies.comparison.changes import needed_notes, p_text, statistic_notes, statistics_text, verdict_text
+from hati.studies.comparison.changes import needed_notes, statistic_notes, statistics_text, verdict_text
 from hati.studies.comparison.document import ComparisonJson, WarmedSideJson, comparison_cases, comparison_sentence
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.document.document import Align, Column, Document, Shown, Table
+from hati.document.document import Align, Column, Document, Shown, Table, general, percent, quantity
 from hati.document.publishing import Interval, Of
-from hati.document.quantities import general, percent, quantity
 from hati.studies.probe import ProbeConclusion, Probed, ProbeVerdict, Property
 
 _KIBIBYTE = 1024.0

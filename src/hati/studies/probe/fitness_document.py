@@ -8,9 +8,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Machine
-from hati.document.document import Align, Column, Document, Facts, Shown, Table
+from hati.document.document import Align, Column, Document, Facts, Shown, Table, percent
 from hati.document.publishing import Of
-from hati.document.quantities import percent
 from hati.studies.probe import (
     Conditions,
     DisturbanceKind,

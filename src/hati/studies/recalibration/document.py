@@ -7,10 +7,20 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.document.document import Align, Cell, Column, Shown, Table
+from hati.document.document import (
+    Align,
+    Cell,
+    Column,
+    Shown,
+    Table,
+    change,
+    change_number,
+    general,
+    p_text,
+    percent,
+    quantity,
+)
 from hati.document.publishing import Of
-from hati.document.quantities import change, change_number, general, percent, quantity
-from hati.studies.comparison.changes import p_text
 from hati.studies.recalibration import (
     EffectChange,
     EffectChanges,

@@ -2,7 +2,9 @@ from .better_settings import Allowed as Allowed
 from .better_settings import Candidate as Candidate
 from .better_settings import ChangeScale as ChangeScale
 from .better_settings import Findings as Findings
+from .better_settings import Prediction as Prediction
 from .better_settings import candidates as candidates
+from .better_settings import predict as predict
 from .conclusion import FollowedUp as FollowedUp
 from .conclusion import KeepRule as KeepRule
 from .conclusion import KeptMetric as KeptMetric
@@ -27,6 +29,4 @@ from .planned import Predicted as Predicted
 from .planned import RecommendationPlan as RecommendationPlan
 from .planned import plan_recommendation as plan_recommendation
 from .planned import recommendation_id as recommendation_id
-from .prediction import Prediction as Prediction
-from .prediction import predict as predict
 from .study import Recommendation as Recommendation

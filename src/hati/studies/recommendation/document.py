@@ -9,9 +9,21 @@ from msgspec import Struct
 
 from hati.core import Better, Configuration, Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Cell, Column, Part, Shown, Table
+from hati.document.document import (
+    Align,
+    Cell,
+    Column,
+    Part,
+    Shown,
+    Table,
+    change,
+    change_number,
+    general,
+    percent,
+    quantity,
+    tidy,
+)
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings
-from hati.document.quantities import change, change_number, general, percent, quantity, tidy
 from hati.studies.recommendation import (
     KeptMetric,
     LeaveReason,

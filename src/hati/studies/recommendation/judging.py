@@ -15,6 +15,7 @@ from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setti
 from hati.design import levels
 from hati.space import Space
 from hati.stats import Index, pure_error, t_margin, t_quantile
+from hati.studies.recommendation.better_settings import to_set
 from hati.studies.recommendation.conclusion import (
     KeepRule,
     KeptMetric,
@@ -25,7 +26,6 @@ from hati.studies.recommendation.conclusion import (
     SettingGain,
 )
 from hati.studies.recommendation.planned import RecommendationPlan
-from hati.studies.recommendation.prediction import to_set
 from hati.studies.screening.runs import measured
 
 STAGE = "confirmation"

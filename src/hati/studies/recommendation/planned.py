@@ -20,11 +20,16 @@ from hati.studies.recommendation.better_settings import (
     Candidate,
     ChangeScale,
     Findings,
+    Prediction,
+    Score,
+    baseline,
     candidates,
+    changes,
     is_allowed,
+    pool,
+    predict,
 )
 from hati.studies.recommendation.conclusion import KeepRule
-from hati.studies.recommendation.prediction import Prediction, Score, baseline, changes, pool, predict
 
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30

@@ -7,18 +7,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hati.core import (
-    Benchmark,
-    Configuration,
-    Evidence,
-    Metric,
-    Plan,
-    Setting,
-    StudyId,
-    Task,
-    generator,
-    replace,
-)
+from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, generator, replace
 from hati.space import Space
 from hati.studies.failures import failure_reasons, limit_until_first_success
 from hati.studies.recommendation.better_settings import is_allowed, reached

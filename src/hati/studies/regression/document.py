@@ -1,17 +1,310 @@
-"""Histories as documents with charts: values by position, levels, changes, and the distribution over the space."""
+"""Histories as documents with charts and as published values: levels, changes, and the distribution over the space."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
-from hati.document.document import Aside, Chart, ChartKind, Document, Fact, Facts, Part, Prose, Section
-from hati.document.quantities import change, tidy
-from hati.studies.regression import HistoryConclusion, Series
-from hati.studies.regression.tables import histories_answer, history_answer, history_facts, history_table, series_title
+from hati.core import Assignment, Better
+from hati.core.wording import listed
+from hati.document.document import (
+    Align,
+    Aside,
+    Cell,
+    Chart,
+    ChartKind,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Part,
+    Prose,
+    Section,
+    Shown,
+    Table,
+    change,
+    change_number,
+    general,
+    quantity,
+    tidy,
+)
+from hati.document.publishing import DetectableJson, Interval, Joined, Of, StudyJson, detectable_json, publish
+from hati.studies.comparison import StatisticChoice
+from hati.studies.comparison.changes import ChoiceJson
+from hati.studies.regression import (
+    DetectableStep,
+    Direction,
+    Handover,
+    HistoryConclusion,
+    LevelChange,
+    Recurring,
+    Series,
+    Trend,
+)
 from hati.studies.replay import Replayed, RevisionSpread
+
+_RIGHT = Align.RIGHT
+_TINY = 1e-4
+
+
+def history_table(concluded: HistoryConclusion) -> Table:
+    """A row for each change of level, with the warnings as notes."""
+    levels = [level for one in concluded.change_points if not one.of_tail for level in (one.before, one.after)]
+    unit, factor = tidy(concluded.metric.unit, levels)
+    columns = (
+        Column("at"),
+        Column("between"),
+        Column("before", unit or None, _RIGHT),
+        Column("after", unit or None, _RIGHT),
+        Column("change", "%", _RIGHT),
+        Column("95 % interval", "%", _RIGHT),
+        Column("p", None, _RIGHT),
+        Column("verdict"),
+    )
+    title = f"Changes of {concluded.metric.name}" + (f" of {concluded.name}" if concluded.name else "")
+    rows = tuple(_row(one, factor) for one in concluded.change_points)
+    return Table(title, columns, rows, tuple(f"{text[0].upper()}{text[1:]}." for text in concluded.warnings))
+
+
+def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
+    """The series, its trend, and the detectable changes, each under a name."""
+    span = f"{concluded.positions:,}, from {concluded.first} to {concluded.last}"
+    machines = f", {concluded.machines} machines" if concluded.machines > 1 else ""
+    return (
+        *((("series", concluded.name),) if concluded.name else ()),
+        ("positions", f"{span}; {_runs(concluded)}{machines}"),
+        *(("change of machine", _handover_text(one, concluded)) for one in concluded.handovers),
+        *((("statistic", _statistic_text(concluded.choice)),) if concluded.choice else ()),
+        ("trend", _trend_text(concluded.trend, concluded.metric.unit)),
+        ("detectable", _detectable_text(concluded.detectable, concluded)),
+        *(("assumes", text) for text in concluded.assumptions),
+        *((("outliers", _named(concluded.outliers)),) if concluded.outliers else ()),
+    )
+
+
+def history_answer(concluded: HistoryConclusion) -> str:
+    """Where the level changed, in a sentence."""
+    found = concluded.change_points
+    where = f" where {concluded.stratum}" if concluded.stratum else ""
+    if not found:
+        return f"No change of {concluded.metric.name}{where} is shown (alpha {general(concluded.alpha, 3)})."
+    changes = "; ".join(f"{_verdict(one)} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
+    return f"{changes[0].upper()}{changes[1:]}{where}."
+
+
+def series_title(concluded: HistoryConclusion) -> str:
+    """The title of a series: metric, name and stratum; the name of a series measured by Hati has all three."""
+    metric, name = concluded.metric.name, concluded.name
+    if metric in name.split():
+        return name
+    where = f" where {concluded.stratum}" if concluded.stratum else ""
+    return f"{metric} of {name}{where}" if name else f"{metric}{where}"
+
+
+def histories_answer(concluded: Sequence[HistoryConclusion]) -> str:
+    """The number of series that changed, in a sentence; for a single series, its own answer."""
+    if len(concluded) == 1:
+        return history_answer(concluded[0])
+    changed = sum(bool(one.change_points) for one in concluded)
+    return f"{changed or 'None'} of {len(concluded)} series changed {'its' if changed == 1 else 'their'} level."
+
+
+class LevelChangeJson(Struct, frozen=True):
+    """A change of level, after ``previous`` at ``position``; intervals of both are of the place."""
+
+    index: int
+    position: str
+    previous: str
+    index_interval: Annotated[tuple[int, int], Of("indexes")]
+    position_interval: Annotated[tuple[str, str], Of("positions")]
+    before: float
+    after: float
+    change: float
+    interval: Interval
+    unit: Annotated[str, Of(lambda one: "1" if one.of_tail else one.metric.unit)]
+    of_tail: bool
+    relative: float | None
+    relative_interval: Interval | None
+    p_value: float
+    verdict: Annotated[Direction, Of("direction")]
+    bridges: int
+    machine_ratio: float
+
+
+class HandoverJson(Struct, frozen=True):
+    """A change of all machines; ``change`` is a fraction, beyond the ``ratio`` of the new machine to the old one."""
+
+    index: int
+    position: str
+    previous: str
+    machines: tuple[str, str]
+    bridges: list[str]
+    ratio: float | None
+    ratio_interval: Interval | None
+    change: float | None
+    interval: Interval | None
+    p_value: float | None
+    verdict: Annotated[Direction, Of("direction")]
+
+
+class TrendJson(Struct, frozen=True):
+    """A gradual change since a baseline."""
+
+    baseline: str
+    baseline_index: int
+    positions: int
+    level: float | None
+    slope: float | None
+    interval: Interval
+    change: float | None
+    change_interval: Interval
+    unit: Annotated[str, Of("metric.unit")]
+    relative: float | None
+    relative_interval: Interval | None
+    p_value: float | None
+    verdict: Annotated[Direction, Of("direction")]
+
+
+class RecurringJson(Recurring, frozen=True):
+    """Two levels between which a series goes back and forth."""
+
+    unit: Annotated[str, Of("metric.unit")]
+
+
+class HistoryJson(StudyJson, frozen=True, tag_field="format", tag="hati-history-1"):
+    """What the history of one series shows."""
+
+    benchmark: Annotated[str, Of("name")]
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
+    positions: int
+    runs: int
+    machines: int
+    first: str
+    last: str
+    alpha: float
+    change_points: Annotated[list[LevelChangeJson], Of(lambda of: [Joined(one, of) for one in of.change_points])]
+    handovers: list[HandoverJson]
+    trend: Annotated[TrendJson | None, Of(lambda of: of.trend and Joined(of.trend, of))]
+    detectable: Annotated[
+        DetectableJson, Of(lambda of: detectable_json(of.detectable and of.detectable.step, of.detectable, of.metric))
+    ]
+    autocorrelation: float | None
+    outliers: list[str]
+    assumptions: list[str]
+    recurring: Annotated[RecurringJson | None, Of(lambda of: of.recurring and Joined(of.recurring, of))]
+    stratum: Assignment
+    statistic: Annotated[str | None, Of(lambda of: of.choice and str(of.choice.statistic))]
+    statistic_choice: Annotated[ChoiceJson | None, Of(lambda of: of.choice if of.choice and of.choice.reason else None)]
+    warnings: list[str]
+
+
+class HistoriesJson(StudyJson, frozen=True, tag_field="format", tag="hati-histories-1"):
+    """What the histories of several series show."""
+
+    series: list[HistoryJson]
+
+
+def histories_json(concluded: Sequence[HistoryConclusion]) -> HistoryJson | HistoriesJson:
+    """The published histories of a file; for a file of one series, that history alone."""
+    published = [publish(one, HistoryJson) for one in concluded]
+    return published[0] if len(published) == 1 else HistoriesJson(published)
+
+
+def _row(one: LevelChange, factor: float) -> tuple[Cell, ...]:
+    interval = one.relative_interval
+    shown = f"{change_number(interval[0])} to {change_number(interval[1])}" if interval else ""
+    first, last = one.positions
+    return (
+        one.position,
+        first if first == last else f"{first} and {last}",
+        *(None if one.of_tail else Shown(general(level * factor), level * factor) for level in (one.before, one.after)),
+        None if one.relative is None else Shown(change_number(one.relative), 100.0 * one.relative),
+        Shown(shown, shown),
+        Shown(_p(one.p_value), one.p_value),
+        _verdict(one),
+    )
+
+
+def _handover_text(one: Handover, concluded: HistoryConclusion) -> str:
+    """The machines, their ratio by the positions measured on both, and the change that remains."""
+    old, new = one.machines
+    what = f"{old} to {new} at {one.position}" if concluded.machines > 1 else f"at {one.position}"
+    if one.ratio is None:
+        return f"{what}: no position was measured on both"
+    ratio = f"{what}: {change(one.ratio - 1.0)}{_range(one.ratio_interval, 1.0)} by {_named(one.bridges)} on both"
+    if one.change is None or one.interval is None:
+        return f"{ratio}; too few positions to estimate a change there"
+    beyond = f"{ratio}; {change(one.change)}{_range(one.interval, 0.0)} is left for a change there"
+    return beyond if one.p_value is not None else f"{beyond} if that ratio does not vary: not decided"
+
+
+def _range(interval: tuple[float, float] | None, none: float) -> str:
+    """An interval in percent; empty where there is none."""
+    if interval is None:
+        return ""
+    return f" ({change(interval[0] - none)} to {change(interval[1] - none)})"
+
+
+def _verdict(one: LevelChange) -> str:
+    return f"{one.direction} (tail)" if one.of_tail else one.direction.value
+
+
+def _statistic_text(choice: StatisticChoice) -> str:
+    """The statistic that stands for a run, and why."""
+    return "; ".join(filter(None, (choice.statistic.title, choice.reason)))
+
+
+def _trend_text(trend: Trend | None, unit: str) -> str:
+    if trend is None:
+        return "too few values to decide"
+    change_text = change(trend.relative) if trend.relative is not None else quantity(trend.change, unit)
+    low, high = trend.relative_interval or trend.change_interval
+    bounds = " to ".join(_bound(bound, None if trend.relative_interval else unit) for bound in (low, high))
+    if math.isinf(low) and math.isinf(high):
+        bounds = "too few values for bounds"
+    verdict = "no drift is shown" if trend.direction is Direction.NOT_SHOWN else f"gradually {trend.direction}"
+    return (
+        f"{verdict}: {change_text} over {trend.positions:,} positions since {trend.baseline} "
+        f"({bounds}, p = {_p(trend.p_value)})"
+    )
+
+
+def _bound(bound: float, unit: str | None) -> str:
+    """The text of a bound; ``unbounded`` if too few values determine it."""
+    if not math.isfinite(bound):
+        return "unbounded"
+    return change(bound) if unit is None else quantity(bound, unit)
+
+
+def _detectable_text(found: DetectableStep | None, concluded: HistoryConclusion) -> str:
+    if found is None:
+        return "no step, however large, is found with 80 % power"
+    size = quantity(found.step, concluded.metric.unit, 3)
+    relative = f" ({change(found.relative).lstrip('+')})" if found.relative is not None else ""
+    return f"a step of {size}{relative} in the middle is found with 80 % power"
+
+
+def _by(one: LevelChange, unit: str) -> str:
+    return change(one.relative).lstrip("+-") if one.relative is not None else quantity(abs(one.change), unit)
+
+
+def _runs(concluded: HistoryConclusion) -> str:
+    return f"{concluded.runs:,} run{'s' if concluded.runs != 1 else ''}"
+
+
+def _named(positions: tuple[str, ...]) -> str:
+    return listed(positions, 8)
+
+
+def _p(p_value: float) -> str:
+    return "<0.0001" if p_value < _TINY else general(p_value, 2)
+
 
 _MOST = 40
 """Series that are drawn."""

@@ -28,9 +28,8 @@ from hati.studies.regression.conclusion import (
     direction_of,
 )
 from hati.studies.regression.joining import JOIN_PART, handover_places, handover_warnings, with_handovers
-from hati.studies.regression.long import SeriesValues, long_levels
+from hati.studies.regression.levels import LevelStep, SeriesLevels, SeriesValues, is_short, long_levels, short_levels
 from hati.studies.regression.series import Series
-from hati.studies.regression.short import LevelStep, SeriesLevels, is_short, short_levels
 from hati.studies.regression.spikes import confirmed_spikes, with_spikes, with_tail
 
 _FAR = 5.0

@@ -23,8 +23,8 @@ from hati.stats import (
 )
 from hati.stats.linear_models import Index
 from hati.studies.regression.conclusion import Handover, Interval, LevelChange, direction_of
+from hati.studies.regression.levels import SeriesLevels
 from hati.studies.regression.series import Series
-from hati.studies.regression.short import SeriesLevels
 
 JOIN_PART = 0.5
 """The part of alpha for changes at handovers, if bridges join any."""

@@ -12,8 +12,8 @@ from hati.stats import REGAINED, resolution, spread_freedom, t_quantile, t_two_s
 from hati.stats.linear_models import Index
 from hati.studies.comparison import DIRECTION, TAIL_PART
 from hati.studies.regression.conclusion import LevelChange
+from hati.studies.regression.levels import LevelStep, SeriesLevels
 from hati.studies.regression.series import Series
-from hati.studies.regression.short import LevelStep, SeriesLevels
 
 _PART = 0.2
 _APART = 2.0

@@ -1,8 +1,8 @@
+from .document import Affected as Affected
+from .document import affected_strata as affected_strata
 from .measured import Replayed as Replayed
 from .measured import RevisionSpread as RevisionSpread
 from .measured import Skipped as Skipped
-from .strata import Affected as Affected
-from .strata import affected_strata as affected_strata
 from .study import KnownLevels as KnownLevels
 from .study import Replay as Replay
 from .study import ReplayOrder as ReplayOrder

@@ -1,4 +1,4 @@
-"""A replay as plain values, and how each revision is distributed as tables."""
+"""A replay as plain values: the strata whose histories changed, and how each revision is distributed as tables."""
 
 from __future__ import annotations
 
@@ -7,16 +7,64 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core import Configuration
-from hati.document.document import Align, Aside, Cell, Column, Document, Section, Shown, Table
+from hati.core import Assignment, Configuration
+from hati.document.document import Align, Aside, Cell, Column, Document, Section, Shown, Table, general, tidy
 from hati.document.publishing import Joined, Of, StudyJson, publish
-from hati.document.quantities import general, tidy
 from hati.studies.gate.document import RevisionJson
 from hati.studies.known import CoverageJson, coverage_lines
 from hati.studies.regression import HistoryConclusion
-from hati.studies.regression.document import histories_document
-from hati.studies.regression.tables import HistoryJson
-from hati.studies.replay import Affected, Replayed, RevisionSpread, Skipped, affected_strata
+from hati.studies.regression.document import HistoryJson, histories_document
+from hati.studies.replay import Replayed, RevisionSpread, Skipped
+
+
+class Affected(Struct, frozen=True):
+    """The strata whose level changed at a position, and the number ``of`` all strata.
+
+    ``settings`` are those that only the changed strata have in common; empty if no options' settings distinguish them
+    from the others.
+    """
+
+    position: str
+    benchmark: str
+    metric: str
+    strata: tuple[Assignment, ...]
+    of: int
+    settings: Assignment
+
+
+def affected_strata(concluded: Sequence[HistoryConclusion]) -> tuple[Affected, ...]:
+    """The changed strata, for each position, benchmark and metric with any, in the order of the positions."""
+    found: dict[tuple[int, str, str, str], list[Assignment]] = {}
+    strata: dict[tuple[str, str], list[Assignment]] = {}
+    for one in concluded:
+        if one.stratum:
+            strata.setdefault((one.benchmark, one.metric.name), []).append(one.stratum)
+            for change in one.change_points:
+                key = change.index, change.position, one.benchmark, one.metric.name
+                found.setdefault(key, []).append(one.stratum)
+    return tuple(
+        Affected(
+            position=position,
+            benchmark=benchmark,
+            metric=metric,
+            strata=tuple(changed),
+            of=len(strata[benchmark, metric]),
+            settings=_common(changed, strata[benchmark, metric]),
+        )
+        for (_, position, benchmark, metric), changed in sorted(found.items(), key=lambda item: item[0][0])
+    )
+
+
+def _common(changed: Sequence[Assignment], strata: Sequence[Assignment]) -> Assignment:
+    """The settings that all changed strata have in common, if no other stratum has all of them; else empty."""
+    common = {
+        option: setting
+        for option, setting in changed[0].items()
+        if all(each.get(option) == setting for each in changed)
+    }
+    others = [each for each in strata if each not in changed]
+    alone = not any(all(each.get(option) == setting for option, setting in common.items()) for each in others)
+    return Assignment(common if alone and others else {})
 
 
 class SkippedJson(Struct, frozen=True):

@@ -11,27 +11,9 @@ from itertools import combinations
 import numpy as np
 from msgspec import Struct, field
 
-from hati.core import (
-    Assignment,
-    Configuration,
-    Evidence,
-    FloatArray,
-    Metric,
-    Revision,
-    conversion,
-    replace,
-)
+from hati.core import Assignment, Configuration, Evidence, FloatArray, Metric, Revision, conversion, replace
 from hati.knowledge import Coverage
-from hati.stats import (
-    FEWEST_VALUES,
-    Bridge,
-    Dependence,
-    Ecdf,
-    Pooled,
-    group_variances,
-    pooled_variance,
-    satterthwaite,
-)
+from hati.stats import FEWEST_VALUES, Bridge, Dependence, Ecdf, Pooled, group_variances, pooled_variance, satterthwaite
 from hati.stats.linear_models import Index
 from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group

@@ -11,21 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import (
-    Evidence,
-    InputError,
-    Outcome,
-    Plan,
-    Revision,
-    StudyId,
-    Task,
-    generator,
-)
+from hati.core import Evidence, InputError, Outcome, Plan, Revision, StudyId, Task, generator
 from hati.knowledge import Coverage
-from hati.stats import (
-    FEWEST_VALUES,
-    Dependence,
-)
+from hati.stats import FEWEST_VALUES, Dependence
 from hati.studies.comparison import MEAN, Automatic, Statistic, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups

@@ -68,7 +68,6 @@ from .planning.models import precision as precision
 from .planning.pilot import Pilot as Pilot
 from .planning.pilot import PilotResult as PilotResult
 from .planning.pilot import affordable_runs as affordable_runs
-from .request import ScreeningRequest as ScreeningRequest
 from .reruns import Ends as Ends
 from .reruns import Flip as Flip
 from .reruns import Pair as Pair

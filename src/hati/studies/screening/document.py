@@ -6,8 +6,24 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hati.core import replace, setting_text
-from hati.document.document import Align, Aside, Cell, Chart, ChartKind, Column, Document, Facts, Section, Shown, Table
-from hati.document.quantities import change_number, decimals, fixed, roman, tidy
+from hati.document.document import (
+    Align,
+    Aside,
+    Cell,
+    Chart,
+    ChartKind,
+    Column,
+    Document,
+    Facts,
+    Section,
+    Shown,
+    Table,
+    change_number,
+    decimals,
+    fixed,
+    roman,
+    tidy,
+)
 from hati.studies.known import Knowledge, known_facts
 from hati.studies.recalibration import EffectChanges
 from hati.studies.recalibration.document import changes_table

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from hati.core import Configuration, Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Shown, Table
-from hati.document.quantities import general, tidy
+from hati.document.document import Align, Column, Shown, Table, general, tidy
 from hati.studies.screening import Effect, EffectScale, Options, OptionSummary, ScreeningConclusion, SettingEstimate
 from hati.studies.screening.words import effect_name, main_effect, option_summary
 

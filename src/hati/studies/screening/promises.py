@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core.wording import counted, listed
+from hati.document.document import percent, roman
 from hati.document.publishing import Of
-from hati.document.quantities import percent, roman
 from hati.stats import contrasts
 from hati.studies.screening import AnyChoice, ModelChoice, Outlook, expected_detectable_deviations
 from hati.studies.screening.words import effect_name

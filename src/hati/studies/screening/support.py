@@ -10,9 +10,8 @@ from msgspec import Struct, field
 
 from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
-from hati.document.document import Align, Column, Shown, Table
+from hati.document.document import Align, Column, Shown, Table, change_number, percent, quantity
 from hati.document.publishing import Interval, Of, Settings
-from hati.document.quantities import change_number, percent, quantity
 from hati.studies.screening import (
     ConditionalEffect,
     FlipEvidence,

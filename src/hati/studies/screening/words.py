@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hati.core import Better, setting_text
 from hati.core.wording import counted, listed
-from hati.document.quantities import change, duration, percent, quantity, roman
+from hati.document.document import change, duration, percent, quantity, roman
 from hati.studies.screening import (
     Effect,
     EffectScale,

@@ -6,7 +6,6 @@ from .conclusion import SpaceMean as SpaceMean
 from .conclusion import StratumEstimate as StratumEstimate
 from .conclusion import SuiteConclusion as SuiteConclusion
 from .conclusion import SuiteScale as SuiteScale
-from .request import SuiteRequest as SuiteRequest
 from .study import LEVELS as LEVELS
 from .study import MARGIN as MARGIN
 from .study import SuitePlan as SuitePlan

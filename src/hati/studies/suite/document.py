@@ -8,9 +8,22 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from hati.core import Better, setting_text
-from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Shown, Table
+from hati.document.document import (
+    Align,
+    Cell,
+    Chart,
+    ChartKind,
+    Column,
+    Document,
+    Shown,
+    Table,
+    change,
+    general,
+    percent,
+    quantity,
+    tidy,
+)
 from hati.document.publishing import Interval, Joined, Of, RunsJson, StudyJson
-from hati.document.quantities import change, general, percent, quantity, tidy
 from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
 
 _RIGHT = Align.RIGHT

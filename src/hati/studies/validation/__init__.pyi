@@ -11,7 +11,6 @@ from .conclusion import ValidationConclusion as ValidationConclusion
 from .conclusion import ValidationOutcome as ValidationOutcome
 from .conclusion import of_share as of_share
 from .confirming import Confirming as Confirming
-from .request import ValidationRequest as ValidationRequest
 from .screened import Runs as Runs
 from .screened import Screened as Screened
 from .screened import ScreenedSize as ScreenedSize

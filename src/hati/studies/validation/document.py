@@ -7,9 +7,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.document.document import Align, Column, Document, Facts, Shown, Table
+from hati.core.wording import counted
+from hati.document.document import Align, Column, Document, Facts, Shown, Table, change_number, fixed
 from hati.document.publishing import Of, RunsJson, StudyJson
-from hati.document.quantities import change_number, fixed
 from hati.studies.validation import (
     FollowUpRound,
     Mode,
@@ -29,8 +29,8 @@ SIGNIFICANT = 0.05
 
 def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
     """The validated claims, the method and its cost, as pairs of a name and a sentence."""
-    rivals = _models if conclusion.mode is Mode.DISCRIMINATE else _effects
-    rounds = [f"{r.done} of {len(r.configurations)} runs for {rivals(r.rivals)}" for r in conclusion.rounds]
+    rivals = "model" if conclusion.mode is Mode.DISCRIMINATE else "effect"
+    rounds = [f"{r.done} of {len(r.configurations)} runs for {counted(r.rivals, rivals)}" for r in conclusion.rounds]
     return (
         ("subject", f"{conclusion.subject} ({conclusion.revision}), benchmark {conclusion.benchmark}"),
         ("screening", f"{conclusion.screening}, {conclusion.screening_runs} runs"),
@@ -63,7 +63,7 @@ def _answer(conclusion: ValidationConclusion) -> str:
         return f"undecided: one model is left, of {best}{_doubt(conclusion)}"
     least = conclusion.models[1].odds
     return (
-        f"undecided: {_models(len(conclusion.models))} are left; the most probable, of {best}, "
+        f"undecided: {counted(len(conclusion.models), 'model')} are left; the most probable, of {best}, "
         f"has odds of {least:.3g} to 1 against the next"
     )
 
@@ -187,14 +187,6 @@ def _doubt(conclusion: ValidationConclusion) -> str:
     return ", but effects as large as its smallest could have been missed"
 
 
-def _models(number: int) -> str:
-    return "1 model" if number == 1 else f"{number} models"
-
-
-def _effects(number: int) -> str:
-    return "1 effect" if number == 1 else f"{number} effects"
-
-
 def _models_table(conclusion: ValidationConclusion) -> Table:
     shown = conclusion.models[:_SHOWN]
     more = len(conclusion.models) - len(shown)
@@ -256,7 +248,7 @@ def _estimated_table(conclusion: ValidationConclusion) -> Table:
         f"Effects on {conclusion.metric.name}",
         columns,
         (*rows, *((name, Shown("-", None), change, verdict, "-") for name, change, verdict in _unsized(conclusion))),
-        (f"{_effects(more)} that explain less are not listed.",) if more else (),
+        (f"{counted(more, 'effect')} that explain less are not listed.",) if more else (),
     )
 
 

@@ -14,14 +14,7 @@ from scipy.linalg import block_diag
 
 from hati.core import Configuration, FloatArray, InputError, Setting, generator
 from hati.design.coding import Levels, Model, levels
-from hati.design.rival_models import (
-    Predictions,
-    Rival,
-    discriminating_runs,
-    one_by_one,
-    predictions,
-    separations,
-)
+from hati.design.rival_models import Predictions, Rival, discriminating_runs, one_by_one, predictions, separations
 from hati.space import Space, sample
 from hati.stats import Term
 from hati.stats.probable_models import BOUND, SHIFT, EffectModels, Effects, likely_models, moments

@@ -9,15 +9,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from hati.core import (
-    Configuration,
-    Evidence,
-    InputError,
-    Plan,
-    Task,
-    generator,
-    replace,
-)
+from hati.core import Configuration, Evidence, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
 from hati.design.coding import Model, from_levels
 from hati.design.optimal_designs import Replication, confounded, runs_needed

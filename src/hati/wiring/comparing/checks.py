@@ -11,12 +11,11 @@ from hati.core.wording import counted
 from hati.studies.comparison import Question, parse_statistic
 from hati.studies.findings import is_concluded
 from hati.studies.gate import Gate, GateConclusion, gate_id, runs_to_decide
-from hati.studies.gate.request import GateRequest
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of
-from hati.wiring.known.cells import affordable, benchmarks_of, questions, representatives
-from hati.wiring.known.statistics import statistics_of
-from hati.wiring.known.warm_up import warm_up_cuts, with_cuts
+from hati.wiring.kinds.gate import GateRequest
+from hati.wiring.known.benchmarks import statistics_of, warm_up_cuts, with_cuts
+from hati.wiring.known.screenings import affordable, benchmarks_of, questions, representatives
 from hati.wiring.workplace import Workplace
 
 PREVIOUS = "previous"

@@ -14,8 +14,8 @@ from hati.core.wording import listed, suggestion
 from hati.studies import comparison
 from hati.studies.comparison import Comparisons, SteadyPair, Unmatched, steady_pair
 from hati.studies.comparison.changes import several_processes
-from hati.studies.paired.request import CompareRequest
 from hati.subject.samples import ImportedSamples, measured_files, read_all, read_samples
+from hati.wiring.kinds.paired import CompareRequest
 
 _NAMED = 5
 

@@ -12,15 +12,14 @@ from hati.core import Benchmark, Budget, Configuration, InputError, Metric, Plan
 from hati.core.wording import counted, suggestion
 from hati.studies.comparison import Question, parse_statistic
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
-from hati.studies.effect_drift.request import DriftRequest
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
-from hati.studies.screening.request import ScreeningRequest
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, never
+from hati.wiring.kinds.effect_drift import DriftRequest
 from hati.wiring.kinds.replay import NO_LIMIT, HistoryRequest
-from hati.wiring.known.cells import affordable, benchmarks_of, representatives
-from hati.wiring.known.screenings import screened, working_space
-from hati.wiring.known.statistics import statistics_of
+from hati.wiring.kinds.screening import ScreeningRequest
+from hati.wiring.known.benchmarks import statistics_of
+from hati.wiring.known.screenings import affordable, benchmarks_of, representatives, screened, working_space
 from hati.wiring.screening.campaign import chosen_metric, prepare_screening
 from hati.wiring.workplace import Workplace
 

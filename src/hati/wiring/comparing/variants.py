@@ -23,14 +23,14 @@ from hati.core.wording import counted, suggestion
 from hati.harness import RULES
 from hati.project import Project
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
-from hati.studies.bisection.request import BisectionRequest
 from hati.studies.comparison import Question
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
-from hati.studies.paired.request import CompareRequest
 from hati.subject import Revisions, duet_cores
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never
+from hati.wiring.kinds.bisection import BisectionRequest
+from hati.wiring.kinds.paired import CompareRequest
+from hati.wiring.known.benchmarks import statistics_of
 from hati.wiring.known.findings import shown_in
-from hati.wiring.known.statistics import statistics_of
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.templates import parse_configuration
 from hati.wiring.workplace import Workplace

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct
 
-from hati.core import (
-    ExitStatus,
-    FlagField,
-    InputError,
-    PositionalField,
-    Seed,
-    fail_on,
-    level,
-    replace,
-    share,
-)
+from hati.core import ExitStatus, FlagField, InputError, PositionalField, Seed, fail_on, level, replace, share
 from hati.core.requests import parse_failing
 from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
 
@@ -301,7 +291,7 @@ def _portability(
 
 def _ported(found: Portability) -> StudyReport:
     from hati.document import publish
-    from hati.studies.assertion.portability_document import PortabilityJson, portability_document
+    from hati.studies.assertion.two_machines import PortabilityJson, portability_document
 
     return StudyReport(portability_document(found), lambda: publish(found, PortabilityJson), conclusion=found)
 

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import (
-    BenchmarkName,
-    FlagField,
-    InputError,
-    Margin,
-    Seed,
-    StatisticName,
-    budget,
-    level,
-    replace,
-)
-from hati.studies.measurement.request import MeasurementRequest
-from hati.wiring.kinds.measurement import MeasurementType
+from hati.core import BenchmarkName, FlagField, InputError, Margin, Seed, StatisticName, budget, level, replace
+from hati.wiring.kinds.measurement import MeasurementRequest, MeasurementType
 from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType, unseen
 
 if TYPE_CHECKING:
@@ -131,7 +120,7 @@ class AuditType(StudyType[AuditRequest, "Measurement", "MeasurementConclusion"])
     ) -> StudyReport:
         """The audit of the existing runs, with the statistics that other runs determine for the metrics."""
         from hati.store import Selection
-        from hati.wiring.known.statistics import known_statistics
+        from hati.wiring.known.benchmarks import known_statistics
 
         samples, known = (
             place.store.samples(Selection(found.study)),

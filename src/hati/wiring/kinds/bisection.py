@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from hati.studies.bisection.request import BisectionRequest
+from msgspec import Struct
+
+from hati.core import BenchmarkName, FlagField, Margin, MetricName, PositionalField, Seed, budget, level
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -12,6 +14,30 @@ if TYPE_CHECKING:
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Workplace
+
+
+class BisectionRequest(Struct, frozen=True, kw_only=True):
+    """Find the commits that changed the performance.
+
+    Searches between a good and a bad revision; each comparison ends as soon as it is decided.
+    """
+
+    good: Annotated[str, PositionalField("Revision before the change.", "GOOD")]
+    bad: Annotated[str, PositionalField("Revision after the change, a descendant of GOOD.", "BAD")]
+    settings: Annotated[
+        str | None,
+        FlagField(
+            "Configuration that shows the change [default: the one that `hati check` found].",
+            metavar="OPTION=SETTING,...",
+            name="--set",
+        ),
+    ] = None
+    benchmark: BenchmarkName = None
+    metric: MetricName = None
+    alpha: Annotated[float, level("of the whole search")] = 0.01
+    margin: Margin = 0.05
+    budget: Annotated[str | None, budget("5m", "24 pairs per commit")] = None
+    seed: Seed = 1
 
 
 class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusion"]):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from hati.studies.effect_drift.request import DriftRequest
+from msgspec import Struct
+
+from hati.core import BenchmarkName, MetricName, PositionalField, Seed, Templates, budget, level
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -12,6 +14,22 @@ if TYPE_CHECKING:
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Workplace
+
+
+class DriftRequest(Struct, frozen=True, kw_only=True):
+    """Find the options whose effects changed between revisions.
+
+    Measures the design of a screening at both revisions.
+    """
+
+    before: Annotated[str, PositionalField("Revision to compare with.", "BEFORE")]
+    after: Annotated[str, PositionalField("Revision whose effects may have changed.", "AFTER")]
+    benchmark: BenchmarkName = None
+    metric: MetricName = None
+    alpha: Annotated[float, level("over all verdicts together")] = 0.01
+    budget: Annotated[str | None, budget("5m", "4 rounds")] = None
+    template: Templates = ()
+    seed: Seed = 1
 
 
 class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]):

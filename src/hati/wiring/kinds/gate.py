@@ -5,12 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Struct
 
 from hati.core import (
+    BenchmarkName,
     ExitStatus,
+    FlagField,
+    Margin,
+    PositionalField,
+    Seed,
+    StatisticName,
+    Templates,
+    budget,
+    fail_on,
+    level,
 )
-from hati.studies.gate.request import GateRequest
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -19,6 +30,37 @@ if TYPE_CHECKING:
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Workplace
+
+
+class GateRequest(Struct, frozen=True, kw_only=True):
+    """Test a revision for regressions against its reference.
+
+    Measures both, interleaved, and reports where the revision is slower and which options cause it.
+    """
+
+    revision: Annotated[
+        str,
+        PositionalField(
+            "Git or svn revision, . for the working tree, a folder such as ./before, or a release such as name==1.0.",
+            "REVISION",
+        ),
+    ] = "."
+    reference: Annotated[
+        str | None,
+        FlagField(
+            "Revision to compare with, `previous`, or `merge-base` [default: the one in hati.toml, else merge-base].",
+            metavar="REVISION",
+        ),
+    ] = None
+    benchmark: BenchmarkName = None
+    margin: Margin = 0.05
+    alpha: Annotated[float, level("over all verdicts together")] = 0.01
+    statistic: StatisticName = "auto"
+    fail_on: Annotated[str, fail_on("slower, inconclusive")] = "slower,inconclusive"
+    budget: Annotated[str | None, budget("5m", "24 rounds")] = None
+    template: Templates = ()
+    seed: Seed = 1
+
 
 _TITLE = "hati check"
 
@@ -47,8 +89,8 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.core import Budget
         from hati.studies.comparison import Question
         from hati.studies.gate import Gate
-        from hati.wiring.known.cells import benchmarks_of
-        from hati.wiring.known.warm_up import warm_up_cuts
+        from hati.wiring.known.benchmarks import warm_up_cuts
+        from hati.wiring.known.screenings import benchmarks_of
 
         reference, revision = stored.revisions()
         alpha, margin, statistic = stored.parameters["question"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from hati.studies.measurement.request import MeasurementRequest
+from msgspec import Struct
+
+from hati.core import BenchmarkName, Seed, Templates, budget
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -13,6 +15,18 @@ if TYPE_CHECKING:
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
+
+
+class MeasurementRequest(Struct, frozen=True, kw_only=True):
+    """Measure the default configuration and summarise its runs.
+
+    With --set other settings; several settings of an option are measured interleaved.
+    """
+
+    benchmark: BenchmarkName = None
+    template: Templates = ()
+    budget: Annotated[str, budget("2m", "")] = "10"
+    seed: Seed = 1
 
 
 class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementConclusion"]):
@@ -69,7 +83,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     ) -> StudyReport:
         """The summaries, and whether the benchmark warms up."""
         from hati.core import replace
-        from hati.wiring.known.warm_up import warm_up_hints
+        from hati.wiring.known.benchmarks import warm_up_hints
 
         known = super().measured_report(prepared, request, found)
         return replace(known, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))

@@ -131,8 +131,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
             return None
         from hati.studies.comparison import parse_statistic
         from hati.studies.regression import histories
-        from hati.studies.regression.document import histories_document
-        from hati.studies.regression.tables import histories_json
+        from hati.studies.regression.document import histories_document, histories_json
         from hati.subject.table import RowCondition, read_series, read_sheet, selected
 
         sheet = selected(read_sheet(request.series), [RowCondition.parse(text) for text in request.where])

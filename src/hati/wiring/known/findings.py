@@ -20,18 +20,10 @@ from hati.core import (
 )
 from hati.core.wording import suggestion
 from hati.store import Selection, SqlStore
-from hati.studies.findings import (
-    Report,
-    concluded,
-    events_of,
-    findings_of,
-    not_yet_said,
-    reports,
-    sighting_of,
-)
+from hati.studies.findings import Report, concluded, events_of, findings_of, not_yet_said, reports, sighting_of
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
-from hati.wiring.known.cells import representatives
+from hati.wiring.known.screenings import representatives
 from hati.wiring.workplace import Workplace
 
 _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}

@@ -52,18 +52,18 @@ from hati.studies.screening import (
     study_id,
     with_reruns,
 )
-from hati.studies.screening.planning.failing_settings import (
+from hati.studies.screening.planning.pilot import (
+    RUNS,
     UntilFailure,
     left_for_design,
     usable_configurations,
     with_losses,
     with_usable,
 )
-from hati.studies.screening.planning.pilot import RUNS
 from hati.studies.screening.planning.tasks import own_tasks
 from hati.studies.screening.promises import promise_in_deviations
-from hati.studies.screening.request import ScreeningRequest
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
+from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.screening.promises import (
     Goal,
     check_noise,

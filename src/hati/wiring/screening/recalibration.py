@@ -26,8 +26,8 @@ from hati.studies.recalibration import (
 )
 from hati.studies.screening import Choice, ScreeningConclusion, read_choice
 from hati.studies.screening.planning.tasks import STAGE
-from hati.studies.screening.request import ScreeningRequest
 from hati.wiring.campaigns import Prepared
+from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.screening.campaign import ScreeningCampaign, asked_metric, prepare_screening
 from hati.wiring.screening.stored import conclude_stored, of_tables, study_over
 from hati.wiring.templates import template_of

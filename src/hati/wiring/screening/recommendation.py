@@ -35,10 +35,10 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
-from hati.studies.screening.planning.failing_settings import with_losses
-from hati.studies.screening.request import ScreeningRequest
+from hati.studies.screening.planning.pilot import with_losses
 from hati.studies.screening.runs import MeasuredDesign
 from hati.wiring.campaigns import Campaign, campaign_of, never
+from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.known.screenings import screened
 from hati.wiring.screening.campaign import ScreeningCampaign, prepare_screening
 from hati.wiring.screening.recalibration import prepare_recalibration

@@ -18,7 +18,7 @@ from hati.studies.screening import (
     read_choice,
     screening,
 )
-from hati.studies.screening.planning.failing_settings import with_losses
+from hati.studies.screening.planning.pilot import with_losses
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.promises import remedies
 from hati.wiring.table import BENCHMARK, table_benchmark

@@ -23,9 +23,8 @@ from hati.core.wording import counted
 from hati.design.suite import leading_options, runs_for
 from hati.space import Space, count
 from hati.studies.suite import SuiteConclusion, SuitePlan, SuiteStudy, suite_id
-from hati.studies.suite.request import SuiteRequest
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
-from hati.wiring.kinds.suite import RANDOM
+from hati.wiring.kinds.suite import RANDOM, SuiteRequest
 from hati.wiring.known.screenings import important_options, working_space
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.stored import of_tables

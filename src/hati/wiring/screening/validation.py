@@ -25,8 +25,8 @@ from hati.studies.validation import (
     screened_runs,
     validation_id,
 )
-from hati.studies.validation.request import ValidationRequest
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
+from hati.wiring.kinds.validation import ValidationRequest
 from hati.wiring.known.screenings import screened
 from hati.wiring.screening.stored import stored_screening
 from hati.wiring.workplace import Workplace

@@ -1,4 +1,4 @@
-"""A few runs to learn what a run costs and how noisy it is, before a design is chosen."""
+"""A few runs to learn what a run costs, how noisy it is and which settings fail, before a design is chosen."""
 
 from __future__ import annotations
 
@@ -24,15 +24,25 @@ from hati.core import (
     StudyId,
     Task,
     generator,
+    replace,
 )
 from hati.core.wording import counted
 from hati.knowledge import Variation
-from hati.studies.failures import nothing_measured
+from hati.studies.failures import failure_reasons, nothing_measured
+from hati.studies.screening import (
+    AnyChoice,
+    AnyScreening,
+    Isolated,
+    Isolation,
+    Losses,
+    ModelChoice,
+    ScreeningConclusion,
+)
+from hati.studies.screening.planning.tasks import machine_share
 from hati.studies.screening.runs import measured
 
 if TYPE_CHECKING:
     from hati.space import Space
-
 
 STAGE = "pilot"
 _DRAWN = 3
@@ -248,3 +258,72 @@ def _noise(values: FloatArray) -> float | None:
         return float(np.std(np.log(values), ddof=1))
     size = float(np.mean(np.abs(values)))
     return float(np.std(values, ddof=1)) / size if size > 0.0 else 0.0
+
+
+_FIRST = 4
+"""The number of runs after which failures are first traced; then again after each doubling."""
+
+
+class UntilFailure(Struct, frozen=True):
+    """A screening that stops when runs fail for an unknown reason.
+
+    Its tasks are the share of machine number ``member`` of ``machines``.
+    """
+
+    study: AnyScreening
+    isolation: Isolation
+    member: int = 0
+    machines: int = 1
+
+    @property
+    def id(self) -> StudyId:
+        """The id of the screening."""
+        return self.study.id
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The next runs; none while a failure has to be traced first."""
+        if self.isolation.plan(evidence):
+            return Plan()
+        return machine_share(self.study, evidence, self.member, self.machines).at_most(max(_FIRST, len(evidence.runs)))
+
+    def conclude(self, evidence: Evidence) -> Isolated:
+        """The settings that are known to fail."""
+        return self.isolation.conclude(evidence)
+
+
+def left_for_design(budget: Budget, evidence: Evidence) -> Budget:
+    """The budget left after all runs except pilots, whose cost the planning of the design subtracts."""
+    return budget.left(Evidence(tuple(run for run in evidence.runs if run.task.stage != STAGE)))
+
+
+def with_usable(choice: AnyChoice, usable: Sequence[Configuration], space: Space) -> AnyChoice:
+    """The choice with already measured configurations added to its rows; a full factorial has them anyway."""
+    if not isinstance(choice, ModelChoice) or not usable:
+        return choice
+    from hati.design import levels
+
+    known = set(choice.rows)
+    rows = [tuple(row) for row in levels(usable, space).tolist()]
+    more = tuple(row for row in dict.fromkeys(rows) if row not in known)
+    if not more:
+        return choice
+    return replace(choice, rows=(*choice.rows, *more), reason=f"{choice.reason}; and {len(more)} that were run before")
+
+
+def usable_configurations(evidence: Evidence, space: Space) -> tuple[Configuration, ...]:
+    """The configurations of the design's successful runs that are valid in a narrowed space."""
+    from hati.studies.screening.planning.tasks import STAGE as DESIGN
+
+    worked = dict.fromkeys(run.task.configuration for run in evidence.stage(DESIGN).done)
+    return tuple(configuration for configuration in worked if space.valid(configuration))
+
+
+def with_losses(
+    conclusion: ScreeningConclusion, evidence: Evidence, metric: Metric, isolated: Isolated
+) -> ScreeningConclusion:
+    """The conclusion with all failed runs of the campaign, of any stage."""
+    failed = tuple(run for run in evidence.runs if run.of(metric.name) is None)
+    if not failed:
+        return conclusion
+    losses = Losses(len(failed), len(evidence.runs), isolated.described, isolated.messages)
+    return replace(conclusion, failures=failure_reasons(failed, metric), losses=losses)

@@ -1,4 +1,4 @@
-"""The command of a kind of study, built from the fields of its request."""
+"""Commands: that of a kind of study, built from the fields of its request, and the parameters that several share."""
 
 from __future__ import annotations
 
@@ -12,28 +12,76 @@ from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 from typer.core import TyperCommand
 
-from hati.cli.documents import (
+from hati.cli.output import (
+    STDOUT,
     DocumentFormat,
+    Format,
     Formats,
+    TableFormat,
     VerdictFormat,
+    check_targets,
     format_option,
     keep_report,
     of_plan,
     parse_target,
+    say,
     shows_warnings,
+    whether_read_or_not,
+    write,
     write_document,
+    write_plan,
+    write_targets,
 )
-from hati.cli.output import STDOUT, check_targets, say, whether_read_or_not, write, write_targets
-from hati.cli.parameters import HERE, DryRun, EngineName, Fresh, Output, StorePlace
 from hati.cli.progress import make_watched, steps_progress
-from hati.cli.tables import write_plan
-from hati.core import ExitStatus, FlagField, PositionalField, TableFields
+from hati.core import ExitStatus, FlagField, PositionalField, TableFields, requests
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 
 if TYPE_CHECKING:
     from typer._click import Context
 
     from hati.wiring.workplace import Workplace
+
+ProjectPath = Annotated[Path, typer.Argument(metavar="PATH", help="Folder with hati.toml, or the file.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead; - is standard output.")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="Output format.")]
+StorePlace = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar="HATI_STORE",
+        help="Store to use: a file, or postgresql://USER@HOST/DATABASE [default: .hati/store.sqlite].",
+    ),
+]
+
+
+def option(name: str, asked: Any) -> Any:
+    """The option of that name, with the help and the limits of the requests' field ``asked``."""
+    flag = next(each for each in get_args(asked) if isinstance(each, FlagField))
+    return typer.Option(name, metavar=flag.metavar, help=flag.help, min=flag.least, max=flag.most)
+
+
+Seed = Annotated[int, option("--seed", requests.Seed)]
+BenchmarkName = Annotated[str | None, option("--benchmark", requests.BenchmarkName)]
+ScreenedMetricName = Annotated[str | None, option("--metric", requests.ScreenedMetric)]
+RelevantShare = Annotated[str, option("--relevant", requests.Relevant)]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start a new campaign; do not resume or reuse one.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the planned runs and their estimated time; measure nothing.")
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="What runs the benchmarks: local, workers, volunteers or tls://HOST:PORT [default: that of hati.toml].",
+    ),
+]
+
+HERE = Path()
 
 
 _REPORTS = "Write the result to another file too, such as html=report.html; repeatable."
