@@ -117,7 +117,7 @@ def test_the_campaign_shows_what_went_wrong_with_its_next_batch(
         lease = ledger.claim("worker-one", a_client("one"), choose, LEASE_SECONDS)
         assert lease is not None
         monkeypatch.setattr(
-            "time.sleep", lambda _: ledger.withdraw(lease.number) or ledger.end(lease, AttemptOutcome.RETURNED, "")
+            "time.sleep", lambda _: engine.withdraw(a_batch(0)) or ledger.end(lease, AttemptOutcome.RETURNED, "")
         )
         assert list(engine.completed()) == []
     assert said[0] == "attempt 1 at the next batch failed: one: no compiler"
