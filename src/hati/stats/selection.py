@@ -81,7 +81,7 @@ class _Growing:
     @property
     def parameters(self) -> int:
         """The number of parameters."""
-        return self.basis.shape[1]
+        return int(self.basis.shape[1])
 
     @property
     def left(self) -> float:

@@ -57,6 +57,11 @@ def parse_configuration(space: Space, text: str) -> Configuration:
             raise InputError(f"--set {part!r} is not a valid setting", fix="write option=setting")
         changed[name.strip()] = setting.strip()
     configuration = space.parse(changed)
+    if inactive := [name for name in changed if name not in configuration]:
+        raise InputError(
+            f"option {inactive[0]!r} is inactive in the configuration {configuration}",
+            fix=f"set what it depends on too: {space.by_name[inactive[0]].active_if}",
+        )
     if not space.valid(configuration):
         raise InputError(f"the configuration {configuration} is not valid", fix="see the constraints in hati.toml")
     return configuration
@@ -64,13 +69,17 @@ def parse_configuration(space: Space, text: str) -> Configuration:
 
 def _chosen(space: Space, template: Template, asked: Assignment, announce: Announce) -> Configuration:
     wanted = space.canonical(asked)
-    if space.valid(wanted) and all(holds(each, wanted) for each in template.constraints):
+    kept = wanted.keys() >= asked.keys()  # an option that is inactive by default has no place in it
+    if kept and space.valid(wanted) and all(holds(each, wanted) for each in template.constraints):
         return wanted
     found = narrowed(space, replace(template, choices=((asked,),)).formulas).default
     if not space.valid(found):
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
     names = [name for name in space.names if found.get(name) != wanted.get(name)]
-    announce(f"{_settings(wanted, names)} is not valid under --set; instead: {_settings(found, names)}")
+    text = f"{_settings(wanted, names)} is not valid under --set"
+    if not kept:
+        text = f"{_settings(asked, sorted(asked.keys() - wanted.keys()))} needs other settings than the default ones"
+    announce(f"{text}; instead: {_settings(found, names)}")
     return found
 
 
@@ -105,7 +114,7 @@ def described_space(space: Space, before: Space) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _settings(configuration: Configuration, names: Sequence[str]) -> str:
+def _settings(configuration: Assignment, names: Sequence[str]) -> str:
     return " ".join(
         f"{name}={setting_text(configuration[name])}" if name in configuration else f"{name} inactive" for name in names
     )
