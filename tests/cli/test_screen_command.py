@@ -247,3 +247,14 @@ def test_alpha_is_the_error_rate_of_the_study_and_is_kept(hati: Hati, fake_proje
     report = hati("report", ".", "--study", strict["study"], "--metric", "latency", "--format", "json")
     assert report.json["alpha"] == 0.001
     assert hati(*command, "--alpha", "1").status == 2
+
+
+def test_a_refused_screening_leaves_no_study(hati: Hati, tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text(
+        '[[benchmark]]\nname = "main"\ncommand = ["true"]\nreader = "process"\n'
+        '[[benchmark.metric]]\nname = "wall_time"\nunit = "s"\n'
+    )
+    refused = hati("screen", ".", "--budget", "4")
+    assert refused.status == 2
+    assert "there is no option to screen" in refused.err
+    assert hati("studies", ".", "--format", "json").json == []

@@ -237,7 +237,11 @@ class ScreeningCampaign(Struct, frozen=True):
                 engine.hold(self.id.key)
                 prepared = _as_stored(self)
                 place.begin(prepared.id, prepared.benchmark.metrics)
-                prepared = _made(prepared, engine, announce, observe)
+                try:
+                    prepared = _made(prepared, engine, announce, observe)
+                except InputError:
+                    place.store.forget_study(prepared.id.key)
+                    raise
         assert prepared.choice is not None
         _keep_metric(prepared, prepared.choice)
         keep(place, prepared.id, as_kept(asked))
