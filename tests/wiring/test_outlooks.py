@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from simulated_subject import space
+from simulated_subject import measure, multiplying, screening, space
 
 from hati.core import generator
 from hati.studies.screening import PilotResult, choose_design
+from hati.wiring.screening.campaign import with_budget
 from hati.wiring.screening.promises import promise_by_pilot
 
 
@@ -25,3 +26,20 @@ def test_a_pilot_that_shows_no_variation_between_configurations_promises_nothing
     found = promise_by_pilot(choice, PilotResult(1.0, 0.01, 5, 2, 5.0, spread=None), 0.01)
     assert found.detectable is None
     assert "if options do not interact: 5 pilot runs do not show whether they do" in found.sentence
+
+
+def test_a_budget_that_is_spent_is_named_in_the_warning_of_runs_that_were_not_made() -> None:
+    study = screening(6, 32)
+    evidence = measure(study, multiplying({"a": 0.5}), runs=30)
+
+    def warning(limit: str) -> str:
+        (found,) = [
+            each for each in with_budget(study, limit, evidence).conclude(evidence).warnings if "planned runs" in each
+        ]
+        return found
+
+    spent = f"{max(1, int(evidence.seconds * 1000))}ms"
+    assert warning(spent).endswith(f"not made; the budget of {spent} is spent, and a larger --budget makes more")
+    assert warning("30").endswith("not made; the budget of 30 is spent, and a larger --budget makes more")
+    assert warning("32").endswith("else run the same command again")
+    assert warning("9h").endswith("else run the same command again")

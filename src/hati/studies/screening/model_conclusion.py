@@ -124,10 +124,7 @@ def _missing_runs(design: DesignSummary, found: MeasuredDesign, remedies: Remedi
         yield advised(f"all {failed} failed runs have {listed(shared)}", remedies.fix_setting)
     unmade = design.runs - done - failed
     if unmade > 0:
-        yield (
-            f"{unmade} of {design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; "
-            "if the budget is spent, give a larger one, else run the same command again"
-        )
+        yield (f"{unmade} of {design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; {remedies.unmade}")
 
 
 def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:

@@ -26,8 +26,8 @@ class Remedies(Struct, frozen=True):
     ``repeated_from`` is the smallest budget that runs every configuration twice, None if there is none; ``available``
     is the number of available runs. ``failures`` says where to see failed runs, ``fix_setting`` how to handle a setting
     with which all fail, ``lost`` how to estimate an effect that was lost, ``more`` what four times the runs do against
-    noise, ``unmodelled`` what they do against effects that a model lacks, and ``rest`` how to keep values from
-    drifting: if it is empty, runs have no order in time.
+    noise, ``unmodelled`` what they do against effects that a model lacks, ``unmade`` how to have the planned runs
+    that were not made, and ``rest`` how to keep values from drifting: if it is empty, runs have no order in time.
     """
 
     repeated_from: int | None = None
@@ -37,6 +37,7 @@ class Remedies(Struct, frozen=True):
     lost: str = "more of the planned runs are needed"
     more: str = "four times as many runs, or longer ones, halve that"
     unmodelled: str = "four times as many runs halve that, longer ones do not"
+    unmade: str = "if the budget is spent, give a larger one, else run the same command again"
     rest: str = "run fewer other programs on the machine"
 
     def against_noise(self, runs: int) -> str:
@@ -154,8 +155,7 @@ def _missing_runs(s: Situation) -> Iterator[str]:
     unmade = s.design.runs - done - failed
     if unmade > 0:
         yield (
-            f"{unmade} of {s.design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; "
-            "if the budget is spent, give a larger one, else run the same command again"
+            f"{unmade} of {s.design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; {s.remedies.unmade}"
         )
 
 

@@ -251,8 +251,18 @@ class ScreeningCampaign(Struct, frozen=True):
             _announce_without_block(place, prepared.designed(prepared.choice), announce)
         if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
             announce(f"analysing {len(evidence.runs):,} runs")
-        conclusion = prepared.designed(prepared.choice).conclude(evidence)
+        study = with_budget(prepared.designed(prepared.choice), self.request.limit, evidence)
+        conclusion = study.conclude(evidence)
         return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
+
+
+def with_budget(study: AnyScreening, limit: str, evidence: Evidence) -> AnyScreening:
+    """The study, whose warning of runs that were not made says so if its budget is spent."""
+    left = study.plan(evidence)
+    if not left or left.within(Budget.parse(limit).left(evidence)):
+        return study
+    unmade = f"the budget of {limit} is spent, and a larger --budget makes more"
+    return replace(study, remedies=replace(study.remedies, unmade=unmade))
 
 
 def prepare_screening(

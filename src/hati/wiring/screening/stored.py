@@ -19,7 +19,7 @@ from hati.studies.screening import (
     screening,
 )
 from hati.studies.screening.planning.pilot import with_losses
-from hati.wiring.screening.campaign import chosen_metric
+from hati.wiring.screening.campaign import chosen_metric, with_budget
 from hati.wiring.screening.promises import remedies
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.templates import space_then, template_of
@@ -43,7 +43,10 @@ def conclude_stored(
     study = stored_screening(place, key, metric, relevant)
     evidence = place.store.evidence(study.id)
     record = next(record for record in _screenings(place) if record.id == study.id)
-    return with_losses(study.conclude(evidence), evidence, study.metric, isolated_of(record.choice))
+    limit = json.loads(record.id.parameters)["budget"]
+    return with_losses(
+        with_budget(study, limit, evidence).conclude(evidence), evidence, study.metric, isolated_of(record.choice)
+    )
 
 
 def stored_screening(
