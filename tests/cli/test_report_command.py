@@ -272,7 +272,7 @@ def test_what_cannot_be_reported_is_told(tmp_path: Path, hati_here: Hati) -> Non
     assert f"there is no study {key}x; `hati studies` lists them" in done.err
     done = hati_here("report")
     assert (done.status, done.out) == (2, "")
-    assert "there is no screening to report; `hati studies` lists other studies" in done.err
+    assert f"there is no screening of {tmp_path.name} to report; `hati studies` lists other studies" in done.err
     for words, told in (
         (("--metric", "latency"), "is of all its metrics; leave out --metric"),
         (("--relevant", "2%"), "--relevant is for screenings"),
@@ -297,3 +297,22 @@ def test_formulas_are_not_kept(tmp_path: Path, hati_here: Hati) -> None:
     done = hati_here("report", "--study", stored(tmp_path, "assertion"))
     assert (done.status, done.out) == (2, "")
     assert "a store keeps no formulas; give the command that made it again" in done.err
+
+
+def test_of_a_store_of_several_projects_the_last_screening_of_the_own_one_is_reported(
+    hati: Hati, fake_project: Path
+) -> None:
+    other = fake_project / "other"
+    other.mkdir()
+    (other / "hati.toml").write_text(
+        '[subject]\nname = "other"\n[[benchmark]]\nname = "main"\ncommand = ["sh", "-c", "echo x={x}; echo time: 1"]\n'
+        'reader = "regex"\nmetric = [{ name = "time", unit = "s", pattern = "time: ([0-9]+)" }]\n'
+        "[options.x]\nsettings = [1, 2]\n[options.y]\nsettings = [1, 2]\n"
+    )
+    store = ("--store", str(fake_project / ".hati" / "store.sqlite"))
+    first = hati("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
+    none = hati("report", "other", *store)
+    assert (none.status, "there is no screening of other to report" in none.err) == (2, True)
+    assert hati("screen", "other", "--budget", "4", *store).status == 0
+    assert hati("report", ".", "--format", "json").json["study"] == first.json["study"]
+    assert hati("report", "other", *store, "--format", "json").json["subject"] == "other"

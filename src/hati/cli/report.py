@@ -72,7 +72,8 @@ def report(
     of_screening = screening_key(place, study)
     if study is None and of_screening is None and place.store.studies():
         raise InputError(
-            "there is no screening to report", fix="`hati studies` lists other studies, and `--study KEY` reports one"
+            f"there is no screening of {place.project.name} to report",
+            fix="`hati studies` lists other studies, and `--study KEY` reports one",
         )
     if study is not None and of_screening is None:
         for option, given in (("--relevant", relevant != _RELEVANT), ("--means", means)):

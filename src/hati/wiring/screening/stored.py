@@ -57,7 +57,7 @@ def stored_screening(
     Raises:
         InputError: for an unknown study, or one that the project no longer fits.
     """
-    records = _screenings(place)
+    records = _screenings(place) if key else _own_screenings(place)
     own = list(map(str, place.project.space.template))
     chosen = [record for record in records if key == record.id.key or (key is None and template_of(record) == own)]
     if not chosen:
@@ -68,12 +68,12 @@ def stored_screening(
 
 
 def screening_key(place: Workplace, key: str | None) -> str | None:
-    """The key of a screening, or of the screening of a recommendation; without a key, that of the last screening.
+    """The key of a screening, or of the screening of a recommendation; without a key, that of the subject's last one.
 
     Any template counts. None without a screening, or if the study is neither.
     """
     if key is None:
-        return next((record.id.key for record in reversed(_screenings(place))), None)
+        return next((record.id.key for record in reversed(_own_screenings(place))), None)
     record = record_of(place, key)
     if record.id.kind == "recommendation":
         return str(json.loads(record.id.parameters)["screening"])
@@ -98,6 +98,14 @@ def record_of(place: Workplace, key: str) -> StudyRecord:
 
 def _screenings(place: Workplace) -> list[StudyRecord]:
     return [record for record in place.store.studies() if record.id.kind == "screening" and record.choice]
+
+
+def _own_screenings(place: Workplace) -> list[StudyRecord]:
+    """The screenings of the project's subject; without one, those of its options, which had another name."""
+    known = [(record, json.loads(record.id.parameters)) for record in _screenings(place)]
+    options = list(place.project.space.names)
+    named = [record for record, parameters in known if parameters["subject"] == place.project.name]
+    return named or [record for record, parameters in known if options and parameters["options"] == options]
 
 
 def _described(record: StudyRecord) -> str:
