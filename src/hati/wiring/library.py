@@ -17,7 +17,7 @@ from msgspec import Struct
 from hati.campaign import silent
 from hati.core import ExitStatus, FlagField, InputError, NotInstalledError
 from hati.core.wording import suggestion
-from hati.document import Document, table_rows
+from hati.document import Document, Table, table_rows
 from hati.render import document_html, document_text, to_plain
 from hati.wiring.reporting import report_of
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, convert_request, known_types, unseen
@@ -45,17 +45,20 @@ class CommandResult(Struct, frozen=True):
         page = html.escape(document_html(self.document), quote=True)
         return f'<iframe srcdoc="{page}" width="100%" height="{_HEIGHT}" frameborder="0"></iframe>'
 
-    def to_dataframe(self, number: int = 0) -> Any:
-        """A table of the report as a data frame of pandas, or of polars if pandas is not installed.
+    def to_dataframe(self, table: int | str = 0) -> Any:
+        """A table of the report, by its number or title, as a data frame of pandas, or of polars without pandas.
 
         Raises:
             InputError: where the report has no such table.
             NotInstalledError: where neither is installed.
         """
         tables = self.document.tables
-        if not -len(tables) <= number < len(tables):
-            raise InputError(f"there is no table {number}", fix=f"the report has {len(tables)}, counted from 0")
-        rows = table_rows(tables[number])
+        known: dict[object, Table] = {each.title: each for each in reversed(tables)}
+        known |= {number: tables[number] for number in range(-len(tables), len(tables))}
+        if table not in known:
+            titles = ", ".join(repr(each.title) for each in tables)
+            raise InputError(f"there is no table {table!r}", fix=f"the report has {len(tables)}, from 0: {titles}")
+        rows = table_rows(known[table])
         try:
             import pandas
         except ImportError:
@@ -263,14 +266,21 @@ def _asked(verb: str, asked: Mapping[str, Any]) -> tuple[AnyStudyType, Struct]:
             {name: _read(name, each, _flag(request, name)) for name, each in given.items()}, request
         )
     except msgspec.ValidationError as error:
-        raise InputError(f"{verb} cannot be asked so: {error}", fix="see its help on the command line") from None
+        wrong = str(error).rpartition("$.")[2].rstrip("`").partition("[")[0]
+        if wrong not in given:
+            raise InputError(f"{verb}: {error}", fix=f"`hati {verb} --help` lists its parameters") from None
+        raise InputError(
+            f"{verb}: {wrong}={given[wrong]!r} is not a valid value",
+            fix=f"`hati {verb} --help` says what {_flag_name(request, wrong)} takes",
+        ) from None
 
 
 def _alone(value: object, hint: Any) -> object:
     """A value in the shape of its field: a single text becomes a tuple, and a number a text, where the field is one."""
     if isinstance(value, str) and get_origin(hint) is tuple:
         return (value,)
-    return str(value) if hint is str and isinstance(value, int | float) and not isinstance(value, bool) else value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if number and hint in (str, str | None) else value
 
 
 def _read(name: str, value: object, flag: FlagField | None) -> object:
