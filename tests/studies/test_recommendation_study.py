@@ -590,9 +590,20 @@ def test_a_change_of_pairs_is_the_t_interval_of_their_differences() -> None:
     assert paired_change(values[:1], baselines[:1]).interval is None
 
 
+def test_a_change_with_values_of_zero_is_a_fraction_of_the_baselines_mean() -> None:
+    values, baselines = np.array([0.0, 2.0, 1.0, 1.0]), np.array([5.0, 6.0, 4.0, 5.0])
+    found = paired_change(values, baselines)
+    low, high = stats.ttest_rel(values, baselines).confidence_interval(0.95)
+    assert found.change == pytest.approx(-0.8)  # cannot fall by more than 100 %
+    assert found.interval == pytest.approx((low / 5.0, high / 5.0))
+    worse, same = paired_change(np.array([1.0, 1.1]), np.zeros(2)), paired_change(np.zeros(2), np.zeros(2))
+    assert (worse.change, worse.interval) == (math.inf, (math.inf, math.inf))
+    assert (same.change, same.interval) == (0.0, (0.0, 0.0))
+
+
 @pytest.mark.parametrize("level", [0.0, -3.0])
 def test_changes_of_several_configurations_have_the_residual_variance_of_rows_and_blocks(level: float) -> None:
-    """By least squares on indicators, one run missing; values not all positive are divided by their mean size."""
+    """By least squares on indicators, one run missing; values not all positive are divided by the baseline's mean."""
     rng = np.random.default_rng(5)
     rows, blocks = np.divmod(np.arange(12), 3)
     rows, blocks = rows[:-1], blocks[:-1]
@@ -608,7 +619,8 @@ def test_changes_of_several_configurations_have_the_residual_variance_of_rows_an
         pairs = np.sum(rows == row)
         middle = float(np.mean(decided[rows == row] - decided[rows == 0][:pairs]))
         half = stats.t.ppf(0.975, df) * math.sqrt(2.0 * variance / pairs)
-        wanted = (middle, middle - half, middle + half) if level else np.expm1([middle, middle - half, middle + half])
+        wanted = np.array([middle, middle - half, middle + half])
+        wanted = wanted / abs(decided[rows == 0][:pairs].mean()) if level else np.expm1(wanted)
         assert (each.df, each.pairs) == (df, pairs)
         assert (each.change, *(each.interval or ())) == pytest.approx(tuple(wanted))
     assert pooled_changes(values[rows > 0], rows[rows > 0], blocks[rows > 0]) == {}

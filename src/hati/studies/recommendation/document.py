@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -34,6 +35,8 @@ from hati.studies.recommendation import (
     SettingGain,
 )
 
+_FROM_ZERO = "the default's mean is 0"
+
 _REASONS = {
     LeaveReason.RULED_OUT: "ruled out by `recommend` in hati.toml",
     LeaveReason.RULED_OUT_TOGETHER: "needs, with the others, a setting ruled out by `recommend` in hati.toml",
@@ -64,6 +67,17 @@ def left_out_table(conclusion: RecommendationConclusion) -> Table | None:
     return Table("Candidates that are not recommended", columns, tuple(map(_left_out_row, alike.values())), (note,))
 
 
+def _finite_interval(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The interval, None if it is not of fractions because the default's mean is zero."""
+    return interval if interval and all(map(math.isfinite, interval)) else None
+
+
+Change = Annotated[
+    float | None, Of(lambda each: each.change if each.change is None or math.isfinite(each.change) else None)
+]
+ChangeInterval = Annotated[Interval | None, Of(lambda each: _finite_interval(each.interval))]
+
+
 class BrokenRuleJson(Struct, frozen=True):
     """A rule of ``--keep``, and the values of its metric."""
 
@@ -78,8 +92,8 @@ class LeftOutJson(Struct, frozen=True):
 
     set: Settings
     reason: LeaveReason
-    change: float | None
-    interval: Interval | None
+    change: Change
+    interval: ChangeInterval
     pairs: int
     broken: list[BrokenRuleJson]
 
@@ -89,7 +103,7 @@ def _left_out_row(alike: Sequence[LeftOut]) -> tuple[Cell, ...]:
     return (
         ", ".join(" ".join(f"{name}={setting_text(setting)}" for name, setting in one.set) for one in alike),
         _reason(first),
-        None if first.change is None else Shown(change_number(first.change), 100 * first.change),
+        _number(first.change),
         first.pairs or None,
     )
 
@@ -163,8 +177,8 @@ class MetricChangeJson(Struct, frozen=True):
     predicted_change: float | None
     measured: float | None
     baseline: float | None
-    change: float | None
-    interval: Interval | None
+    change: Change
+    interval: ChangeInterval
     pairs: int
     confirmed: bool
     verdict: Annotated[str, Of(lambda each: _verdict(each, looked_up=each.looked_up))]
@@ -175,8 +189,8 @@ class SettingGainJson(Struct, frozen=True):
 
     option: str
     setting: Setting
-    change: float | None
-    interval: Interval | None
+    change: Change
+    interval: ChangeInterval
     pairs: int
     confirmed: bool
 
@@ -209,7 +223,7 @@ class FollowedUpJson(Struct, frozen=True):
     """Settings that the follow-up compared with the default."""
 
     set: Settings
-    change: float | None
+    change: Change
     pairs: int
     selected: bool
 
@@ -248,13 +262,12 @@ def _whole(one: Any, *, looked_up: bool) -> str:
 
 
 def _gain_row(gain: SettingGain) -> tuple[Cell, ...]:
-    interval = gain.interval and f"{change_number(gain.interval[0])} to {change_number(gain.interval[1])}"
     return (
         f"{gain.option}={setting_text(gain.setting)}, given the others",
         gain.metric.name,
         None,
         _number(gain.change),
-        None if interval is None else Shown(interval, interval),
+        _range(gain.interval),
         "unfinished" if gain.pending else "better" if gain.confirmed else "not confirmed",
     )
 
@@ -276,26 +289,43 @@ def _followed_up(conclusion: RecommendationConclusion) -> tuple[str, ...]:
         return ()
     found = (
         f"{' '.join(f'{name}={setting_text(setting)}' for name, setting in one.set)} "
-        f"{'not measured' if one.change is None else f'{change_number(one.change)} %'}"
+        f"{'not measured' if one.change is None else _in_percent(one.change)}"
         for one in selected
     )
     return (f"Better than the default in {selected[0].pairs} pairs of the follow-up: {', '.join(found)}.",)
 
 
 def _row(one: Recommended, change: MetricChange, *, looked_up: bool) -> tuple[Cell, ...]:
-    interval = change.interval and f"{change_number(change.interval[0])} to {change_number(change.interval[1])}"
     return (
         _settings(one),
         change.metric.name,
         _number(change.predicted_change),
         _number(change.change),
-        None if interval is None else Shown(interval, interval),
+        _range(change.interval),
         _verdict(change, looked_up=looked_up),
     )
 
 
 def _number(fraction: float | None) -> Cell:
-    return None if fraction is None else Shown(change_number(fraction), 100 * fraction)
+    if fraction is None:
+        return None
+    return Shown(change_number(fraction), 100 * fraction) if math.isfinite(fraction) else Shown(_FROM_ZERO, None)
+
+
+def _range(interval: tuple[float, float] | None) -> Cell:
+    found = _finite_interval(interval)
+    if found is None:
+        return None
+    text = " to ".join(map(change_number, found))
+    return Shown(text, text)
+
+
+def _in_percent(fraction: float) -> str:
+    return f"{change_number(fraction)} %" if math.isfinite(fraction) else f"({_FROM_ZERO})"
+
+
+def _around(interval: tuple[float, float]) -> str:
+    return f" ({' to '.join(f'{change_number(end)} %' for end in interval)})" if _finite_interval(interval) else ""
 
 
 def _verdict(change: MetricChange, *, looked_up: bool) -> str:
@@ -318,7 +348,7 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
     if change.change is None:
         predicted = "" if change.predicted_change is None else f" of {change_number(change.predicted_change)} %"
         return f"{start}? Not confirmed: the predicted change{predicted} in {name} was not measured"
-    changed = f"{name} {change_number(change.change)} %"
+    changed = f"{name} {_in_percent(change.change)}"
     if change.interval is None:
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
         return f"{start}? Not confirmed: {changed} {where}, which does not show the noise"
@@ -329,9 +359,8 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         worse = (change.change > 0.0) == (change.metric.better is Better.LOWER)
         return f"{start}? Not recommended: {changed}, {'and' if worse else 'but'} breaks {broken_rules(broken)}"
     if not change.confirmed:
-        around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
         verdict = "It is worse" if _verdict(change, looked_up=False) == "worse" else "Not confirmed"
-        return f"{start}? {verdict}: {changed} ({around})"
+        return f"{start}? {verdict}: {changed}{_around(change.interval)}"
     return f"{start}{_confirmed(one, change.interval, conclusion)}"
 
 
@@ -341,11 +370,13 @@ def _confirmed(one: Recommended, interval: tuple[float, float], conclusion: Reco
     doubts = [f"{gain.option}={setting_text(gain.setting)}" for gain in one.gains if not gain.confirmed]
     doubts += [str(rule.rule) for rule in one.kept if not rule.shown]
     if doubts:
-        return f"? Not confirmed: {name} {change_number(change.change or 0.0)} %, but not shown: {', '.join(doubts)}"
-    low, high = sorted(abs(bound) for bound in interval)
-    size, around = percent(abs(change.change or 0.0)), f"{percent(low)} to {percent(high)}"
+        return f"? Not confirmed: {name} {_in_percent(change.change or 0.0)}, but not shown: {', '.join(doubts)}"
+    than = f"than by default ({_FROM_ZERO})"
+    if _finite_interval(interval):
+        low, high = sorted(abs(bound) for bound in interval)
+        than = f"by {percent(abs(change.change or 0.0))} ({percent(low)} to {percent(high)}) than by default"
     kept = "".join(f"; {_kept(rule)}" for rule in one.kept)
-    found = f": {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}"
+    found = f": {name} is better {than}, {_how(change, conclusion)}"
     return f"{found}{_worse(one, conclusion)}{kept}"
 
 
@@ -353,10 +384,14 @@ def _worse(one: Recommended, conclusion: RecommendationConclusion) -> str:
     """Which other metrics are shown to be worse."""
     others = (change for change in one.changes if change is not one.leading and change.change is not None)
     return "".join(
-        f"; {change.metric.name} is worse by {percent(abs(change.change or 0.0))}"
+        f"; {change.metric.name} is worse {_by(change.change or 0.0)}"
         for change in others
         if _verdict(change, looked_up=conclusion.looked_up) == "worse"
     )
+
+
+def _by(fraction: float) -> str:
+    return f"by {percent(abs(fraction))}" if math.isfinite(fraction) else f"({_FROM_ZERO})"
 
 
 def _how(change: MetricChange, conclusion: RecommendationConclusion) -> str:

@@ -106,9 +106,9 @@ CONFIDENCE = 0.95
 class PairedChange(Struct, frozen=True):
     """The change from a baseline: a fraction; its interval is None without degrees of freedom.
 
-    ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric if all values are positive.
-    ``middle`` is the change on the scale of the differences, and ``deviation`` its standard error with ``df`` degrees
-    of freedom, None without any.
+    The fraction is of the baseline's mean: infinite if that is zero and the mean changed. ``value`` and ``baseline``
+    are means over the pairs in the metric's unit, geometric if all values are positive. ``middle`` is the change on
+    the scale of the differences, and ``deviation`` its standard error with ``df`` degrees of freedom, None without any.
     """
 
     value: float
@@ -131,8 +131,8 @@ class PairedChange(Struct, frozen=True):
 def paired_change(values: FloatArray, baselines: FloatArray, confidence: float = CONFIDENCE) -> PairedChange:
     """The mean change over pairs of runs, with the t interval of the pairs' differences.
 
-    For positive values the differences are those of logarithms, as a ratio less one; otherwise they are divided by
-    the mean size of all values.
+    For positive values the differences are those of logarithms, as a ratio less one; otherwise the change is
+    divided by the baselines' mean. The interval is that of the difference, divided likewise.
 
     Args:
         values: one per pair, shape (pairs,), at least one.
@@ -167,7 +167,7 @@ def pooled_changes(values: FloatArray, rows: Index, blocks: Index) -> dict[int, 
 
 
 class _Scale(Struct, frozen=True):
-    """The scale of changes: logarithms, or fractions of a mean ``size``."""
+    """The scale of differences: logarithms, or fractions of a mean ``size``."""
 
     size: float | None
 
@@ -191,11 +191,11 @@ class _Scale(Struct, frozen=True):
         if df:
             deviation = math.sqrt(variance / len(values))
             half = t_margin(confidence, df) * deviation
-            around = (self._relative(middle - half), self._relative(middle + half))
+            around = (self._relative(middle - half, other), self._relative(middle + half, other))
         return PairedChange(
             value=self._back(one),
             baseline=self._back(other),
-            change=self._relative(middle),
+            change=self._relative(middle, other),
             interval=around,
             pairs=len(values),
             middle=middle,
@@ -206,8 +206,12 @@ class _Scale(Struct, frozen=True):
     def _back(self, decided: float) -> float:
         return math.exp(decided) if self.size is None else decided * self.size
 
-    def _relative(self, difference: float) -> float:
-        return difference if self.size is not None else _ratio_less_one(difference)
+    def _relative(self, difference: float, baseline: float) -> float:
+        if self.size is None:
+            return _ratio_less_one(difference)
+        if not difference:
+            return 0.0
+        return difference / abs(baseline) if baseline else math.copysign(math.inf, difference)
 
 
 def _ratio_less_one(difference: float) -> float:

@@ -43,7 +43,7 @@ class Predicted(Struct, frozen=True):
     """A configuration that is predicted to be the best for a metric.
 
     ``values`` are predicted in each metric's unit, None if no effect on it is known; ``changes`` are fractions of the
-    baseline's prediction (of the mean size on the raw scale).
+    baseline's prediction, None if that is zero.
     """
 
     configuration: Configuration
@@ -239,5 +239,4 @@ def _relevant(model: Prediction) -> float:
 def _predicted(configuration: Configuration, model: Prediction, start: Levels, space: Space) -> Predicted:
     row, name = levels([configuration], space)[0], model.findings.metric.name
     value, base = model.in_unit(row), model.in_unit(start)
-    size = base if model.findings.scale is ChangeScale.LOG else model.findings.typical
-    return Predicted(configuration, name, {name: value}, {name: (value - base) / size if size else 0.0})
+    return Predicted(configuration, name, {name: value}, {name: (value - base) / abs(base) if base else None})
