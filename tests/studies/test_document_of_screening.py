@@ -157,6 +157,10 @@ def test_what_could_have_been_found_is_said(whole: ScreeningConclusion) -> None:
     assert detection(raw_screening()).startswith("An effect of 4.1 % (75 1/s) or more")
     equal = replace(whole, points=tuple(replace(point, value=0.0) for point in whole.points))
     assert detection(equal).startswith("All values are equal")
+    for effects in ((), whole.effects):
+        assert answer(replace(equal, effects=effects)).startswith(
+            "All values of latency are equal: no option had an effect in these 32 configurations."
+        )
     assert detection(incomplete_screening()).startswith("How small an effect could have been found is unknown")
 
 

@@ -77,6 +77,9 @@ def losses(conclusion: ScreeningConclusion) -> str:
 def _effects_answer(conclusion: ScreeningConclusion) -> str:
     metric = conclusion.metric.name
     total = len(conclusion.options)
+    measured = len({point.configuration for point in conclusion.points})
+    if measured > 1 and _all_equal(conclusion):
+        return f"All values of {metric} are equal: no option had an effect in these {measured:,} configurations."
     if not conclusion.effects:
         return f"Nothing can be said about {metric} yet: no effect could be estimated."
     if conclusion.judged_by is Noise.NONE:
@@ -90,6 +93,10 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
     if together:
         return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
+
+
+def _all_equal(conclusion: ScreeningConclusion) -> bool:
+    return len({point.value for point in conclusion.points}) == 1
 
 
 def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str]:
@@ -166,7 +173,7 @@ def detection(conclusion: ScreeningConclusion) -> str:
     found = conclusion.detectable
     if found is None:
         return "How small an effect could have been found is unknown: nothing measures the noise."
-    if len({point.value for point in conclusion.points}) == 1:
+    if _all_equal(conclusion):
         return "All values are equal: the runs show neither an effect nor noise."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
     share = percent(found.relative, 2)
