@@ -434,6 +434,13 @@ def test_repeated_runs_distinguish_noise_from_effects_that_the_model_lacks() -> 
     assert noise_summary(replace(plain, lack_of_fit=None)) == ""
 
 
+def test_rounding_errors_are_neither_noise_nor_effects_that_the_model_lacks() -> None:
+    made = study(space(10), 96)
+    found = made.conclude(measure(made, value(lambda c, _: 0.3 * on(c, "b") + 0.1 * on(c, "d"), noise=0.0)))
+    assert found.lack_of_fit is not None
+    assert (found.lack_of_fit.noise, found.lack_of_fit.left, found.lack_of_fit.found) == (0.0, 0.0, False)
+
+
 def test_a_small_budget_says_that_nothing_was_set_aside() -> None:
     found = concluded(study(space(8), 36), strong_and_aliased)
     assert found.follow_up is None

@@ -125,6 +125,8 @@ def _machine_variances(values: FloatArray, rows: Index, machines: Index) -> Floa
 
 
 _CONFIDENCE = 0.95
+_ROUNDING = 1e-12
+"""Deviations below this fraction are rounding errors."""
 
 
 def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | None:
@@ -133,11 +135,13 @@ def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | N
     noise, df = pure_error(readable.values, found.rows, found.blocks)
     if not df or left is None:
         return None
+    deviations = [readable.relative(math.sqrt(variance)) for variance in (noise, left)]
+    own, rest = (deviation if deviation > _ROUNDING else 0.0 for deviation in deviations)
     return LackOfFit(
-        noise=readable.relative(math.sqrt(noise)),
-        left=readable.relative(math.sqrt(left)),
+        noise=own,
+        left=rest,
         repeated=df,
-        found=left > noise * f_quantile(_CONFIDENCE, analysis.judged.df, df),
+        found=rest > 0.0 and left > noise * f_quantile(_CONFIDENCE, analysis.judged.df, df),
     )
 
 
