@@ -17,8 +17,10 @@ from hati.core import Better, replace
 from hati.document import Column, Shown, Table, cell_text, cell_value
 from hati.render import to_plain
 from hati.studies.screening import DesignSummary, Noise, RunCounts, ScreeningConclusion, SettingEstimate
+from hati.studies.screening.conclusion import DominatingOption
 from hati.studies.screening.document import screening_tables
 from hati.studies.screening.figures import half_normal, interactions, main_effects, pareto, run_order
+from hati.studies.screening.support import dominating_sentence
 from hati.studies.screening.values import screening_json
 from hati.studies.screening.words import answer, design_summary, detection, run_summary, space_size
 
@@ -352,3 +354,15 @@ def test_nothing_is_called_judged_where_nothing_measures_the_noise() -> None:
     assert incomplete.judged_by is Noise.NONE
     notes = " ".join(screening_tables(incomplete).effects.notes)
     assert "No effect is called important while nothing measures the noise." in notes
+
+
+def test_the_share_of_a_dominating_option_is_that_of_the_table(whole: ScreeningConclusion) -> None:
+    effect = replace(whole.effects[0], options=("synchronous",), share=0.959)
+    both = replace(effect, options=("journal_mode", "synchronous"), share=0.0304)
+    other = replace(effect, options=("journal_mode",), share=0.01)
+    found = replace(whole, effects=(effect, other), dominating=DominatingOption("synchronous", 0.957, "FULL", ()))
+    assert (dominating_sentence(found) or "").startswith("synchronous explains 95.9 % of the variance, and ")
+    joined = dominating_sentence(replace(found, effects=(effect, other, both)))
+    assert (joined or "").startswith("synchronous and its interactions explain 98.9 % of the variance, and ")
+    less = dominating_sentence(replace(found, effects=(replace(effect, share=0.5),)))
+    assert (less or "").startswith("synchronous, without regard to the others, explains 95.7 % of the variance")

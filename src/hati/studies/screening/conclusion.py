@@ -292,6 +292,10 @@ class ConditionalEffect(Struct, frozen=True):
     found: bool
 
 
+DOMINATING = 0.9
+"""An option that explains this fraction of the variance, interactions included, hides the rest."""
+
+
 class DominatingOption(Struct, frozen=True):
     """An option that explains nearly all of the variance: its ``share`` of it, and its ``default`` setting.
 

@@ -15,7 +15,14 @@ from hati.core import Assignment, FloatArray, Task, generator
 from hati.design import Levels, Model, candidates, levels, setting_contrasts
 from hati.design.information import Ties, ties
 from hati.stats import Index, ModelTerms, Term, interaction_columns, log_variances
-from hati.studies.screening.conclusion import ConditionalEffect, DominatingOption, Effect, EffectScale, Options
+from hati.studies.screening.conclusion import (
+    DOMINATING,
+    ConditionalEffect,
+    DominatingOption,
+    Effect,
+    EffectScale,
+    Options,
+)
 from hati.studies.screening.model import (
     EffectContrast,
     ModelAnalysis,
@@ -356,8 +363,6 @@ def _default_first(option: Option) -> list[int]:
     return [first, *(place for place in range(len(option.settings)) if place != first)]
 
 
-MOST = 0.9
-"""An option that explains this fraction of the variance, interactions included, hides the rest."""
 _FEWEST = 2
 """Fewer options leave no others to screen."""
 
@@ -369,7 +374,7 @@ def dominating_option(shown: ShownEffects) -> DominatingOption | None:
     """
     shares = {name: _explained(shown, name) for name in shown.options if name in shown.main_effects}
     name = max(shares, key=lambda name: shares[name], default=None)
-    if name is None or shares[name] < MOST or len(shown.space.options) < _FEWEST:
+    if name is None or shares[name] < DOMINATING or len(shown.space.options) < _FEWEST:
         return None
     fixed = tuple(shown.space.fixed.items())
     return DominatingOption(name, min(1.0, shares[name]), shown.option(name).default, fixed)

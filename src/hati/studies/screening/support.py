@@ -10,15 +10,17 @@ from msgspec import Struct, field
 
 from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
-from hati.document.document import Align, Column, Shown, Table, change_number, percent, quantity
+from hati.document.document import Align, Column, Shown, Table, change_number, fixed, quantity
 from hati.document.publishing import Interval, Of, Settings
 from hati.studies.screening import (
     ConditionalEffect,
+    DominatingOption,
     FlipEvidence,
     FlipVerdict,
     RobustFit,
     ScreeningConclusion,
 )
+from hati.studies.screening.conclusion import DOMINATING
 
 
 def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
@@ -63,9 +65,19 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
     settings = (f"{name}={setting_text(setting)}" for name, setting in (*found.fixed, (found.name, found.default)))
     words = " ".join(f"--set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
     return (
-        f"{found.name} explains {percent(found.share)} of the variance, and the effects in the table are averages over "
+        f"{_explained(conclusion, found)} of the variance, and the effects in the table are averages over "
         f"its settings. Fix it and screen the rest: hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
     )
+
+
+def _explained(conclusion: ScreeningConclusion, found: DominatingOption) -> str:
+    """The option's part by the shares in the table, or, if other options' columns take from these, by it alone."""
+    own = [effect for effect in conclusion.effects if effect.shown and found.name in effect.options]
+    share = sum(effect.share for effect in own)
+    if share < DOMINATING:
+        return f"{found.name}, without regard to the others, explains {fixed(100 * found.share, 1)} %"
+    explains = "and its interactions explain" if len(own) > 1 else "explains"
+    return f"{found.name} {explains} {fixed(100 * min(1.0, share), 1)} %"
 
 
 def _constraints(conclusion: ScreeningConclusion) -> list[str]:
