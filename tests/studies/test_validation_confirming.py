@@ -329,6 +329,22 @@ def test_where_too_little_can_be_predicted_it_is_said_before_any_run() -> None:
     assert len(study.tasks) == study.budget
 
 
+def test_after_a_screening_of_all_configurations_it_is_said_what_helps() -> None:
+    place = grid(3, 3, "ab")
+    study = of_grid(place, grid_screening(place, tuple(enumerate_configurations(place)), PQ))
+    assert study.tasks == ()
+    assert study.described == (
+        "all configurations were measured: predictions cannot be tested on new ones; "
+        "`hati screen --recalibrate` repeats the screening with fresh runs and reports what changed"
+    )
+    found = study.conclude(Evidence())
+    assert found.warnings == (study.described,)
+    assert found.assumptions[0].statement.startswith("the model predicts random configurations as well as")
+    assert not any("only 0" in each.detail for each in found.assumptions)
+    assert found.needed.unknown == "no configuration is left to measure"
+    assert validation_answer(found).startswith("undecided: no predictions were tested; of 3 important effects ")
+
+
 def test_an_effect_of_which_the_new_runs_hold_little_is_not_confirmed() -> None:
     """Eight runs cannot show an interaction of 20 degrees of freedom, however clear it is in all runs."""
     place = grid(6, 5, "ab")

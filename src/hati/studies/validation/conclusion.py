@@ -84,8 +84,8 @@ class ValidatedEffect(Struct, frozen=True):
 
 
 def of_share(share: float) -> str:
-    """The population of random configurations in words; empty if it is all that were not run before."""
-    if share == 1.0:
+    """The population of random configurations in words; empty if it is all or none that were not run before."""
+    if share in {0.0, 1.0}:
         return ""
     return f" of the {floor(1000.0 * share) / 10.0:g} % of the valid ones not run before that the model can predict"
 

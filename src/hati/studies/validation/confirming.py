@@ -106,7 +106,7 @@ def _predicted(found: PredictionCheck) -> Assumption:
     which = f"random configurations{of_share(found.share)}"
     statement = f"the model predicts {which} as well as noise and its own uncertainty allow"
     if found.p_value is None or found.median is None or found.largest is None or found.ratio is None:
-        few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "there is no such run"
+        few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "none is left to run"
         return Assumption(statement, Result.UNDECIDED, few)
     errors = (
         f"{found.runs} of {found.random} predicted with a median error of {percent(found.median)}, "
@@ -163,7 +163,9 @@ def _why(claim: TestedClaim, screened: Screened) -> str:
         )
     reasons = {
         Doubt.SIZE: f"{screened.sized(size.estimate, size.margin)} by the screening{unsure}",
-        Doubt.FEW_COLUMNS: f"the new runs hold only {new_runs.df} of its {new_runs.of} degrees of freedom",
+        Doubt.FEW_COLUMNS: f"the new runs hold only {new_runs.df} of its {new_runs.of} degrees of freedom"
+        if new_runs.df
+        else "no new run shows it",
         Doubt.NOT_BY_NEW_RUNS: "the new runs alone do not show it",
     }
     return f"; found, but {', and '.join(reasons[doubt] for doubt in claim.doubts)}"

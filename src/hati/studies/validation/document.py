@@ -145,7 +145,8 @@ def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
 def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
     found = conclusion.prediction
     if found is None or found.p_value is None:
-        holds = "too few runs to say whether the predictions hold"
+        untested = found is not None and not found.random and not found.share
+        holds = "no predictions were tested" if untested else "too few runs to say whether the predictions hold"
     else:
         holds = "the predictions hold" if found.p_value > SIGNIFICANT else "the predictions do not hold"
         holds += f" for random ones{of_share(found.share)}" if found.share < 1.0 else ""

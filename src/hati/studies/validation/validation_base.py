@@ -94,16 +94,23 @@ Predictable = Callable[[Levels], NDArray[np.bool_]]
 """Whether the screening's model can predict each configuration, shape (configurations,)."""
 
 
+ALL_MEASURED = (
+    "all configurations were measured: predictions cannot be tested on new ones; "
+    "`hati screen --recalibrate` repeats the screening with fresh runs and reports what changed"
+)
+
+
 class NewRuns(Struct, frozen=True, eq=False):
     """Configurations that were not run before: ``random`` ones that a model predicts, and ``others``.
 
     The random ones are drawn uniformly from the ``share`` of those not run before that the model can predict. There are
-    none if these are fewer than three.
+    none if these are fewer than three. ``measured_all`` is true if all configurations were run before.
     """
 
     random: Levels
     others: Levels
     share: float
+    measured_all: bool = False
 
     @property
     def levels(self) -> Levels:
@@ -115,6 +122,8 @@ class NewRuns(Struct, frozen=True, eq=False):
         """The reason why no predictions can be tested, known before any run; None if they can."""
         if len(self.random):
             return None
+        if self.measured_all:
+            return ALL_MEASURED
         if not len(self.others):
             return "no remaining configuration would add information: nothing can be confirmed"
         return (
@@ -148,7 +157,7 @@ def new_runs(
     share = float(np.mean(able)) if len(able) else 0.0
     more = min(runs - random, len(rest))
     if not more or not terms:
-        return NewRuns(chosen, rest[:0], share)
+        return NewRuns(chosen, rest[:0], share, not len(among.levels))
     made = np.vstack([measured, chosen])
     blocks = np.concatenate([np.full(len(measured), -1.0), np.ones(random + more)])[:, None]
     others = refine(Candidates(space, among.reach, rest), made, blocks, terms, more, rng, _STARTS)
@@ -251,6 +260,8 @@ class ValidationBase(Struct, frozen=True):
         needed = runs_to_decide(known, made + 1)
         if needed is None:
             return RunsNeeded(unknown=f"{MOST_TRIED:,} runs would not decide")
+        if not self.most:
+            return RunsNeeded(unknown="no configuration is left to measure")
         if needed > self.most:
             return RunsNeeded(unknown=f"it takes about {needed:,}, and only {self.most:,} more can be made")
         return RunsNeeded(needed)
