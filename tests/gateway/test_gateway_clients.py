@@ -60,5 +60,3 @@ def test_three_clients_do_a_screening_each_task_once(project: Path, store: Path,
     assert {names[run.machine] for run in runs} <= {"one", "two", "three"}
     if "measured_on" in found:  # where more than one of them was in time
         assert {names[run.machine] for run in runs} == {each["name"] for each in found["measured_on"]}
-    effects = {tuple(each["options"]): each["estimate"] for each in found["effects"]}
-    assert effects["level",] > 0 > effects["cache",]  # 12 runs of up to three machines need not show them important
