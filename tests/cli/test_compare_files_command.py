@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -316,3 +318,18 @@ def test_options_of_files_are_refused_with_benchmarks(hati: Hati, fake_project: 
 )
 def test_an_option_takes_the_words_up_to_the_next(words: list[str], parsed: list[str]) -> None:
     assert list(option_for_each(words)) == parsed
+
+
+def test_samples_are_read_from_pipes(tmp_path: Path) -> None:
+    rows = "benchmark,metric,unit,run,value\n" + "".join(f"sort,time,s,{run},{1 + run / 100}\n" for run in range(4))
+    (tmp_path / "a.csv").write_text(rows)
+    done = subprocess.run(
+        [sys.executable, "-m", "hati", "compare", "a.csv", "/dev/stdin", "--format", "json"],
+        check=False,
+        input=rows,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["comparisons"][0]["benchmark"] == "sort"

@@ -183,7 +183,7 @@ def test_several_machines_are_matched_each_with_itself() -> None:
 
 def test_what_cannot_be_matched_is_an_error() -> None:
     one = np.ones((2, 1))
-    with pytest.raises(InputError, match="no benchmark is in both"):
+    with pytest.raises(InputError, match="no benchmark is in both: a time before, b time after"):
         pairs([sample(one, "a")], [sample(one, "b")])
     with pytest.raises(InputError, match="revisions 1, 2"):
         pairs([sample(one, revision="1"), sample(one, revision="2")], [sample(one)])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from hati.core import InputError, Sample, SampledRun, conversion, replace
+from hati.core.wording import listed
 
 _Key = tuple[str, ...]
 
@@ -56,7 +57,7 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Samp
     found = [pair for key in first if key in second for pair in _of_key(first[key], second[key])]
     if not found:
         raise InputError(
-            "no benchmark is in both",
+            f"no benchmark is in both: {_listed(first)} before, {_listed(second)} after",
             fix="compare samples of the same benchmarks, metrics, configurations and workloads",
         )
     for pair in found:
@@ -68,6 +69,10 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Samp
             )
         _check_units(pair)
     return tuple(found), Unmatched(tuple(_alone(first, second)), tuple(_alone(second, first)))
+
+
+def _listed(own: dict[_Key, list[Sample]]) -> str:
+    return listed([_name(samples[0]) for samples in own.values()]) or "none"
 
 
 def _check_units(pair: SamplePair) -> None:

@@ -72,7 +72,7 @@ def opened(path: Path, watch: Watch = unwatched) -> Iterator[OpenedFile]:
     if "\0" in str(path):
         raise InputError("a file's name has no null character")
     try:
-        with path.open("rb") as raw, _unpacked(raw, watch) as stream:
+        with path.open("rb") as file, _seekable(file) as raw, _unpacked(raw, watch) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
             yield OpenedFile(str(path), stream, head, path.absolute().parent)
@@ -84,8 +84,14 @@ def opened(path: Path, watch: Watch = unwatched) -> Iterator[OpenedFile]:
         raise InputError(f"the file cannot be read: {error.strerror or error}", place=place) from None
 
 
+def _seekable(file: BinaryIO) -> BinaryIO:
+    """The file itself, or all that a pipe gives."""
+    return file if file.seekable() else io.BytesIO(file.read())
+
+
 def _unpacked(raw: BinaryIO, watch: Watch) -> io.BufferedReader:
-    size = os.fstat(raw.fileno()).st_size
+    size = raw.seek(0, os.SEEK_END)
+    raw.seek(0)
     packed = raw.read(len(_GZIP)) == _GZIP
     raw.seek(0)
     data: BinaryIO = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]  # it reads and seeks
