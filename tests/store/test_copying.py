@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing": (lambda file: file.unlink(), "there is no store"),
     "empty": (lambda file: file.write_bytes(b""), "is empty"),
     "prose": (lambda file: file.write_text("no database at all, but some text that is long enough"), "not a database"),
-    "folder": (lambda file: (file.unlink(), file.mkdir()), "unable to open"),
+    "folder": (lambda file: (file.unlink(), file.mkdir()), "is a folder"),
     "torn": (lambda file: file.write_bytes(file.read_bytes()[:5000]), "malformed"),
     "newer": (lambda file: execute(file, "UPDATE alembic_version SET version_num = '9999'"), "newer Hati"),
     "another's": (lambda file: execute(file, "ALTER TABLE study RENAME TO theirs"), "no store of Hati's"),

@@ -156,7 +156,7 @@ def test_a_store_of_a_newer_hati_is_refused(tmp_path: Path) -> None:
     ("make", "words"),
     [
         (lambda p: p.write_text("this is no database, surely, of any kind at all"), "not a database"),
-        (lambda p: p.mkdir(), "unable to open"),
+        (lambda p: p.mkdir(), "is a folder"),
     ],
 )
 def test_what_is_no_store_is_refused(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:

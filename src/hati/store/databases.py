@@ -242,9 +242,12 @@ class Sqlite(Database):
                 fix="make it, or name another place by --store",
             )
         if "readonly" in reason or "unable to open" in reason:
+            folder = self.file is not None and self.file.is_dir()
             return InputError(
-                f"the store {self.name} cannot be written: {reason}",
-                fix="give yourself the right to write there, or name another place by --store",
+                f"the store {self.name} {'is a folder' if folder else f'cannot be written: {reason}'}",
+                fix="name a file by --store"
+                if folder
+                else "give yourself the right to write there, or name another place by --store",
             )
         return InputError(
             f"the store {self.name} cannot be used: {reason}",
