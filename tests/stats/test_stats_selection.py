@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from hati.core import FloatArray
 from hati.design import Model
 from hati.stats import ModelTerms, Term, forward_selection, stability
-from hati.stats.selection import first_selected
+from hati.stats.selection import first_selected, significant_steps
 
 
 def terms_of(sizes: tuple[int, ...], runs: int, seed: int) -> tuple[ModelTerms, FloatArray]:
@@ -45,6 +48,33 @@ def test_every_step_is_the_best_by_statsmodels_likelihood_and_the_last_helps_no_
             assert best == chosen[step]
         else:
             assert scores[best] >= corrected_akaike(terms, before, values)
+
+
+def fraction(seed: int) -> tuple[ModelTerms, FloatArray]:
+    """Pairs of terms of a regular fraction of 32 runs in random order, with many aliases, and values."""
+    rng = np.random.default_rng(seed)
+    base = np.array(list(product((-1.0, 1.0), repeat=5)))
+    words = [word for size in (2, 3, 4, 5) for word in combinations(range(5), size)]
+    made = [words[place] for place in rng.permutation(len(words))[: int(rng.integers(3, 11))]]
+    runs = np.column_stack([base, *(base[:, list(word)].prod(axis=1) for word in made)])[rng.permutation(32)]
+    terms = {t: runs[:, t].prod(axis=1)[:, None] for size in (1, 2) for t in combinations(range(runs.shape[1]), size)}
+    active = rng.choice(runs.shape[1], 3, replace=False)
+    values = rng.normal(0, 0.2, 32) + runs[:, active] @ rng.normal(3, 1, 3) + 1.5 * runs[:, active[:2]].prod(axis=1)
+    return ModelTerms(np.ones((32, 1)), terms), values
+
+
+@pytest.mark.parametrize("select", [lambda *each: significant_steps(*each).terms, forward_selection])
+def test_the_first_of_aliased_terms_is_chosen(select: Callable[[ModelTerms, FloatArray], Sequence[Term]]) -> None:
+    for seed in (1011, 1177, *range(200)):
+        terms, values = fraction(seed)
+        chosen = select(terms, values)
+        for number, term in enumerate(chosen):
+            options = {each for before in chosen[:number] if len(before) == 1 for each in before}
+            every = list(terms)
+            earlier = every[: every.index(term)]
+            possible = [each for each in earlier if len(each) == 1 or options & set(each)]
+            along = [abs(float(terms.columns[each][:, 0] @ terms.columns[term][:, 0])) for each in possible]
+            assert max(along, default=0.0) < 31, (seed, term)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(3, 30))

@@ -216,7 +216,7 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
 
 def test_repetitions_of_configurations_that_count_once_change_nothing_about_the_runs_that_would_decide() -> None:
     once = screened("multi-level", 44, 0.0, np.random.default_rng(2), 0.05)
-    claimed = replace(once, important=(("d",),), aliases=((),), sizes=(), relevant=0.036)
+    claimed = replace(once, important=(("d",),), aliases=((),), sizes=(), relevant=0.045)
     levels, values = np.tile(once.runs.levels, (2, 1)), np.tile(once.runs.values, 2)
     twice = replace(claimed, runs=Runs.together(levels, values, np.repeat([0, 1], 44)))
     needed, again = (confirming("multi-level", each).conclude(Evidence()).runs_needed for each in (claimed, twice))

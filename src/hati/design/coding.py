@@ -219,11 +219,15 @@ class Columns(Struct, frozen=True, dict=True):
         return Shifts(options, columns, jumps, others)
 
     @cached_property
+    def places(self) -> Index:
+        """The position in ``shifts``, one group after the other, of each other setting in ``moves``."""
+        owners = [np.repeat(each.options, self.model.sizes[each.options[0]] - 1) for each in self.shifts]
+        return np.argsort(np.concatenate([*owners, np.empty(0, dtype=np.intp)]), kind="stable")
+
+    @cached_property
     def moves(self) -> tuple[Index, Index]:
-        """For each other setting in ``shifts``, its option and by how many settings it is rotated."""
-        pairs = [
-            (option, s) for each in self.shifts for option in each.options for s in range(1, self.model.sizes[option])
-        ]
+        """For each other setting of each option, the option and by how many settings it is rotated."""
+        pairs = [(option, shift) for option, size in enumerate(self.model.sizes) for shift in range(1, size)]
         options, shifts = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         return options, shifts
 

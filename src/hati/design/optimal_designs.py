@@ -71,7 +71,7 @@ class AnySetting(Struct, frozen=True):
         """The gains of all runs that differ in one option."""
         lead = rows.shape[1] - len(self.basis.kept)
         columns = [shifts.columns + lead for shifts in self.basis.columns.shifts]
-        return about.shift_gains(rows, self.basis.changes(levels), columns)
+        return about.shift_gains(rows, self.basis.changes(levels), columns)[:, self.basis.columns.places]
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The run with one option shifted by some settings."""

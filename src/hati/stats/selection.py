@@ -47,11 +47,21 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
         place = int(np.argmin(criteria))
         if not criteria[place] < best:
             break
+        place = _first_alike(place, explained, added)
         best = float(criteria[place])
         chosen.append(every[place])
         model.add(terms.columns[every[place]])
         open_ |= terms.children[place]
     return tuple(chosen)
+
+
+_SAME = 1e-9
+"""The relative difference of sums of squares below which it is rounding."""
+
+
+def _first_alike(place: int, explained: FloatArray, added: NDArray[np.intp]) -> int:
+    """The first term that explains as much as that one, by as many parameters: aliases differ by rounding alone."""
+    return int(np.argmax((added == added[place]) & (explained >= (1.0 - _SAME) * explained[place])))
 
 
 _REST = 1e-12
@@ -201,6 +211,7 @@ def significant_steps(
         place = int(np.argmax(squares))
         if squares[place] <= 0.0:
             break
+        place = _first_alike(place, explained, added)
         model.add(columns[place])
         if place < len(every):
             open_[: len(every)] |= terms.children[place]
