@@ -49,7 +49,7 @@ test accept: export OPENBLAS_NUM_THREADS = 1
 
 accept: setup ## long campaigns with real components
 	@$(PYTEST) -m "acceptance and not alone" -n 2 --dist loadgroup
-	@$(PYTEST) -m "acceptance and alone" tests/acceptance
+	@$(PYTEST) -m "acceptance and alone"
 
 bench: setup ## speed and accuracy side by side with peers, as Markdown
 	@$(BIN)/python -m benchmarks
