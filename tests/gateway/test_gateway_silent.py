@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
+from sqlalchemy import update
 from volunteers import PRINTED, describe, release, result
 
+from hati.core import replace
 from hati.gateway import Gateway, Setup
 from hati.gateway import gateway as gateway_module
 from hati.gateway.gateway import Refusal
@@ -20,13 +22,15 @@ from hati.gateway.messages import (
     AttemptReference,
     ClaimMessage,
     ClientDescription,
+    ClientTemplate,
     End,
     EndOutcome,
     LeasedBatch,
     Registration,
     ResultMessage,
 )
-from hati.store import BatchState, EntryKind, SqlStore, ledger_machines, open_store
+from hati.steering import Client, ClientKind, Queue, SteeringDecision, choose
+from hati.store import BatchState, EntryKind, SqlStore, ledger_machines, open_store, schema
 from hati.store.ledger_machines import ELSEWHERE_SECONDS
 
 LEASE = 60.0
@@ -44,10 +48,10 @@ class Place:
     def register(self, name: str) -> str:
         return self.gateway.register(msgspec.convert(describe(name), Registration)).token
 
-    def claim(self, token: str) -> LeasedBatch | float | None:
+    def claim(self, token: str, template: ClientTemplate | None = None) -> LeasedBatch | float | None:
         """The lease that a machine gets, or the seconds that it is to wait, or None where there is no batch for it."""
         volunteer = self.gateway.holder(token)
-        client = msgspec.convert(describe(volunteer.name), ClientDescription)
+        client = replace(msgspec.convert(describe(volunteer.name), ClientDescription), template=template)
         try:
             found = self.gateway.claim(volunteer, ClaimMessage(next(self._keys), client))
         except Refusal as refusal:
@@ -169,6 +173,55 @@ def test_a_batch_waits_for_a_better_machine_for_a_time_only(place: Place) -> Non
             found.append(lease.batch)
     assert set(found) == {first.batch}
     assert place.now - 1e9 >= LEASE + ELSEWHERE_SECONDS
+
+
+class Bounded:
+    """The rule of choice, or a batch that is always chosen; a claim that asks it again and again fails."""
+
+    def __init__(self, always: int | None = None) -> None:
+        self._always, self._left = always, 20
+
+    def __call__(self, queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
+        self._left -= 1
+        assert self._left, "the claim does not end"
+        return choose(queues, under_way, client) if self._always is None else SteeringDecision(self._always, "always")
+
+
+@pytest.fixture
+def failed(place: Place) -> tuple[str, int]:
+    """A machine whose wait is over, and the batch that it has failed, which another present machine tries first."""
+    release(place.project, place.file, 1)
+    token = place.register("silent")
+    number = place.leased(token).batch
+    place.now += LEASE + 1.0
+    assert place.claim(token) == 20.0
+    place.now += 20.0
+    other = Client("machine-other", "other", 2, (), ClientKind.VOLUNTEER)
+    place.store.ledger.enter("other/1", other, LEASE)
+    return token, number
+
+
+@pytest.mark.parametrize("template", [None, ClientTemplate(settings={"level": ["1", "2", "3"]})])
+def test_a_failed_batch_that_an_earlier_version_kept_for_its_machine_is_resumed_there(
+    place: Place, failed: tuple[str, int], template: ClientTemplate | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, number = failed
+    with place.store.ledger.engine.begin() as connection:
+        connection.execute(update(schema.batch).values(machine=place.gateway.holder(token).machine))
+    monkeypatch.setattr(gateway_module, "choose", Bounded())
+    lease = place.claim(token, template)
+    assert isinstance(lease, LeasedBatch)
+    assert lease.batch == number
+
+
+def test_a_claim_ends_where_the_choice_is_a_batch_that_others_try_first(place: Place, failed: tuple[str, int]) -> None:
+    token, number = failed
+    client = Client(place.gateway.holder(token).machine, "silent", 2, (), ClientKind.VOLUNTEER)
+    assert place.store.ledger.claim("silent/1", client, Bounded(number)) is None
+    place.now += ELSEWHERE_SECONDS
+    lease = place.store.ledger.claim("silent/1", client, Bounded(number))
+    assert lease is not None
+    assert lease.number == number
 
 
 def test_the_rest_of_a_batch_that_a_machine_has_begun_goes_to_another(place: Place) -> None:

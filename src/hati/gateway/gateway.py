@@ -288,7 +288,8 @@ class Gateway:
     ) -> Iterator[Queue]:
         """The queue from its first batch on whose settings are allowed, and that was not chosen before."""
         if queue.machine is not None:
-            yield queue
+            if queue.head not in seen:
+                yield queue
             return
         after = queue.head - 1
         while batches := self._store.ledger.waiting(queue.head, after):

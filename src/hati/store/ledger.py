@@ -395,14 +395,19 @@ class Ledger:
         connection.execute(_REMOVE_GONE, {"limit": limit})
 
     def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:
-        """The decision; chosen batches whose tasks all have results from other batches are marked as done first."""
+        """The decision; chosen batches whose tasks all have results from other batches are marked as done first.
+
+        A batch that is chosen a second time ends the search: the choice has no other.
+        """
         volunteer = client.kind is ClientKind.VOLUNTEER
         withheld = read_withheld(connection, client, now) if volunteer else frozenset[int]()
+        seen = set[int]()
         while True:
             queues = read_passing(connection, read_queues(connection, client.machine), withheld)
             decision = choose(queues, read_under_way(connection), client)
-            if decision.batch is None:
-                return decision
+            if decision.batch is None or decision.batch in seen:
+                return replace(decision, batch=None)
+            seen.add(decision.batch)
             if decision.batch in withheld:  # where the choice looks behind the heads of queues
                 continue
             tasks = _batch_row(connection, decision.batch).tasks.split()

@@ -33,7 +33,8 @@ _LAST = text("""
 _FAILED = text("""
     SELECT batch.number, batch.requirements, attempt.machine, count(*) AS failures, max(attempt.ended) AS ended
     FROM batch JOIN attempt ON attempt.batch = batch.number
-    WHERE batch.failures > 0 AND batch.state = 'open' AND attempt.outcome IN ('expired', 'crashed', 'failed')
+    WHERE batch.failures > 0 AND batch.state = 'open' AND batch.machine IS NULL
+    AND attempt.outcome IN ('expired', 'crashed', 'failed')
     GROUP BY batch.number, batch.requirements, attempt.machine
 """)
 _PRESENT = text("""
