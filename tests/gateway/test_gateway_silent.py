@@ -29,7 +29,7 @@ from hati.gateway.messages import (
     Registration,
     ResultMessage,
 )
-from hati.steering import Client, ClientKind, Queue, SteeringDecision, choose
+from hati.steering import Client, ClientKind, Queue, Requirements, SteeringDecision, choose
 from hati.store import BatchState, EntryKind, SqlStore, ledger_machines, open_store, schema
 from hati.store.ledger_machines import ELSEWHERE_SECONDS
 
@@ -233,6 +233,28 @@ def test_the_rest_of_a_batch_that_a_machine_has_begun_goes_to_another(place: Pla
     assert [job.task for job in lease.envelope.jobs] == [second]
     assert place.answer(working, lease) == ["accepted"]
     assert set(place.store.ledger.results([first, second])) == {first, second}
+
+
+def test_the_rest_of_a_batch_that_a_machine_gives_back_goes_to_another(place: Place) -> None:
+    (_, second) = release(place.project, place.file, 1, each=2)
+    leaving, working = place.register("leaving"), place.register("working")
+    lease = place.leased(leaving)
+    assert place.answer(leaving, lease, 1) == ["accepted"]
+    place.gateway.end(place.gateway.holder(leaving), End(lease.batch, lease.attempt, EndOutcome.RETURNED))
+    assert [job.task for job in place.leased(working).envelope.jobs] == [second]
+
+
+def test_the_rest_of_a_batch_that_is_released_again_goes_to_any_machine(place: Place) -> None:
+    (_, second) = release(place.project, place.file, 1, each=2)
+    silent, working = place.register("silent"), place.register("working")
+    lease = place.leased(silent)
+    assert place.answer(silent, lease, 1) == ["accepted"]
+    begun = place.store.ledger.leased(lease.batch, lease.attempt)
+    assert begun is not None
+    place.store.ledger.withdraw(lease.batch)
+    place.gateway.end(place.gateway.holder(silent), End(lease.batch, lease.attempt, EndOutcome.RETURNED))
+    place.store.ledger.release(begun.batch, Requirements(kind=ClientKind.VOLUNTEER))
+    assert [job.task for job in place.leased(working).envelope.jobs] == [second]
 
 
 def test_results_that_do_not_count_are_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ class Ledger:
         """Release a batch to the machines; return its number, or that of an equal batch that is open or leased.
 
         Jobs whose tasks have a result are not run; for the tasks with the ids ``again`` the result is voided first.
-        A batch that was begun on a present machine stays on it.
+        A batch that was begun on a present machine stays on it, except on a volunteer's.
         """
         with self._turn() as (connection, now):
             self._void(connection, now, again)
@@ -129,7 +129,8 @@ class Ledger:
             content = batch_content(batch, requirements)
             known = _results_of(connection, content["tasks"])
             done = len(known) == len(content["tasks"])
-            begun = None if done else self._present_machine(connection, now, known.values())
+            free = done or requirements.kind is ClientKind.VOLUNTEER
+            begun = None if free else self._present_machine(connection, now, known.values())
             state = BatchState.DONE if done else BatchState.OPEN
             return append(
                 connection, now, EntryKind.RELEASED, 0, {**content, "machine": begun, "state": state.value}
@@ -419,17 +420,14 @@ class Ledger:
         row = _batch_row(connection, number)
         held = connection.execute(_LEASE_OF_BATCH, {"batch": number}).one()
         volunteer = requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
-        if volunteer and outcome.counted:  # a volunteer that leaves may never come back
-            machine = None
-        else:
-            machine = held.machine if _results_of(connection, row.tasks.split()) else row.machine
+        begun = held.machine if _results_of(connection, row.tasks.split()) else row.machine
         left = (VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS) - row.failures
         content = {
             "attempt": held.attempt,
             "outcome": outcome.value,
             "reason": reason,
             "state": _state_after(BatchState(row.state), outcome, left).value,
-            "machine": machine,
+            "machine": None if volunteer else begun,  # a volunteer that leaves may never come back
         }
         append(connection, now, EntryKind.ENDED, number, content)
 
