@@ -14,6 +14,7 @@ from hati.engine.lock import FileLock
 from hati.engine.serial import SerialEngine
 from hati.steering import choose
 from hati.store import ATTEMPTS, AttemptOutcome, BatchState, Ledger, open_store
+from hati.store.ledger import PATIENCE_SECONDS
 from hati.subject import machine
 from hati.testing.conformance import a_run, a_study
 from hati.testing.ledgers import ANY, BENCHMARK, a_batch, a_client
@@ -84,6 +85,27 @@ def test_a_batch_at_which_each_worker_crashes_becomes_a_failed_run(ledger: Ledge
         [run] = engine.completed()
     assert run.outcome is Outcome.NOT_STARTED
     assert run.detail.count("one: the worker ended by RuntimeError: a fault") == ATTEMPTS
+
+
+def test_a_begun_batch_whose_job_ends_each_machine_becomes_a_failed_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1e9
+    monkeypatch.setattr("hati.engine.workers._EXPIRE_SECONDS", -1.0)
+    with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
+        ledger = store.ledger.at(lambda: now)
+        engine = WorkersEngine(ledger, (), print)
+        engine.submit(a_batch(0, 1))
+        for number in range(ATTEMPTS):
+            lease = ledger.claim(f"worker-{number}", a_client(f"machine-{number}"), choose, LEASE_SECONDS)
+            assert lease is not None
+            if not number:
+                ledger.accept(lease, replace(a_run(a_study()), task=lease.batch.members[0].task))
+            for seconds in (LEASE_SECONDS, PATIENCE_SECONDS):
+                now += seconds
+                engine._look()
+        assert not engine._out
+        assert [run.outcome for run in engine.completed()] == [Outcome.DONE, Outcome.NOT_STARTED]
 
 
 def test_what_machines_failed_is_an_error_and_no_result(ledger: Ledger) -> None:

@@ -132,7 +132,7 @@ class WorkersEngine:
             for task in [task for task in results if task in each.missing]:
                 self._deliver(each, run_of(results[task], each.missing[task]))
             if states.get(each.number) is BatchState.WITHDRAWN and each.wanted and each.missing:
-                each.number = self._ledger.release(each.batch, self._requirements(each.batch))  # its machine has left
+                each.number = self._ledger.release(each.batch, self._requirements(each.batch))  # by another campaign
                 continue
             each.state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
             if each.state is BatchState.QUARANTINED:

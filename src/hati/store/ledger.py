@@ -336,7 +336,7 @@ class Ledger:
 
     @_repeated
     def expire(self) -> None:
-        """End expired leases, and withdraw batches that wait for a machine that left long ago."""
+        """End expired leases, and let any machine resume the batches whose machine left long ago."""
         with self._reading() as connection:
             now = self._clock(connection)
             due = select(schema.lease.c.batch).where(schema.lease.c.until <= now).limit(1)
@@ -392,7 +392,7 @@ class Ledger:
             self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
         limit = now - PATIENCE_SECONDS
         for number in read_abandoned(connection, limit):
-            append(connection, now, EntryKind.WITHDRAWN, number, {"state": BatchState.WITHDRAWN.value})
+            append(connection, now, EntryKind.FREED, number, {})
         connection.execute(_REMOVE_GONE, {"limit": limit})
 
     def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:

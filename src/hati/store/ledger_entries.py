@@ -70,6 +70,7 @@ class EntryKind(StrEnum):
     LATE = "late"
     DUPLICATE = "duplicate"
     ENDED = "ended"
+    FREED = "freed"
     WITHDRAWN = "withdrawn"
     VOIDED = "voided"
 
@@ -278,6 +279,10 @@ def _ended(connection: Connection, entry: LedgerEntry) -> None:
     connection.execute(_END_BATCH, {"of": entry.batch, **about})
 
 
+def _freed(connection: Connection, entry: LedgerEntry) -> None:
+    _change(connection, entry, machine=None)
+
+
 def _withdrawn(connection: Connection, entry: LedgerEntry) -> None:
     _change(connection, entry, state=entry.content["state"])
 
@@ -296,6 +301,7 @@ _APPLY = {
     EntryKind.RENEWED: _renewed,
     EntryKind.ACCEPTED: _accepted,
     EntryKind.ENDED: _ended,
+    EntryKind.FREED: _freed,
     EntryKind.WITHDRAWN: _withdrawn,
     EntryKind.VOIDED: _voided,
 }
