@@ -11,10 +11,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Executable, delete, func, update
 from volunteers import PRINTED, describe, release, result
 
-from hati.core import replace
+from hati.core import InputError, replace
+from hati.engine import VolunteersEngine
 from hati.gateway import Gateway, Setup
 from hati.gateway import gateway as gateway_module
 from hati.gateway.gateway import Refusal
@@ -255,6 +256,41 @@ def test_the_rest_of_a_batch_that_is_released_again_goes_to_any_machine(place: P
     place.gateway.end(place.gateway.holder(silent), End(lease.batch, lease.attempt, EndOutcome.RETURNED))
     place.store.ledger.release(begun.batch, Requirements(kind=ClientKind.VOLUNTEER))
     assert [job.task for job in place.leased(working).envelope.jobs] == [second]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (delete(schema.release), "has no signed release"),
+        (
+            update(schema.release).values(
+                statement=func.replace(schema.release.c.statement, '"level":["1"', '"level":["9"')
+            ),
+            "does not allow level=1",
+        ),
+    ],
+)
+def test_a_batch_that_is_signed_no_more_goes_back_to_its_campaign_and_no_machine_waits(
+    place: Place, change: Executable, said: str
+) -> None:
+    release(place.project, place.file, 1)
+    ((number, batch),) = place.store.ledger.waiting(1, 0).items()
+    engine = VolunteersEngine(place.store.ledger, place.store.volunteers, [batch.members[0].benchmark], print)
+    engine.submit(batch)
+    token = place.register("one")
+    releases = place.store.volunteers.releases().values()
+    with place.store.ledger.engine.begin() as connection:
+        assert connection.execute(change).rowcount == 1
+    assert place.claim(token) is None
+    assert place.store.ledger.backoff(place.gateway.holder(token).machine) == 0.0
+    assert place.store.ledger.states([number]) == {number: BatchState.WITHDRAWN}
+    with pytest.raises(InputError, match=said) as raised:
+        engine._look()
+    assert "hati grid sign" in str(raised.value.fix)
+    for each in releases:
+        place.store.volunteers.keep_release(each)
+    engine._look()
+    assert place.answer(token, place.leased(token)) == ["accepted"]
 
 
 def test_results_that_do_not_count_are_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from hati.core import Batch, Benchmark, InputError, Job, MeasurementError
 from hati.core.wording import listed
 from hati.engine.workers import Released, WorkersEngine, counted_attempts
 from hati.steering import Client, ClientKind, Requirements
 from hati.store import BatchState, Ledger, Volunteers
-from hati.subject.releases import check_for_volunteers, release_key, unsigned_value
+from hati.subject.releases import check_for_volunteers, job_content, release_key, unsigned_value
 
 
 class VolunteersEngine(WorkersEngine):
@@ -27,8 +27,8 @@ class VolunteersEngine(WorkersEngine):
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)
 
-    def submit(self, batch: Batch[Job]) -> None:
-        """Release a batch.
+    def _release(self, batch: Batch[Job], again: Collection[str] = ()) -> int:
+        """Release a batch, also once more where a server withdrew it since its signed release is not there.
 
         Raises:
             InputError: where volunteers cannot run it, or its release is not signed.
@@ -41,10 +41,11 @@ class VolunteersEngine(WorkersEngine):
             )
         for job in batch.members:
             check_for_volunteers(job.benchmark)
+            job_content(job)  # raises where a file of it cannot be rendered
         releases = self._volunteers.releases(keys)
         for job in batch.members:
             _check_signed(job, {key: each.statement for key, each in releases.items()})
-        super().submit(batch)
+        return super()._release(batch, again)
 
     def _give_up(self, out: Released) -> BatchState:
         """End the campaign: machines that leave say nothing about the subject.

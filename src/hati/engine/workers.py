@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -72,7 +72,7 @@ class WorkersEngine:
         """Release a batch."""
         tasks = {job.task.id: job.task for job in batch.members}
         again = self._delivered & set(tasks)
-        number = self._ledger.release(batch, self._requirements(batch), again)
+        number = self._release(batch, again)
         self._delivered -= again
         self._out.append(Released(batch, number, tasks))
 
@@ -121,6 +121,10 @@ class WorkersEngine:
         """Wait for results, no longer than a time."""
         time.sleep(seconds)
 
+    def _release(self, batch: Batch[Job], again: Collection[str] = ()) -> int:
+        """Release a batch, for the tasks with the ids ``again`` once more; its number."""
+        return self._ledger.release(batch, self._requirements(batch), again)
+
     def _look(self) -> None:
         """Collect new results; states are read before results, so that the results of final batches are complete."""
         if time.monotonic() - self._expired > _EXPIRE_SECONDS:
@@ -132,7 +136,7 @@ class WorkersEngine:
             for task in [task for task in results if task in each.missing]:
                 self._deliver(each, run_of(results[task], each.missing[task]))
             if states.get(each.number) is BatchState.WITHDRAWN and each.wanted and each.missing:
-                each.number = self._ledger.release(each.batch, self._requirements(each.batch))  # by another campaign
+                each.number = self._release(each.batch)  # by another campaign, or a server of volunteers
                 continue
             each.state = states.get(each.number, BatchState.WITHDRAWN)  # a study that was forgotten has no batches
             if each.state is BatchState.QUARANTINED:

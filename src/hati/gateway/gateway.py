@@ -45,7 +45,7 @@ from hati.gateway.messages import (
 )
 from hati.steering import Client, ClientKind, Queue, SteeringDecision, choose
 from hati.store import LEASE_SECONDS, AttemptOutcome, Lease, Release, SqlStore, Volunteer
-from hati.subject.releases import job_content, release_key
+from hati.subject.releases import job_content, release_key, unsigned_value
 from hati.subject.running.reading import RawResult, run_of_result
 
 ENVELOPE_SECONDS = 86_400.0
@@ -176,7 +176,8 @@ class Gateway:
         try:
             return Claimed(self._leased(volunteer, lease))
         except InputError as error:  # signed releases changed after the batch was released
-            self._store.ledger.end(lease, AttemptOutcome.FAILED, str(error))
+            self._store.ledger.withdraw(lease.number)  # so that its campaign looks what is signed
+            self._store.ledger.end(lease, AttemptOutcome.RETURNED, str(error))
             return None
 
     def renew(self, volunteer: Volunteer, message: AttemptReference) -> Renewed:
@@ -329,9 +330,11 @@ class Gateway:
         """A lease as it is sent.
 
         Raises:
-            InputError: where its release is missing.
+            InputError: where its release is missing, or does not allow a job.
         """
         jobs, release = lease.batch.members, self._release(lease.batch.members[0])
+        if value := next(filter(None, (unsigned_value(job, release.statement) for job in jobs)), ""):
+            raise InputError(f"the signed release does not allow {value} any more")
         size = self._store.volunteers.artefact_size(release.artefact)
         envelope = Envelope(
             jobs[0].task.study,
