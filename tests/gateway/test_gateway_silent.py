@@ -225,6 +225,21 @@ def test_a_claim_ends_where_the_choice_is_a_batch_that_others_try_first(place: P
     assert lease.number == number
 
 
+def test_a_batch_does_not_wait_for_a_machine_that_gets_none_now(place: Place) -> None:
+    release(place.project, place.file, 2)
+    silent, failing = place.register("silent"), place.register("failing")
+    first, second = place.leased(silent), place.leased(failing)
+    volunteer = place.gateway.holder(failing)
+    place.now += LEASE / 2
+    place.gateway.renew(volunteer, AttemptReference(second.batch, second.attempt))
+    place.now += LEASE / 2
+    assert place.claim(silent) == 20.0
+    place.now += 20.0
+    place.gateway.end(volunteer, End(second.batch, second.attempt, EndOutcome.FAILED, "no space"))
+    assert place.claim(failing) == 20.0
+    assert place.leased(silent).batch == first.batch
+
+
 def test_the_rest_of_a_batch_that_a_machine_has_begun_goes_to_another(place: Place) -> None:
     (first, second) = release(place.project, place.file, 1, each=2)
     silent, working = place.register("silent"), place.register("working")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -64,7 +65,8 @@ def read_backoff(connection: Connection, machine: str) -> float:
 def read_withheld(connection: Connection, client: Client, now: float) -> frozenset[int]:
     """The open batches that failed lately, and that another present machine tries before this one.
 
-    A machine is better for a batch where it failed it less often, and among equals where it has completed a batch.
+    A machine is better for a batch where it failed it less often, and among equals where it has completed a batch. One
+    that gets no batch now is not waited for.
     """
     failures: dict[int, dict[str, int]] = {}
     needed, ended = dict[int, str](), dict[int, float]()
@@ -81,11 +83,17 @@ def read_withheld(connection: Connection, client: Client, now: float) -> frozens
     def rank(number: int, each: Client) -> tuple[int, bool]:
         return failures[number].get(each.machine, 0), not proven.get(each, False)
 
+    @cache
+    def waits(each: Client) -> bool:
+        return read_backoff(connection, each.machine) > now
+
     return frozenset(
         number
         for number in recent
         if any(
-            rank(number, each) < rank(number, client) and not unmet(requirements_of(needed[number]), each)
+            rank(number, each) < rank(number, client)
+            and not unmet(requirements_of(needed[number]), each)
+            and not waits(each)
             for each in proven
         )
     )
