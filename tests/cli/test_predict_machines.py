@@ -74,6 +74,15 @@ def test_cores_and_speed_are_those_of_the_machine(hati_here: Hati) -> None:
     assert "server  new: 1.97 usable cores" in curve.out
 
 
+def test_a_simulation_on_the_reference_itself_names_its_replications_alone(hati_here: Hati, tmp_path: Path) -> None:
+    """The speed is exactly 1, so nothing is uncertain but the simulation."""
+    pytest.importorskip("simpy")
+    model = tmp_path / "model.toml"
+    model.write_text(MODEL.replace("mix =", 'arrivals = "constant"\nmix ='))
+    text = hati_here("predict", "model.toml", "--resources", "old.json", "--requests", "300").out
+    assert "In brackets: the 95 % interval over 10 replications." in text
+
+
 def test_a_speed_that_may_overload_is_said_to_have_no_limit(hati_here: Hati, tmp_path: Path) -> None:
     slow = {"value": 100.0, "interval": [50.0, 150.0]}
     probe(tmp_path / "slow.json", cpu_rate=slow, cpu_cores=1.0)

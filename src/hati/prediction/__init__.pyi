@@ -37,3 +37,4 @@ from .prediction import ResourcePrediction as ResourcePrediction
 from .prediction import ServicePrediction as ServicePrediction
 from .simulation import Replications as Replications
 from .simulation import simulate as simulate
+from .uncertainty import ends_of as ends_of

@@ -19,6 +19,7 @@ from hati.prediction import (
     Scheduling,
     ServiceModel,
     ServicePrediction,
+    ends_of,
 )
 
 _RIGHT = Align.RIGHT
@@ -218,7 +219,7 @@ def interval_notes(prediction: ServicePrediction) -> tuple[str, ...]:
         return ()
     level = percent(prediction.confidence)
     replicated = f"{prediction.replications} replications"
-    if not prediction.model.measured:
+    if not ends_of(prediction.model):
         return (f"In brackets: the {level} interval over {replicated}.",)
     sources = "the machines' measured cores and speeds"
     found = (

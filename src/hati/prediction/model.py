@@ -144,9 +144,15 @@ class Resource(Struct, frozen=True):
         """
         usable = machine.cores.value
         nearest = max(1, round(usable))
-        whole = abs(usable / nearest - 1.0) <= _WHOLE
-        cores = nearest if whole else math.ceil(usable)
-        speed = machine.speed * (1.0 if whole else usable / cores)
+        return self._on(machine, nearest if _is_whole(usable / nearest) else math.ceil(usable))
+
+    def given(self, number: MeasuredNumber, value: float) -> Resource:
+        """The resource, were one of its machine's measured numbers known to be ``value``; its cores are as many."""
+        return self if self.measured is None else self._on(self.measured.given(number, value), self.cores)
+
+    def _on(self, machine: ProbedMachine, cores: int) -> Resource:
+        part = machine.cores.value / cores
+        speed = machine.speed * (1.0 if _is_whole(part) else part)
         return Resource(self.name, self.policy, cores, speed, measured=machine)
 
     def service(self, demand: float) -> float:
@@ -297,6 +303,11 @@ class ServiceModel(Struct, frozen=True):
                     workload.name,
                     fix="give a think time or demands",
                 )
+
+
+def _is_whole(part: float) -> bool:
+    """Whether the usable part of a number of cores counts as all of them."""
+    return abs(part - 1.0) <= _WHOLE
 
 
 def _names(table: str, parts: Sequence[Resource] | Sequence[Component] | Sequence[Workload]) -> Mapping[str, None]:

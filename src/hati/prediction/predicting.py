@@ -50,8 +50,17 @@ def predict(
         return _values(_unlimited(shifted, found) if other.overloads else other)
 
     requests, components, resources = propagated(model, _values(found), answer)
+    resources = tuple(
+        replace(each, utilisation=_at_most_all(each.utilisation)) if math.isfinite(cores) else each
+        for each, cores in zip(resources, Flows(model).cores, strict=True)
+    )
     confidence = CONFIDENCE if any(each.response.high is not None for each in requests) else None
     return replace(found, requests=requests, components=components, resources=resources, confidence=confidence)
+
+
+def _at_most_all(busy: PredictedValue) -> PredictedValue:
+    """A utilisation whose interval does not exceed 1."""
+    return busy if busy.high is None else replace(busy, high=max(busy.value, min(1.0, busy.high)))
 
 
 _Values = tuple[tuple[RequestPrediction, ...], tuple[ComponentPrediction, ...], tuple[ResourcePrediction, ...]]
