@@ -13,7 +13,7 @@ import psutil
 import pytest
 from scipy import stats
 
-from hati.driver import LoadDriverError, compile_and_run
+from hati.driver import LoadDriverError, compile_and_run, compiler
 from hati.driver.running import _Running
 from hati.generate import (
     CpuLoad,
@@ -39,6 +39,7 @@ from hati.generate import (
 )
 
 BOTH = (Sensor.RESPONSE, Sensor.CPU)
+GOLDEN = Path(__file__).parents[1] / "generate" / "golden"
 
 
 def one(task: LoadTask) -> TaskSet:
@@ -71,21 +72,51 @@ def test_every_execution_of_every_sensor_is_observed(tmp_path: Path) -> None:
 
 def test_a_loop_ends_once_an_interval_is_narrow(tmp_path: Path) -> None:
     work = CpuLoad(Kernel.MANDELBROT, units=20, name="work", sensors=BOTH)
-    until = NarrowInterval("work", Sensor.RESPONSE, margin=0.05, least=4)
+    until = NarrowInterval("work", Sensor.RESPONSE, margin=0.05)
     wide = NarrowInterval("work", Sensor.RESPONSE, margin=1e-9)
     observed = compile_and_run(one(Loop(work, count=20_000, until=until)), tmp_path / "narrow")
     times = observed.values("work", Sensor.RESPONSE).astype(float)
     numbers = np.arange(1.0, len(times) + 1.0)
     means = np.cumsum(times) / numbers
     squares = np.array([np.sum((times[:n] - means[n - 1]) ** 2) for n in range(1, len(times) + 1)])
-    errors = np.sqrt(squares[3:] / (numbers[3:] - 1.0) / numbers[3:])
-    halves = stats.t.ppf(0.975, numbers[3:] - 1.0) * errors / means[3:]
-    assert 4 <= len(times) < 20_000
+    errors = np.sqrt(squares[9:] / (numbers[9:] - 1.0) / numbers[9:])
+    halves = stats.t.ppf(0.975, numbers[9:] - 1.0) * errors / means[9:]
+    assert 10 <= len(times) < 20_000
     assert halves[-1] <= 0.0505
     assert (halves[:-1] > 0.0495).all()
     assert observed.wide == 0
     limited = compile_and_run(one(Loop(work, count=50, until=wide)), tmp_path / "wide")
     assert (len(limited.values("work", Sensor.RESPONSE)), limited.wide) == (50, 1)
+
+
+def test_the_compiler_named_in_cc_may_have_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launcher such as ccache, and options; these are part of what determines a unit of work."""
+    monkeypatch.setenv("CC", "env gcc -DX='a b'")
+    assert compiler().endswith(" gcc -DX=a b -std=c11 -O2 -pthread")
+    work = CpuLoad(Kernel.SORT, units=1, name="work", sensors=(Sensor.CPU,))
+    assert len(compile_and_run(one(work), tmp_path).values("work", Sensor.CPU)) == 1
+    monkeypatch.setenv("CC", "gcc '-m64")
+    with pytest.raises(LoadDriverError, match="CC is `gcc '-m64`, whose quotation is not closed"):
+        compiler()
+
+
+def test_a_mean_below_the_clocks_cost_is_not_known(tmp_path: Path) -> None:
+    """Its corrected mean is negative: no interval is within a part of it."""
+    text = (GOLDEN / "narrow-worker.c").read_text()
+    struct = text[text.index("struct estimate {") : text.index("static int is_narrow")]
+    function = text[text.index("static int is_narrow") :].split("\n}\n")[0] + "\n}\n"
+    program = tmp_path / "narrow.c"
+    program.write_text(
+        "#include <stdatomic.h>\n#include <stdint.h>\nstruct series { _Atomic uint64_t count; uint64_t *data; };\n"
+        f"{struct}{function}"
+        "int main(void)\n{\n    uint64_t data[24];\n    double quantile[4] = {2, 0, 0, 0};\n"
+        "    for (int i = 0; i < 24; i++)\n        data[i] = 100 + (uint64_t)(i / 2 % 2);\n"
+        "    struct series series = {12, data};\n    struct estimate low = {0}, high = {0};\n"
+        "    return is_narrow(&low, &series, 200, 0.05, 10, quantile)\n"
+        "        + 2 * is_narrow(&high, &series, 0, 0.05, 10, quantile);\n}\n"
+    )
+    subprocess.run(["cc", str(program), "-o", str(tmp_path / "narrow")], check=True, timeout=60)
+    assert subprocess.run([str(tmp_path / "narrow")], check=False, timeout=10).returncode == 2
 
 
 def test_utilisation_is_that_of_all_threads(tmp_path: Path) -> None:

@@ -153,11 +153,11 @@ BROKEN = {
         "25:46",
         "1 is not a margin; give a fraction of the mean, such as 0.02",
     ),
-    "an interval of one observation": (
+    "an interval of few observations": (
         "count: 3",
-        "count: 3\n    until: {task: sort, sensor: cpu, margin: 0.1, least: 1}",
+        "count: 3\n    until: {task: sort, sensor: cpu, margin: 0.1, least: 9}",
         "25:58",
-        "an interval of 1 observations; give 3 or more",
+        "an interval of 9 observations; give 10 or more",
     ),
     "an interval of too much confidence": (
         "count: 3",

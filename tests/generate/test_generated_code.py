@@ -85,7 +85,7 @@ roles:
     task:
       do: loop
       count: 5000
-      until: {task: both, sensor: utilisation, margin: 0.05, least: 5}
+      until: {task: both, sensor: utilisation, margin: 0.05, least: 12}
       task:
         do: sequence
         name: both

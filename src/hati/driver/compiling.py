@@ -1,8 +1,9 @@
-"""Compile programs with the machine's own C compiler: the one named in ``CC``, else ``cc``."""
+"""Compile programs with the machine's own C compiler: the one named in ``CC``, which may have options, else ``cc``."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -27,13 +28,14 @@ def compiler() -> str:
     Raises:
         LoadDriverError: if there is none.
     """
-    if which(_named()) is None:
+    name, *options = _named()
+    if which(name) is None:
         raise LoadDriverError(
-            f"there is no C compiler `{_named()}` on this machine",
+            f"there is no C compiler `{name}` on this machine",
             "install one, such as by `apt-get install gcc libc6-dev`, or name one in CC",
         )
     version = _compiled("--version")
-    return " ".join([*version.stdout.splitlines()[:1], *FLAGS])
+    return " ".join([*version.stdout.splitlines()[:1], *options, *FLAGS])
 
 
 def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> Path:
@@ -53,18 +55,24 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
     if done.returncode != 0:
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
         raise LoadDriverError(
-            f"{_named()} cannot compile {file}: {words or f'exit status {done.returncode}'}",
+            f"{shlex.join(_named())} cannot compile {file}: {words or f'exit status {done.returncode}'}",
             "install the C library's headers (libc6-dev), or see the source",
         )
     return program
 
 
-def _named() -> str:
-    return os.environ.get("CC") or "cc"
+def _named() -> list[str]:
+    named = os.environ.get("CC", "")
+    try:
+        return shlex.split(named) or ["cc"]
+    except ValueError:
+        raise LoadDriverError(f"CC is `{named}`, whose quotation is not closed", "close it") from None
 
 
 def _compiled(*arguments: str) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run([_named(), *arguments], capture_output=True, text=True, check=False, timeout=_LONGEST)
+        return subprocess.run([*_named(), *arguments], capture_output=True, text=True, check=False, timeout=_LONGEST)
     except subprocess.TimeoutExpired:
-        raise LoadDriverError(f"{_named()} takes longer than {_LONGEST:g} s", "repeat it on a quiet machine") from None
+        raise LoadDriverError(
+            f"{shlex.join(_named())} takes longer than {_LONGEST:g} s", "repeat it on a quiet machine"
+        ) from None

@@ -14,6 +14,7 @@ from hati.core import InputError
 from hati.core.wording import suggestion
 from hati.generate.tasks import (
     CALIBRATED,
+    LEAST_OBSERVATIONS,
     REAL_TIME,
     CpuLoad,
     DiskLoad,
@@ -273,8 +274,8 @@ def _until(loop: Loop, until: NarrowInterval) -> _Problems:
         yield "until.margin", f"{until.margin:g} is not a margin", "give a fraction of the mean, such as 0.02"
     if not 0.5 <= until.confidence < 1.0:
         yield "until.confidence", f"{until.confidence:g} is not a confidence", "give one from 0.5 to below 1"
-    if until.least < 3:
-        yield "until.least", f"an interval of {until.least} observations", "give 3 or more"
+    if until.least < LEAST_OBSERVATIONS:
+        yield "until.least", f"an interval of {until.least} observations", f"give {LEAST_OBSERVATIONS} or more"
 
 
 def _cpu(task: CpuLoad) -> _Problems:

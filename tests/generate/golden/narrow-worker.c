@@ -235,7 +235,7 @@ static int is_narrow(struct estimate *of, const struct series *series, double co
         return 0;
     double t = quantile[0] + part * (quantile[1] + part * (quantile[2] + part * quantile[3]));
     double half = margin * (of->mean - cost);
-    return t * t * of->squares * part / n <= half * half;
+    return half > 0 && t * t * of->squares * part / n <= half * half;
 }
 
 static KERNEL void work_mandelbrot(struct thread *self, uint64_t units)
@@ -278,7 +278,7 @@ static inline void body_0(struct thread *self)
     for (uint64_t i = 0; i < 5000u && !SET(ending) && !narrow; i++)
     {
         task_1(self);
-        narrow = is_narrow(&estimate, series, 0, 0.05, 5, quantile);
+        narrow = is_narrow(&estimate, series, 0, 0.05, 12, quantile);
     }
     if (!SET(ending) && !narrow)
         atomic_fetch_add(&shared->wide, 1);
