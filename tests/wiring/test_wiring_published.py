@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import hati
-from hati.wiring.published import published_types
+from hati.wiring.published import _MODULES, published_types
 from hati.wiring.study_types import format_of
 
 
@@ -19,3 +19,7 @@ def test_every_type_that_has_a_format_is_published() -> None:
             found |= {name for each in vars(import_module(module.name)).values() if (name := format_of(each))}
     assert len(found) > 30
     assert found == set(published_types())
+
+
+def test_no_module_of_published_types_is_listed_twice() -> None:
+    assert len(_MODULES) == len(set(_MODULES))

@@ -28,7 +28,6 @@ _MODULES = (
     "studies.comparison.document",
     "studies.effect_drift.document",
     "studies.failure_search.document",
-    "studies.failure_search.document",
     "studies.findings.document",
     "studies.gate.document",
     "studies.measurement.document",
