@@ -87,8 +87,8 @@ def verdicts(
 
 def errors(name: str, campaigns: int) -> dict[FormulaVerdict, int]:
     """The numbers of campaigns with each verdict on any of the formulas, at the margin."""
-    told = [verdicts(*AT_THE_MARGIN[name], seed) for seed in range(campaigns)]
-    return {verdict: sum(verdict in each for each in told) for verdict in FormulaVerdict}
+    rates = [verdicts(*AT_THE_MARGIN[name], seed) for seed in range(campaigns)]
+    return {verdict: sum(verdict in each for each in rates) for verdict in FormulaVerdict}
 
 
 def costs(ratio: float, campaigns: int, alpha: float = 0.01) -> tuple[dict[FormulaVerdict, int], float]:
@@ -106,14 +106,14 @@ def errors_table(campaigns: int) -> tuple[str, bool]:
     rows, held = [], True
     bound = most_within(campaigns, ALPHA)
     for name in AT_THE_MARGIN:
-        told = errors(name, campaigns)
-        held = held and max(told[FormulaVerdict.HOLDS], told[FormulaVerdict.VIOLATED]) <= most_within(
+        rates = errors(name, campaigns)
+        held = held and max(rates[FormulaVerdict.HOLDS], rates[FormulaVerdict.VIOLATED]) <= most_within(
             campaigns, ALPHA, 20
         )
         rows.append(
             [
                 f"`{name}`",
-                *(f"{told[each] / campaigns:.3f}" for each in (FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED)),
+                *(f"{rates[each] / campaigns:.3f}" for each in (FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED)),
             ]
         )
     note = (
@@ -128,8 +128,8 @@ def costs_table(campaigns: int) -> tuple[str, bool]:
     rows = []
     planned = fixed_runs(1.01, 0.9)
     for ratio in AWAY:
-        told, rounds = costs(ratio, campaigns)
-        right = told[FormulaVerdict.HOLDS if ratio < 1.02 else FormulaVerdict.VIOLATED] / campaigns
+        rates, rounds = costs(ratio, campaigns)
+        right = rates[FormulaVerdict.HOLDS if ratio < 1.02 else FormulaVerdict.VIOLATED] / campaigns
         fixed = fixed_runs(ratio, min(max(right, 0.05), 0.99))
         rows.append([f"{ratio:.2f}", f"{right:.2f}", f"{rounds:.1f}", fixed, f"{1.0 - rounds / planned:+.0%}"])
     note = (
@@ -137,8 +137,8 @@ def costs_table(campaigns: int) -> tuple[str, bool]:
         "runs of a side with which t tells as often (at most in 99 %). "
         f"Saved: against the {planned} runs that tell 1 % from the margin in 90 %."
     )
-    head = ["true ratio", "told rightly", "rounds", "fixed", "saved"]
-    return table("Formulas away from their margin: what is told, and after how many rounds", head, rows, note), True
+    head = ["true ratio", "right verdicts", "rounds", "fixed", "saved"]
+    return table("Formulas away from their margin: verdicts, and after how many rounds", head, rows, note), True
 
 
 def speed_table(_: int) -> tuple[str, bool]:

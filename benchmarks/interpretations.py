@@ -102,7 +102,7 @@ def rejected_by_printed(name: str, runs: int, trials: int, seed: int = 2026, his
     return found / trials
 
 
-def told_by_default(
+def default_verdicts(
     effects: Effects,
     runs: int,
     trials: int,
@@ -195,7 +195,7 @@ def printed_table(trials: int) -> str:
         ]
         rows.append([title, *cells])
     for title, history in (("default", 0), ("default, history of 30", 30), ("default, history of 130", 130)):
-        shares = [told_by_default(SHAPES["normal"], runs, trials, history=history)["either"] for runs in sizes]
+        shares = [default_verdicts(SHAPES["normal"], runs, trials, history=history)["either"] for runs in sizes]
         rows.append([title, *(f"{share:.3f}" for share in shares)])
     head = ["interpretation", *(f"{size} run{'s' if size > 1 else ''}" for size in sizes)]
     note = f"Of {trials:,} trials each; nominally 0.02, 99 % bound {most_within(trials, 0.02) / trials:.4f}."
@@ -210,7 +210,7 @@ def shapes_table(trials: int) -> tuple[str, bool]:
     rows, held = [], True
     for history, own, runs in cells:
         rates = {
-            name: told_by_default(effects, runs, trials, history=history, own=own)["either"]
+            name: default_verdicts(effects, runs, trials, history=history, own=own)["either"]
             for name, effects in {**SHAPES, **HARDER}.items()
         }
         largest = most_within(trials, 0.02, len(cells) * len(SHAPES)) / trials
@@ -227,8 +227,8 @@ def small_table(trials: int) -> str:
     names = ("normal", "heavy-tailed (t, 3 df)", "skewed (exponential)")
     rows = []
     for history, runs in ((0, 5), (0, 10), (100, 5), (300, 5)):
-        told = [told_by_default(SHAPES[name], runs, trials, history=history, alpha=SMALL) for name in names]
-        rows.append([history or "none", runs, *(f"{each['either']:.4f}" for each in told)])
+        rates = [default_verdicts(SHAPES[name], runs, trials, history=history, alpha=SMALL) for name in names]
+        rows.append([history or "none", runs, *(f"{each['either']:.4f}" for each in rates)])
     note = f"Of {trials:,} trials each; nominally {2 * SMALL:g}."
     return table(f"The same at {SMALL:.1%} on either side", ["history", "runs", *names], rows, note)
 
@@ -239,9 +239,9 @@ def calibration_table(trials: int) -> tuple[str, bool]:
     for ratio in (0.98, 1.0, 1.01, 1.02, 1.03, 1.04, 1.06):
         row: list[object] = [f"{ratio:.2f}"]
         for runs in (5, 10, 20, 40):
-            told = three_valued(runs, ratio, trials)
-            held = held and (ratio != 1.02 or max(told["HOLDS"], told["VIOLATED"]) <= bound)
-            row.append(f"{told['HOLDS']:.3f} / {told['VIOLATED']:.3f}")
+            rates = three_valued(runs, ratio, trials)
+            held = held and (ratio != 1.02 or max(rates["HOLDS"], rates["VIOLATED"]) <= bound)
+            row.append(f"{rates['HOLDS']:.3f} / {rates['VIOLATED']:.3f}")
         rows.append(row)
     note = f"Of {trials:,} trials each; at 1.02 nominally 0.01 each, 99 % bound {bound:.4f}."
     head = ["true ratio", *(f"{runs} runs" for runs in (5, 10, 20, 40))]
@@ -253,12 +253,12 @@ def early_table(campaigns: int) -> tuple[str, bool]:
     rows, held = [], True
     for name, effects in SHAPES.items():
         for ratio in (0.98, 1.0, 1.02, 1.04, 1.06) if name == "normal" else (1.02,):
-            told, pairs = early(effects, ratio, campaigns)
-            right = told["HOLDS"] if ratio < 1.0 + MARGIN else told["VIOLATED"]
-            held = held and (ratio != 1.02 or max(told["HOLDS"], told["VIOLATED"]) <= bound)
+            rates, pairs = early(effects, ratio, campaigns)
+            right = rates["HOLDS"] if ratio < 1.0 + MARGIN else rates["VIOLATED"]
+            held = held and (ratio != 1.02 or max(rates["HOLDS"], rates["VIOLATED"]) <= bound)
             fixed = "" if ratio == 1.02 else str(fixed_runs(ratio, min(right, 0.99)))
             planned = "" if ratio == 1.02 else f"{1.0 - pairs / fixed_runs(1.0 + MARGIN / 2.0, 0.9):+.0%}"
-            shares = [f"{told['HOLDS']:.3f}", f"{told['VIOLATED']:.3f}", f"{pairs:.1f}"]
+            shares = [f"{rates['HOLDS']:.3f}", f"{rates['VIOLATED']:.3f}", f"{pairs:.1f}"]
             rows.append([name, f"{ratio:.2f}", *shares, fixed, planned])
     planned_runs = fixed_runs(1.0 + MARGIN / 2.0, 0.9)
     note = (

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from benchmarks.interpretations import ALPHA, AT_MOST, SHAPES, observed, of_means, run_means, told_by_default
+from benchmarks.interpretations import ALPHA, AT_MOST, SHAPES, default_verdicts, observed, of_means, run_means
 from benchmarks.markdown import table
 from hati.logic.interpret import FormulaVerdict, parametric, welch
 from hati.logic.interpret.interpretation import resampled
@@ -59,7 +59,8 @@ def default_table(trials: int) -> str:
         for history, sizes in SIZES.items():
             for runs in sizes:
                 shares = [
-                    told_by_default(effects, runs, trials, history=history, ratio=ratio)["VIOLATED"] for ratio in RATIOS
+                    default_verdicts(effects, runs, trials, history=history, ratio=ratio)["VIOLATED"]
+                    for ratio in RATIOS
                 ]
                 rows.append([name, history or "none", runs, *(f"{share:.2f}" for share in shares)])
     note = f"Of {trials:,} trials each."

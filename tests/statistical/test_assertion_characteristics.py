@@ -45,6 +45,6 @@ def test_whatever_runs_vary_like(shape: str, name: str) -> None:
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.0, FormulaVerdict.HOLDS), (1.04, FormulaVerdict.VIOLATED)])
 def test_away_from_it_few_rounds_decide(ratio: float, verdict: FormulaVerdict) -> None:
-    told, rounds = costs(ratio, CAMPAIGNS)
-    assert told[verdict] >= 0.95 * CAMPAIGNS
+    rates, rounds = costs(ratio, CAMPAIGNS)
+    assert rates[verdict] >= 0.95 * CAMPAIGNS
     assert rounds <= 13.0

@@ -16,11 +16,11 @@ from benchmarks.interpretations import (
     MARGIN,
     SHAPES,
     decided_early,
+    default_verdicts,
     early,
     most_within,
     rejected_by_printed,
     three_valued,
-    told_by_default,
 )
 from benchmarks.sequential import keeps
 from scipy import stats
@@ -47,7 +47,7 @@ def test_printed_interpretations_err_as_they_do(name: str, runs: int, rate: floa
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("runs", "history"), [(5, 0), (10, 0), (2, 10), (2, 30), (5, 30), (1, 130)])
 def test_the_default_keeps_its_level(shape: str, runs: int, history: int) -> None:
-    found = told_by_default(SHAPES[shape], runs, TRIALS, history=history, seed=7)
+    found = default_verdicts(SHAPES[shape], runs, TRIALS, history=history, seed=7)
     level = OF_TWO_MODES if shape == "bimodal (half and half)" else 2.0 * ALPHA
     assert found["either"] * TRIALS <= most_within(TRIALS, level)
 
@@ -56,13 +56,13 @@ def test_the_default_keeps_its_level(shape: str, runs: int, history: int) -> Non
 @pytest.mark.parametrize(("runs", "history"), [(2, 10), (5, 100)])
 def test_at_smaller_levels_it_keeps_them_too(shape: str, runs: int, history: int) -> None:
     """Two runs show nothing there: with a history of ten .5 % of exponential means would be told apart."""
-    found = told_by_default(SHAPES[shape], runs, 2 * TRIALS, history=history, alpha=0.1 * ALPHA, seed=7)
+    found = default_verdicts(SHAPES[shape], runs, 2 * TRIALS, history=history, alpha=0.1 * ALPHA, seed=7)
     assert found["either"] * 2 * TRIALS <= most_within(2 * TRIALS, 0.2 * ALPHA)
 
 
 def test_a_history_finds_with_two_runs_what_takes_six_without() -> None:
-    assert told_by_default(SHAPES["normal"], 2, TRIALS, history=30, ratio=1.03, seed=7)["VIOLATED"] >= 0.55
-    assert told_by_default(SHAPES["normal"], 5, TRIALS, ratio=1.03, seed=7)["VIOLATED"] >= 0.85
+    assert default_verdicts(SHAPES["normal"], 2, TRIALS, history=30, ratio=1.03, seed=7)["VIOLATED"] >= 0.55
+    assert default_verdicts(SHAPES["normal"], 5, TRIALS, ratio=1.03, seed=7)["VIOLATED"] >= 0.85
 
 
 @pytest.mark.parametrize("runs", [5, 20])
@@ -76,7 +76,7 @@ def test_at_the_margin_with_early_stopping_too(shape: str) -> None:
     """At 1 %: a procedure that errs in 4 % is found in 95 %."""
     for verdict in (FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED):
         campaigns = islice(decided_early(SHAPES[shape], 1.0 + MARGIN, 7), 600)
-        found = keeps((told is verdict for told, _ in campaigns), ALPHA, 0.04)
+        found = keeps((each is verdict for each, _ in campaigns), ALPHA, 0.04)
         assert found.held, (verdict, found)
 
 

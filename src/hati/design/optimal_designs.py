@@ -52,8 +52,8 @@ class AnyCandidate(Struct, frozen=True):
     levels: Levels
     watched: FloatArray
 
-    def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:  # noqa: ARG002
-        """The gains of all candidates."""
+    def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:  # noqa: ARG002  # for every run
+        """The gains of all candidates, the same for every run."""
         return about.watched_gains(rows)
 
     def moved(self, row: Levels, move: int) -> Levels:  # noqa: ARG002  # the same moves for every run

@@ -97,7 +97,7 @@ def _work(setting: Setting, _: Inputs) -> Execution:
     raw: Series = {"units": np.array([float(_UNITS)])}
     for burst in range(_BURSTS):
         if burst:
-            time.sleep(setting.duration(_BETWEEN_BURSTS) / _SECOND)
+            time.sleep(setting.duration(_BETWEEN_BURSTS) / _SECOND)  # adjacent bursts vary less than the machine does
         found = setting.run("work", setting.duration(0.05), _UNITS, "other", setting.cpus[0])
         raw |= {f"{name}/{burst}": values for name, values in found.items()}
     return raw, ()
