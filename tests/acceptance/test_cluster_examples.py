@@ -67,7 +67,7 @@ def test_a_cluster_screens_the_same_design_each_task_once(scheduler: Scheduler, 
     with closing(read_store(str(project / ".hati" / "store.sqlite"))) as local:
         assert design == design_of(local)
     assert together["design"] == alone["design"]
-    assert "synchronous" in together["important"]
+    assert "synchronous" in [*together["important"], *together["important_or_aliased"]]
     assert sorted(accepted) == sorted(run.task.id for run in runs)
     assert max(Counter(accepted).values()) == 1
     assert sorted(each["name"] for each in together["measured_on"]) == ["one", "two"]
@@ -108,7 +108,8 @@ def test_slurm_starts_workers_by_the_script_of_the_page(scheduler: Scheduler, sl
         together = screened(project, scheduler.variables, "--engine", scheduler.address, "--store", str(store))
     finally:
         slurm.run("scancel", said.split()[-1])
-    assert together["important"] == ["a"]
+    # Which node runs what is chance: removing their difference may make a an alias of an interaction.
+    assert [*together["important"], *together["important_or_aliased"]] == ["a"]
     assert sorted(each["name"] for each in together["measured_on"]) == sorted(NODES)
     with closing(read_store(str(store))) as kept:
         runs = kept.runs(Selection())
