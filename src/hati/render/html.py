@@ -168,7 +168,7 @@ for request in json.load(sys.stdin):
         else:
             drawn = vl_convert.vegalite_to_svg(request["chart"], **about).encode()
         size = len(drawn)
-    except Exception as error:
+    except Exception as error:  # the parent reports it, whatever it is
         drawn = str(error).encode()
         size = -len(drawn)
     sys.stdout.buffer.write(size.to_bytes(8, "big", signed=True) + drawn)
