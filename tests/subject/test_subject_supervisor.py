@@ -277,6 +277,7 @@ GRANDPARENT = "int(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].
         f"os.kill({GRANDPARENT}, 9)",
         f"g = {GRANDPARENT}; os.kill({PARENT}, 19); os.kill(g, 9)",
         f"g = {GRANDPARENT}; os.kill({PARENT}, 9); os.kill(g, 9)",
+        f"os.kill({GRANDPARENT}, 9); os.kill({PARENT}, 19)",
         f"os.killpg(os.getpgid({PARENT}), 9)",
         f"os.killpg(os.getpgid({GRANDPARENT}), 9)",
     ],
@@ -289,6 +290,7 @@ def test_who_attacks_what_watches_over_it_is_ended_and_the_next_is_run(
     with pytest.raises(RunFailure, match="was killed or stopped") as lost:
         supervisor.run(program(python=left))
     assert lost.value.outcome is Outcome.FAILED
+    assert not isinstance(lost.value.__cause__, TimeoutError)
     assert all_gone(mark)
     assert supervisor.run(program("echo still")).stdout == b"still\n"
 

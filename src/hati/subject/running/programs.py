@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -378,9 +379,25 @@ class Supervisor:
         text = json.dumps(request).encode()
         self._socket.settimeout(seconds + _SLACK)
         self._socket.sendall(len(text).to_bytes(4, "big") + text)
+        self._await(seconds + _SLACK)
         size = int.from_bytes(self._receive(4), "big")
         reply: dict[str, Any] = json.loads(self._receive(size))
         return reply
+
+    def _await(self, seconds: float) -> None:
+        """Wait for an answer; where the watchdog has ended, nothing else continues a stopped supervisor."""
+        watchdog = os.pidfd_open(self._process.pid)
+        try:
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            poll.register(watchdog, select.POLLIN)
+            ready = [fd for fd, _ in poll.poll(seconds * 1000)]
+        finally:
+            os.close(watchdog)
+        if ready == [watchdog]:
+            for pid in session(self._process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def _receive(self, size: int) -> bytes:
         parts = []

@@ -339,6 +339,6 @@ def main() -> None:
     for fd in (spool, *kept):
         _keep_from_children(fd)
     _watch_over(channel, spool)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (*_ASKING, signal.SIGHUP):  # the kernel hangs up a stopped process whose watchdog was killed
         signal.signal(number, lambda *_: sys.exit())
     Service(Channel(channel), spool).serve()
