@@ -128,11 +128,6 @@ def strength(levels: Levels, sizes: Sequence[int], most: int = 3) -> int:
     return min(most, len(sizes))
 
 
-def sizes_of(space: Space, names: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of settings of the options with those names."""
-    return tuple(len(space.option(name).settings) for name in names)
-
-
 def check_unconstrained(space: Space) -> None:
     """Check that all combinations of the space's settings are valid and no setting is ever without influence.
 

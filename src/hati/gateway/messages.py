@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct, field
 
@@ -226,6 +226,3 @@ class Problem(Struct, frozen=True):
 
     error: str
     fix: str
-
-
-AnyMessage = Any

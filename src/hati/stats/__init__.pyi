@@ -31,7 +31,6 @@ from .diagnostics import suspect_runs as suspect_runs
 from .differences import Difference as Difference
 from .differences import TwoSampleTest as TwoSampleTest
 from .differences import anytime_critical as anytime_critical
-from .differences import anytime_e_value as anytime_e_value
 from .differences import anytime_e_values as anytime_e_values
 from .differences import difference as difference
 from .differences import fewest_of_a_share as fewest_of_a_share

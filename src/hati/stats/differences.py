@@ -376,17 +376,6 @@ def anytime_critical(size: int, alpha: float) -> float:
     return math.sqrt((size - 1) * (factor - 1.0) / (1.0 - factor / known))
 
 
-def anytime_e_value(statistic: float, size: int) -> float:
-    """The e-value of a Student's t statistic of ``size`` values, at least two; ``anytime_critical`` inverts it.
-
-    >>> round(anytime_e_value(anytime_critical(20, 0.05), 20), 6)
-    20.0
-    """
-    known = 1.0 + size
-    share = 1.0 / (1.0 + (size - 1) / statistic**2) if statistic else 0.0
-    return math.exp(min(-math.log(known) / 2.0 - size / 2.0 * math.log1p(-share * size / known), _LARGEST))
-
-
 def fewest_signs(alpha: float) -> int:
     """The number of values whose signs, if all are equal, have at most the probability alpha under a fair coin.
 

@@ -24,7 +24,7 @@ _TAIL = 4096
 _LOOK = 0.1
 """Seconds between two looks at what the processes use."""
 _FULL = 1 << 16
-_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_PDEATHSIG = 4, 36, 1
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 
 
 class Exceeded(Exception):  # noqa: N818 - the owner's limit, not an error of the job

@@ -35,7 +35,6 @@ from hati.studies.regression.spikes import confirmed_spikes, with_spikes, with_t
 _FAR = 5.0
 _STRONG = 0.7
 _TIED = 0.5
-_MOST_NAMED = 5
 
 
 def outliers(series: Series, found: SeriesLevels) -> tuple[str, ...]:
