@@ -17,7 +17,6 @@ from hati.core import InputError
 from hati.design import (
     Design,
     Word,
-    alias_sets,
     aliases,
     by_runs,
     clear_interactions,
@@ -30,6 +29,7 @@ from hati.design import (
     word_length_pattern,
     words,
 )
+from hati.design.aliasing import groups, hull, named
 
 SCR_128 = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG"]
 # The RES paper, Table 3: all aliases to fourth order of the five important options.
@@ -56,6 +56,10 @@ def matrices(draw: st.DrawFn) -> Design:
             chosen = draw(st.sets(st.integers(0, count - 1)))
             rows = np.column_stack([rows, rows[:, sorted(chosen)].prod(axis=1) * draw(st.sampled_from([-1, 1]))])
     return Design("given", letters(factors), rows)
+
+
+def alias_sets(design: Design, order: int) -> list[list[tuple[str, ...]]]:
+    return [[named(design, effect) for effect in group] for group in groups(hull(design), order).values()]
 
 
 def product(design: Design, effect: tuple[str, ...]) -> np.ndarray:
@@ -89,12 +93,12 @@ def test_signs() -> None:
 def test_alias_sets_partition_the_effects() -> None:
     design = from_generators("ABCD", ["D=-ABC"])
     sets = alias_sets(design, 3)
-    shown = [" ".join(("-" if a.sign < 0 else "") + "".join(a.factors) for a in group) for group in sets]
-    assert shown == ["A -BCD", "B -ACD", "C -ABD", "D -ABC", "AB -CD", "AC -BD", "AD -BC"]
+    shown = [" ".join("".join(effect) for effect in group) for group in sets]
+    assert shown == ["A BCD", "B ACD", "C ABD", "D ABC", "AB CD", "AC BD", "AD BC"]
 
 
 def test_effects_that_are_constant_are_in_no_alias_set() -> None:
-    listed = {alias.factors for group in alias_sets(from_generators("ABC", ["C=AB"]), 3) for alias in group}
+    listed = {effect for group in alias_sets(from_generators("ABC", ["C=AB"]), 3) for effect in group}
     assert listed == {("A",), ("B",), ("C",), ("A", "B"), ("A", "C"), ("B", "C")}
 
 
@@ -157,15 +161,14 @@ def test_aliases_are_the_equal_columns(design: Design) -> None:
 @given(matrices())
 def test_aliasing_is_symmetric_and_the_sets_agree(design: Design) -> None:
     sets = alias_sets(design, 3)
-    members = [alias.factors for group in sets for alias in group]
+    members = [effect for group in sets for effect in group]
     assert len(members) == len(set(members))
     for group in sets:
-        head = group[0]
-        assert head.sign == 1
-        assert set(group[1:]) == set(aliases(design, head.factors, 3))
-        for alias in group[1:]:
-            back = {other.factors: other.sign for other in aliases(design, alias.factors, 3)}
-            assert back[head.factors] == alias.sign
+        signs = {alias.factors: alias.sign for alias in aliases(design, group[0], 3)}
+        assert group[1:] == list(signs)
+        for effect, sign in signs.items():
+            back = {other.factors: other.sign for other in aliases(design, effect, 3)}
+            assert back[group[0]] == sign
 
 
 @given(matrices())

@@ -19,10 +19,10 @@ from hati.design.rival_models import (
     predictions,
     separations,
 )
-from hati.stats.averaging import FactorModels, box_meyer
 
 sys.path.append(str(Path(__file__).parents[1] / "stats"))
 
+from box_meyer import FactorModels, box_meyer
 from injection_molding import INJECTION, REACTOR, REACTOR_YIELDS
 
 # The candidates of the vignette: the 16 runs of the fraction in A, C, E and H, in its order.

@@ -16,7 +16,6 @@ from hati.core import InputError
 from hati.design import (
     Blocks,
     Design,
-    alias_sets,
     blocked,
     by_runs,
     clear_interactions,
@@ -32,6 +31,7 @@ from hati.design import (
     separation,
     word_length_pattern,
 )
+from hati.design.aliasing import groups, hull
 
 
 @st.composite
@@ -142,7 +142,7 @@ def test_regular_and_other_designs_are_told_alike() -> None:
     uneven = Design("given", design.factors, np.vstack([design.matrix, design.matrix[:1]]))
     assert not properties(uneven).regular
     assert estimability(uneven).effects == estimability(design).effects
-    assert estimability(uneven).rank == estimability(design).rank == 1 + len(alias_sets(design, 2))
+    assert estimability(uneven).rank == estimability(design).rank == 1 + len(groups(hull(design), 2))
 
 
 def test_estimability_of_third_order() -> None:

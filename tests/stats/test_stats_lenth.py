@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from hati.core import generator
 from hati.stats import (
     adaptive_standard_error,
     contrasts,
     correlated_reference,
+    degrees_of_freedom,
     least_squares,
     lenth_reference,
-    margin_of_error,
     pseudo_standard_error,
-    simultaneous_margin_of_error,
 )
 from hati.stats.lenth import simulated_reference
 from hati.stats.lenth_table import LARGEST, SINGLE
@@ -52,8 +52,8 @@ def test_the_filtration_rate_example() -> None:
     )
     assert pseudo_standard_error(effects) == pytest.approx(2.625)
     assert adaptive_standard_error(effects) == pytest.approx((48.78125 / 10) ** 0.5)  # of the ten within 6.5625
-    assert margin_of_error(effects) == pytest.approx(6.748, abs=0.001)
-    assert simultaneous_margin_of_error(effects) == pytest.approx(13.699, abs=0.003)
+    margins = 2.625 * stats.t.ppf([(1 + level) / 2 for level in (0.95, 0.95 ** (1 / 15))], degrees_of_freedom(15))
+    assert margins == pytest.approx([6.748, 13.699], abs=0.003)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from box_meyer import block_columns
 
 from hati.core import InputError
 from hati.design import by_runs
@@ -14,7 +15,6 @@ from hati.stats.probable_models import (
     BOUND,
     HEREDITY,
     HeredityPrior,
-    block_columns,
     likely_models,
     log_marginals,
     moments,

@@ -10,7 +10,14 @@ import pytest
 from scipy import stats
 
 from hati.core import FloatArray
-from hati.stats import adaptive_standard_error, contrasts, least_squares, lenth_reference, margin_of_error
+from hati.stats import (
+    adaptive_standard_error,
+    contrasts,
+    degrees_of_freedom,
+    least_squares,
+    lenth_reference,
+    pseudo_standard_error,
+)
 
 DATA = Path(__file__).parent / "data"
 OPTIONS = [f"o{i}" for i in range(1, 15)]
@@ -78,7 +85,8 @@ def test_all_contrasts_recover_what_main_effects_alone_do_not(
     The figures are no print of the seed: they are what ``margin_by_hand`` makes of its printed observations.
     """
     all_effects = effects(name)
-    limit = margin_of_error(all_effects[:contrasts_used])
+    used = all_effects[:contrasts_used]
+    limit = pseudo_standard_error(used) * stats.t.ppf(0.975, degrees_of_freedom(contrasts_used))
     assert limit == pytest.approx(margin, abs=0.002)
     assert limit == pytest.approx(margin_by_hand(name, contrasts_used))
     assert [option for i, option in enumerate(OPTIONS) if abs(all_effects[i]) > limit] == found

@@ -2,7 +2,6 @@ from .aliasing import AliasedEffect as AliasedEffect
 from .aliasing import DesignProperties as DesignProperties
 from .aliasing import PartialAlias as PartialAlias
 from .aliasing import Word as Word
-from .aliasing import alias_sets as alias_sets
 from .aliasing import aliases as aliases
 from .aliasing import clear_interactions as clear_interactions
 from .aliasing import partial_aliases as partial_aliases

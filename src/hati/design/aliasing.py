@@ -142,22 +142,6 @@ def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[AliasedE
     )
 
 
-def alias_sets(design: Design, order: int) -> tuple[tuple[AliasedEffect, ...], ...]:
-    """All effects of one to ``order`` factors, grouped by equality up to the sign.
-
-    Each set begins with its lowest-order effect, to which the signs refer; the sets are in order of these.
-    Effects that are constant are left out: they equal the mean, and ``words`` lists them.
-
-    Raises:
-        InputError: for more than two million effects.
-    """
-    geometry = hull(design)
-    return tuple(
-        tuple(AliasedEffect(named(design, effect), geometry.sign(group[0]) * geometry.sign(effect)) for effect in group)
-        for group in groups(geometry, order).values()
-    )
-
-
 def groups(geometry: Hull, order: int) -> dict[int, list[Indices]]:
     """The alias sets by their column, the mean's left out."""
     sets = defaultdict(list)

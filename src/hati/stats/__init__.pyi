@@ -1,7 +1,5 @@
 from .averaging import AveragedModel as AveragedModel
-from .averaging import FactorModels as FactorModels
 from .averaging import averaged_model as averaged_model
-from .averaging import box_meyer as box_meyer
 from .averaging import ordered_settings as ordered_settings
 from .averaging import unordered_settings as unordered_settings
 from .change_test import FEWEST_VALUES as FEWEST_VALUES
@@ -90,9 +88,7 @@ from .lenth import adaptive_standard_error as adaptive_standard_error
 from .lenth import correlated_reference as correlated_reference
 from .lenth import degrees_of_freedom as degrees_of_freedom
 from .lenth import lenth_reference as lenth_reference
-from .lenth import margin_of_error as margin_of_error
 from .lenth import pseudo_standard_error as pseudo_standard_error
-from .lenth import simultaneous_margin_of_error as simultaneous_margin_of_error
 from .levels import REGAINED as REGAINED
 from .levels import Alternation as Alternation
 from .levels import ChangePoint as ChangePoint
@@ -145,7 +141,6 @@ from .power import runs_to_decide as runs_to_decide
 from .power import step_critical as step_critical
 from .probable_models import EffectModels as EffectModels
 from .probable_models import Moments as Moments
-from .probable_models import block_columns as block_columns
 from .probable_models import likely_models as likely_models
 from .probable_models import moments as moments
 from .selection import EXACT as EXACT

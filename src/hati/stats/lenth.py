@@ -16,7 +16,6 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, generator
-from hati.stats.distributions import t_quantile
 from hati.stats.lenth_table import LARGEST, PROBABILITIES, SINGLE
 
 _SEED = 1989
@@ -61,18 +60,6 @@ def adaptive_standard_error(contrasts: FloatArray) -> float:
 def degrees_of_freedom(contrasts: int) -> float:
     """The degrees of freedom of the pseudo standard error of that many contrasts: a third of them (Lenth 1989)."""
     return contrasts / 3.0
-
-
-def margin_of_error(contrasts: FloatArray, confidence: float = 0.95) -> float:
-    """Lenth's margin of error: the half-width of one contrast's confidence interval."""
-    m = len(contrasts)
-    return pseudo_standard_error(contrasts) * t_quantile((1.0 + confidence) / 2.0, degrees_of_freedom(m))
-
-
-def simultaneous_margin_of_error(contrasts: FloatArray, confidence: float = 0.95) -> float:
-    """Lenth's own study-wise margin, from Student's t; conservative compared with the simulated critical value."""
-    m = len(contrasts)
-    return pseudo_standard_error(contrasts) * t_quantile((1.0 + confidence ** (1.0 / m)) / 2.0, degrees_of_freedom(m))
 
 
 class Tail(Struct, frozen=True, eq=False):

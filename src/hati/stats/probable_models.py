@@ -82,11 +82,6 @@ class Moments(Struct, frozen=True, eq=False):
     runs: int
 
 
-def block_columns(blocks: Index) -> FloatArray:
-    """A column of 0 and 1 for every block but the first, shape (runs, blocks - 1)."""
-    return np.asarray(blocks[:, None] == np.unique(blocks)[None, 1:], dtype=np.float64)
-
-
 def moments(columns: FloatArray, values: FloatArray, shifts: FloatArray | None = None, shift: float = SHIFT) -> Moments:
     """Take the mean out of runs, and what shifts between blocks explain.
 
