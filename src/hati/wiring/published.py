@@ -20,7 +20,7 @@ _MODULES = (
     "prediction.document",
     "prediction.load_curves_document",
     "space.document",
-    "steering",
+    "steering.status",
     "studies.assertion.two_machines",
     "studies.assertion.tables",
     "studies.audit.document",

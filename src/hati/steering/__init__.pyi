@@ -1,0 +1,14 @@
+from .choice import Client as Client
+from .choice import ClientKind as ClientKind
+from .choice import Queue as Queue
+from .choice import Requirements as Requirements
+from .choice import SteeringDecision as SteeringDecision
+from .choice import choose as choose
+from .choice import obstacle as obstacle
+from .choice import unmet as unmet
+from .status import FailedBatch as FailedBatch
+from .status import LeaseStatus as LeaseStatus
+from .status import LedgerStatus as LedgerStatus
+from .status import MachineStatus as MachineStatus
+from .status import StudyStatus as StudyStatus
+from .status import Waiting as Waiting
