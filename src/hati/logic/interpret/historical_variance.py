@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core import FloatArray
 from hati.logic.interpret.contrast import Contrast, SideMean, difference
 from hati.logic.interpret.relation import MeasuredSample, mean_of
-from hati.logic.interpret.resampling import Resampled, upper_quantile
+from hati.logic.interpret.resampling import Resampled, detectable_shift, upper_quantile
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
 PREDICTIVE_DRAWS = 2_000
@@ -99,10 +99,8 @@ class HistoricalVariance(Struct, frozen=True, eq=False, dict=True):
         return scale * low, scale * high
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """The shift of the distribution that puts 80 % of it beyond the quantile, on the worse side."""
-        low, high = self.reach(bound, alpha)
-        one_fifth, four_fifths = np.quantile(self.drawn.differences(bound), (0.2, 0.8)).tolist()
-        return float(max(high - one_fifth, four_fifths - low))
+        """The shift that is found with a power of 80 %."""
+        return detectable_shift(self.drawn.differences(bound), *self.reach(bound, alpha))
 
     @cached_property
     def _at_one(self) -> tuple[float, float]:

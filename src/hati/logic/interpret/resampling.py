@@ -44,11 +44,14 @@ class Resampled(Struct, frozen=True, eq=False):
         return -upper_quantile(-draws, alpha), upper_quantile(draws, alpha)
 
     def detectable(self, bound: float, alpha: float) -> float:
-        """The shift of the distribution that puts 80 % of it beyond the quantile, on the worse side."""
-        draws = self.differences(bound)
-        low, high = self.reach(bound, alpha)
-        one_fifth, four_fifths = np.quantile(draws, (0.2, 0.8)).tolist()
-        return float(max(high - one_fifth, four_fifths - low))
+        """The shift that is found with a power of 80 %."""
+        return detectable_shift(self.differences(bound), *self.reach(bound, alpha))
+
+
+def detectable_shift(draws: FloatArray, low: float, high: float) -> float:
+    """The shift of a distribution that puts 80 % of it below ``low`` or above ``high``, on the worse side."""
+    one_fifth, four_fifths = np.quantile(draws, (0.2, 0.8)).tolist()
+    return float(max(high - one_fifth, four_fifths - low))
 
 
 def upper_quantile(draws: FloatArray, alpha: float) -> float:
