@@ -52,13 +52,6 @@ def option_summary(conclusion: ScreeningConclusion, name: str) -> OptionSummary:
     return next(option for option in conclusion.options if option.name == name)
 
 
-def step(option: OptionSummary) -> str:
-    """An option's first and second setting, as in ``FULL -> OFF``; if it has more, their number."""
-    if not option.two_level:
-        return f"{len(option.settings)} settings"
-    return f"{setting_text(option.first)} -> {setting_text(option.second)}"
-
-
 def answer(conclusion: ScreeningConclusion) -> str:
     """The study's answer in a sentence or two, with refuted effects, suspect runs and lost runs."""
     sentences = _effects_answer, refuted_sentence, suspects_sentence, losses
