@@ -242,8 +242,10 @@ class Supervisor:
                 pass_fds=fds,
                 start_new_session=True,  # no terminal: the programs get no Ctrl-C and cannot prompt
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
             )
+        assert self._process.stdout is not None
+        self._watchdog = self._process.stdout  # the watchdog alone has its other end, and writes nothing
 
     def run(self, program: Program) -> ProcessResult:
         """Run a command to its end, and end the processes that it left behind.
@@ -306,6 +308,7 @@ class Supervisor:
                 self._process.wait(_SLACK / 4.0)
                 break
         self._socket.close()
+        self._watchdog.close()
         deadline = time.monotonic() + _SLACK / 4.0
         while (left := session(self._process.pid)) and time.monotonic() < deadline:  # if both were killed
             for pid in left:
@@ -385,16 +388,18 @@ class Supervisor:
         return reply
 
     def _await(self, seconds: float) -> None:
-        """Wait for an answer; where the watchdog has ended, nothing else continues a stopped supervisor."""
-        watchdog = os.pidfd_open(self._process.pid)
-        try:
-            poll = select.poll()
-            poll.register(self._socket, select.POLLIN)
-            poll.register(watchdog, select.POLLIN)
-            ready = [fd for fd, _ in poll.poll(seconds * 1000)]
-        finally:
-            os.close(watchdog)
-        if ready == [watchdog]:
+        """Wait for an answer; where the watchdog has ended, nothing else continues a stopped supervisor.
+
+        Raises:
+            TimeoutError: without an answer after ``seconds``.
+        """
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        poll.register(self._watchdog, select.POLLHUP)
+        ready = [fd for fd, _ in poll.poll(seconds * 1000)]
+        if not ready:
+            raise TimeoutError
+        if ready == [self._watchdog.fileno()]:
             for pid in session(self._process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)

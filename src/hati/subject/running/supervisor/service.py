@@ -85,6 +85,7 @@ def _watch_over(*closed: int) -> None:
         for fd in closed:
             os.close(fd)
         _watch(watched)
+    os.dup2(sys.stdin.fileno(), sys.stdout.fileno())  # hati sees by the watchdog's output that it has ended
     os.setpgid(0, 0)  # so that a signal to a group never reaches both
     _control(_PR_SET_CHILD_SUBREAPER, 1)
     _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
