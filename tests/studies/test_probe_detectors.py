@@ -12,12 +12,21 @@ from simulated_gaps import raw_of, round_robin, throttled
 
 from hati.core import InputError
 from hati.studies.probe import ProbeVerdict, Property, gaps_of, mode_of, rhythm_of
-from hati.studies.probe.clock import clock
-from hati.studies.probe.cpu import pair_slowdown, quota, usable_cores, work_rate
-from hati.studies.probe.devices import disk, network
-from hati.studies.probe.memory import bandwidth, memory_levels
+from hati.studies.probe.detectors import (
+    bandwidth,
+    clock,
+    demand_slice,
+    disk,
+    memory_levels,
+    network,
+    pair_slowdown,
+    quota,
+    round_robin_slice,
+    timeslice,
+    usable_cores,
+    work_rate,
+)
 from hati.studies.probe.noise import detectable, interruptions, repeatability
-from hati.studies.probe.sched import demand_slice, round_robin_slice, timeslice
 
 
 def by_name(found):

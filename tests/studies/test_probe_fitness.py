@@ -21,8 +21,8 @@ from hati.studies.probe import (
     fitness,
     recovered,
 )
-from hati.studies.probe.cpu import quota
-from hati.studies.probe.fitness_document import fitness_document
+from hati.studies.probe.detectors import quota
+from hati.studies.probe.document import fitness_document
 from hati.studies.probe.noise import interruptions, repeatability
 
 NAMED = {DisturbanceKind.NEIGHBOUR, DisturbanceKind.BURST, DisturbanceKind.QUOTA}

@@ -88,7 +88,7 @@ def fit(
 ) -> None:
     """Say whether benchmarks can be measured here now, and what disturbs; `--fit` is short for it."""
     from hati.document import publish
-    from hati.studies.probe.fitness_document import FitnessJson, fitness_document
+    from hati.studies.probe.document import FitnessJson, fitness_document
     from hati.wiring.probes.experiments import machine_fitness
 
     check_output(output)
@@ -122,7 +122,7 @@ def undo() -> None:
 def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> None:
     """Show the identity of this machine, which every run carries; `--fingerprint` is short for it."""
     from hati.document import Joined, publish
-    from hati.studies.probe.fitness_document import FingerprintJson, fingerprint_document
+    from hati.studies.probe.document import FingerprintJson, fingerprint_document
     from hati.wiring.probes.settings import machine_now
 
     check_output(output)
@@ -135,7 +135,7 @@ def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.T
     """Inject known truth, as root, and see that it is detected; everything is restored."""
     from hati.document import Joined, publish
     from hati.studies.probe import RecoveryOutcome
-    from hati.studies.probe.fitness_document import SelftestJson, selftest_document
+    from hati.studies.probe.document import SelftestJson, selftest_document
     from hati.wiring.probes.selftest import selftest as run_selftest
 
     check_output(output)
@@ -180,7 +180,7 @@ def diff(
     """Compare the properties of two machines, or of two dates."""
     from hati.document import Joined, publish
     from hati.studies.probe import differences
-    from hati.studies.probe.fitness_document import ProbeDiffJson, probe_diff_document
+    from hati.studies.probe.document import ProbeDiffJson, probe_diff_document
     from hati.wiring.probes.experiments import side_of
 
     check_output(output)

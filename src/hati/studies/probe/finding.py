@@ -1,9 +1,10 @@
-"""The result of an experiment: a property of a machine with its interval, and whether it is reliable."""
+"""What experiments find of a machine: properties, conclusions, differences between machines, and recovered truths."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 
 import numpy as np
@@ -105,3 +106,134 @@ def mean_property(name: str, values: FloatArray, unit: str) -> Property:
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(values.size)
     margin = t_margin(CONFIDENCE, values.size - 1) * error
     return Property(name, mean, unit, (mean - margin, mean + margin))
+
+
+class Probed(Struct, frozen=True):
+    """An experiment with the properties that it detects.
+
+    ``at`` is the time of the measurement, in UTC; ``reused`` is true for an earlier one. ``refused`` is the reason why
+    there are no properties: the machine does not permit it, or an input could not be detected.
+    """
+
+    experiment: str
+    title: str
+    method: str
+    at: datetime | None = None
+    reused: bool = False
+    properties: tuple[Property, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    refused: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.refused) == bool(self.properties):
+            raise InputError(f"{self.experiment} has either properties or a reason why it has none")
+
+
+class ProbeConclusion(Struct, frozen=True):
+    """All experiments of a machine, in the order in which they were measured; ``machine`` is its name."""
+
+    machine: str
+    fingerprint: str
+    probed: tuple[Probed, ...]
+
+    @property
+    def properties(self) -> Mapping[str, Property]:
+        """All properties by their names."""
+        return {each.name: each for probed in self.probed for each in probed.properties}
+
+
+class RecoveryOutcome(StrEnum):
+    """The outcome for an injected truth."""
+
+    RECOVERED = "recovered"
+    DISTURBED = "disturbed"
+    MISSED = "missed"
+    REFUSED = "refused"
+
+
+class Recovery(Struct, frozen=True):
+    """An injected ``truth`` and what was detected, in one unit; ``tolerance`` is a factor less one.
+
+    ``detected`` is None if nothing was; ``reason`` says why, or why the machine refused the injection.
+    """
+
+    name: str
+    truth: float
+    unit: str
+    tolerance: float
+    outcome: RecoveryOutcome
+    detected: float | None = None
+    reason: str = ""
+
+
+def recovered(name: str, truth: float, tolerance: float, found: Property | None) -> Recovery:
+    """Compare: recovered within the tolerance; else disturbed if the detector reports it, and missed if not."""
+    if found is None:
+        return Recovery(name, truth, "", tolerance, RecoveryOutcome.MISSED, None, "the experiment has no such property")
+    value = found.value
+    if value is not None and truth / (1.0 + tolerance) <= value <= truth * (1.0 + tolerance):
+        return Recovery(name, truth, found.unit, tolerance, RecoveryOutcome.RECOVERED, value)
+    doubted = found.verdict is not ProbeVerdict.MEASURED
+    outcome = RecoveryOutcome.DISTURBED if doubted else RecoveryOutcome.MISSED
+    return Recovery(name, truth, found.unit, tolerance, outcome, value, found.reason)
+
+
+def not_injected(name: str, truth: float, unit: str, tolerance: float, reason: str) -> Recovery:
+    """The outcome for a truth that the machine does not permit to inject."""
+    return Recovery(name, truth, unit, tolerance, RecoveryOutcome.REFUSED, None, reason)
+
+
+_LEAST = 0.05
+_LEAST_WITHOUT = 0.2
+
+
+class PropertyChange(StrEnum):
+    """Whether a property differs."""
+
+    DIFFERS = "differs"
+    ALIKE = "alike"
+    UNDECIDED = "undecided"
+
+
+class PropertyDifference(Struct, frozen=True):
+    """A property before and after; ``ratio`` is after over before, None if one has no value."""
+
+    name: str
+    before: Property
+    after: Property
+    change: PropertyChange
+    ratio: float | None
+    reason: str = ""
+
+
+def differences(before: Mapping[str, Property], after: Mapping[str, Property]) -> tuple[PropertyDifference, ...]:
+    """The properties that both have, those that differ first.
+
+    A property differs if the intervals do not overlap and the values differ by more than 5 % (20 % without intervals),
+    or if only one has a value, such as a quota. It is undecided if it is contaminated or inconclusive on one side.
+    """
+    order = list(PropertyChange)
+    found = list(_compared(before, after))
+    return tuple(sorted(found, key=lambda one: order.index(one.change)))
+
+
+def _compared(before: Mapping[str, Property], after: Mapping[str, Property]) -> Iterator[PropertyDifference]:
+    for name, first in before.items():
+        second = after.get(name)
+        if second is not None:
+            yield _difference(name, first, second)
+
+
+def _difference(name: str, first: Property, second: Property) -> PropertyDifference:
+    doubtful = [one for one in (first, second) if one.verdict is not ProbeVerdict.MEASURED]
+    ratio = second.value / first.value if first.value and second.value is not None else None
+    if doubtful:
+        return PropertyDifference(name, first, second, PropertyChange.UNDECIDED, ratio, doubtful[0].reason)
+    if first.value is None or second.value is None:
+        differs = (first.value is None) != (second.value is None)
+    elif first.interval and second.interval:
+        apart = first.interval[1] < second.interval[0] or second.interval[1] < first.interval[0]
+        differs = apart and abs(second.value - first.value) > _LEAST * max(abs(first.value), abs(second.value))
+    else:
+        differs = abs(second.value - first.value) > _LEAST_WITHOUT * max(abs(first.value), abs(second.value))
+    return PropertyDifference(name, first, second, PropertyChange.DIFFERS if differs else PropertyChange.ALIKE, ratio)

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.studies.probe.conclusion import ProbeConclusion
-from hati.studies.probe.finding import Neighbour, ProbeVerdict, Property
+from hati.studies.probe.finding import Neighbour, ProbeConclusion, ProbeVerdict, Property
 from hati.studies.probe.noise import detectable
 
 EXPERIMENTS = ("noise.gaps", "noise.repetition", "cpu.limit")

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import listed, suggestion
-from hati.studies.probe import clock, cpu, devices, memory, noise, sched
+from hati.studies.probe import detectors, noise
 from hati.studies.probe.finding import Property, Raw
 
 Inputs = Mapping[str, float]
@@ -47,39 +47,39 @@ LIBRARY = (
     Experiment(
         "clock.reading",
         "cost and resolution of the clock",
-        clock.METHOD,
+        detectors.CLOCK_METHOD,
         {"clock.cost": "ns", "clock.thread_cost": "ns", "clock.resolution": "ns"},
-        lambda raw, _: clock.clock(raw),
+        lambda raw, _: detectors.clock(raw),
     ),
     Experiment(
         "cpu.work",
         "work in a ms of CPU time",
-        cpu.RATE_METHOD,
+        detectors.RATE_METHOD,
         {"cpu.rate": "1/ms"},
-        lambda raw, _: cpu.work_rate(raw),
+        lambda raw, _: detectors.work_rate(raw),
     ),
     Experiment(
         "cpu.usable",
         "usable cores",
-        cpu.CORES_METHOD,
+        detectors.CORES_METHOD,
         {"cpu.cores": "1"},
-        lambda raw, _: cpu.usable_cores(raw),
+        lambda raw, _: detectors.usable_cores(raw),
         ("clock.cost",),
     ),
     Experiment(
         "cpu.limit",
         "quota on CPU time and its period",
-        cpu.QUOTA_METHOD,
+        detectors.QUOTA_METHOD,
         {"cpu.quota": "ms", "cpu.quota_period": "ms"},
-        lambda raw, _: cpu.quota(raw),
+        lambda raw, _: detectors.quota(raw),
         ("clock.cost",),
     ),
     Experiment(
         "cpu.pair",
         "slow-down of two CPUs at once",
-        cpu.PAIR_METHOD,
+        detectors.PAIR_METHOD,
         {"cpu.pair_slowdown": "1"},
-        lambda raw, _: cpu.pair_slowdown(raw),
+        lambda raw, _: detectors.pair_slowdown(raw),
         ("cpu.rate",),
         "two CPUs",
     ),
@@ -110,48 +110,48 @@ LIBRARY = (
     Experiment(
         "sched.timeslice",
         "effective timeslice",
-        sched.SLICE_METHOD,
+        detectors.SLICE_METHOD,
         {"sched.slice": "ms"},
-        lambda raw, _: sched.timeslice(raw),
+        lambda raw, _: detectors.timeslice(raw),
         ("clock.cost",),
     ),
     Experiment(
         "sched.round_robin",
         "slice of SCHED_RR",
-        sched.ROUND_ROBIN_METHOD,
+        detectors.ROUND_ROBIN_METHOD,
         {"sched.round_robin_slice": "ms"},
-        lambda raw, _: sched.round_robin_slice(raw),
+        lambda raw, _: detectors.round_robin_slice(raw),
         ("clock.cost",),
         "real-time priority",
     ),
     Experiment(
         "sched.demand",
         "timeslice by response times of 20 ms (Ginpex)",
-        sched.DEMAND_METHOD,
+        detectors.DEMAND_METHOD,
         {"sched.demand_slice": "ms"},
-        lambda raw, inputs: sched.demand_slice(raw, DEMAND_MS, inputs["sched.slice"]),
+        lambda raw, inputs: detectors.demand_slice(raw, DEMAND_MS, inputs["sched.slice"]),
         ("cpu.rate", "sched.slice"),
         named_only=True,
     ),
     Experiment(
         "mem.levels",
         "sizes and latencies of caches and memory",
-        memory.LEVELS_METHOD,
+        detectors.LEVELS_METHOD,
         {**_LEVELS, "mem.last_latency": "ns", "mem.caches": "B"},
-        lambda raw, _: memory.memory_levels(raw),
+        lambda raw, _: detectors.memory_levels(raw),
     ),
     Experiment(
         "mem.stream",
         "bandwidth of memory",
-        memory.BANDWIDTH_METHOD,
+        detectors.BANDWIDTH_METHOD,
         {"mem.bandwidth": "B/s"},
-        lambda raw, _: memory.bandwidth(raw),
+        lambda raw, _: detectors.bandwidth(raw),
         ("mem.caches",),
     ),
     Experiment(
         "disk.file",
         "durable writes, appends, effect of the cache",
-        devices.DISK_METHOD,
+        detectors.DISK_METHOD,
         {
             "disk.durable": "B/s",
             "disk.append": "us",
@@ -159,14 +159,14 @@ LIBRARY = (
             "disk.direct_read": "us",
             "disk.cache_effect": "1",
         },
-        lambda raw, _: devices.disk(raw),
+        lambda raw, _: detectors.disk(raw),
     ),
     Experiment(
         "net.loopback",
         "round trip and bandwidth of the loopback",
-        devices.NETWORK_METHOD,
+        detectors.NETWORK_METHOD,
         {"net.loopback_round_trip": "us", "net.loopback_bandwidth": "B/s"},
-        lambda raw, _: devices.network(raw),
+        lambda raw, _: detectors.network(raw),
     ),
 )
 

@@ -1,0 +1,418 @@
+"""Detectors of the processor, scheduler, memory, clock, disk and network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.studies.probe.finding import (
+    Property,
+    Raw,
+    contaminated,
+    each,
+    inconclusive,
+    mean_property,
+    median_interval,
+    median_property,
+    pooled,
+)
+from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
+
+RATE_METHOD = "cpu-time-2"
+CORES_METHOD = "cpu-share-1"
+QUOTA_METHOD = "gap-refill-2"
+PAIR_METHOD = "rate-ratio-1"
+
+_OTHERS = 0.03
+_THROTTLED_MS = 1.0
+_FEWEST_PERIODS = 8
+_REGULAR = 0.1
+_UNUSED = 0.5
+
+
+def work_rate(raw: Raw) -> tuple[Property, ...]:
+    """Units of work per ms of CPU time; ``units`` is the work of a repetition, ``work_cpu_ns`` its times in each burst.
+
+    The speed of shared machines wanders within seconds: repetitions of one burst are alike, and their number says
+    nothing of it. The interval is Student's over the medians of the bursts.
+    """
+    bursts = np.array([np.median(times) for times in each(raw, "work_cpu_ns")])
+    return (mean_property("cpu.rate", float(raw["units"][0]) / (bursts / 1e6), "1/ms"),)
+
+
+def usable_cores(raw: Raw) -> tuple[Property, ...]:
+    """The cores that processes get in all, as a real number: CPU time over wall time, with a process for each CPU.
+
+    ``1/`` is from a single process, ``n/`` from one for each CPU and one more; ``others`` is the CPU time of other
+    processes, in cores.
+    """
+    several = gaps_of(raw, "n/")
+    alone = gaps_of(raw, "1/")
+    shares = np.array([gaps.cpu / gaps.wall for gaps in several])
+    value = max(float(shares.sum()), *(gaps.cpu / gaps.wall for gaps in alone))
+    half = 0.01 + 1.96 * float(np.std(shares, ddof=1)) / len(shares) if len(shares) > 1 else 0.02
+    found = Property("cpu.cores", value, "1", (max(0.0, value - half), value + half))
+    others = float(raw["others"][0])
+    if others > _OTHERS * max(1.0, value):
+        return (contaminated(found, f"other processes had {others:.2f} cores meanwhile"),)
+    return (found,)
+
+
+def quota(raw: Raw) -> tuple[Property, ...]:
+    """A limit on CPU time: the quota and the period in ms; no value if there is none.
+
+    A process that never waits is stopped once in each period, and runs again when the quota is refilled. The period is
+    the median of the times between refills, refined; the quota is the period without the gaps. ``unused`` is the
+    fraction of the window in which the CPU was idle, as it would not be with a competitor; ``throttled`` is the
+    fraction by the kernel's account of the control group, if known.
+    """
+    gaps = gaps_of(raw)[0]
+    long = gaps.longer(_THROTTLED_MS)
+    names = ("cpu.quota", "cpu.quota_period")
+    refills = long.ends
+    if refills.size < _FEWEST_PERIODS or long.lengths.sum() < 0.02 * gaps.wall:
+        reason = "none: the process is not stopped in a period" if gaps.lost < 0.05 else ""
+        if reason:
+            return tuple(Property(name, None, "ms", None, reason=reason) for name in names)
+        reason = f"{gaps.lost:.0%} of the time is lost, in {refills.size} long gaps; measure longer"
+        return tuple(inconclusive(name, "ms", reason) for name in names)
+    stopped = max(float(raw["unused"][0]), float(raw.get("throttled", np.zeros(1))[0]))
+    if stopped < _UNUSED * long.lengths.sum() / gaps.wall:
+        if gaps.lost < 0.05:
+            reason = "none: where the process is stopped, others run"
+            return tuple(Property(name, None, "ms", None, reason=reason) for name in names)
+        reason = f"{gaps.lost:.0%} of the time is lost to others, which would hide a quota"
+        empty = (Property(name, None, "ms", None, reason="none seen") for name in names)
+        return tuple(contaminated(each_, reason) for each_ in empty)
+    intervals = np.diff(refills)
+    intervals = intervals[intervals > _THROTTLED_MS]
+    period = float(np.median(intervals))
+    regular = np.abs(intervals / period - 1.0) < _REGULAR
+    if regular.mean() < 0.6:
+        reason = "the process is stopped, but not in a period"
+        return tuple(inconclusive(name, "ms", reason) for name in names)
+    periods = np.round((refills[-1] - refills[0]) / period)
+    period = float(refills[-1] - refills[0]) / float(periods)
+    run = _runs(refills, long.lengths, period)
+    budget = Property(names[0], float(run.mean()), "ms", _bounds(run))
+    own = intervals[regular]
+    spread = 1.96 * float(own.std(ddof=1)) / float(periods)
+    return budget, Property(names[1], period, "ms", (period - spread, period + spread))
+
+
+def _runs(refills: np.ndarray, lengths: np.ndarray, period: float) -> np.ndarray:
+    """The time run in each period from the first refill to the last, shape (p,)."""
+    number = np.round((refills - refills[0]) / period).astype(int)
+    stopped = np.bincount(np.maximum(number[1:] - 1, 0), weights=lengths[1:], minlength=number[-1])
+    return period - stopped[: max(1, number[-1])]
+
+
+def _bounds(values: np.ndarray) -> tuple[float, float]:
+    mean, margin = float(values.mean()), 1.96 * float(values.std()) / np.sqrt(values.size)
+    return float(mean - margin), float(mean + margin)
+
+
+def pair_slowdown(raw: Raw) -> tuple[Property, ...]:
+    """The time of work on two CPUs at once over its time on one alone; near 1 for separate cores.
+
+    ``a/`` and ``b/`` are from each CPU alone, ``both/`` from both; CPU time is compared, so that other processes count
+    less.
+    """
+    alone = [float(np.median(pooled(raw, f"{which}work_cpu_ns"))) for which in ("a/", "b/")]
+    both = each(raw, "both/work_cpu_ns")
+    ratios = np.concatenate([own / single for own, single in zip(both, alone, strict=True)])
+    return (median_property("cpu.pair_slowdown", ratios, "1"),)
+
+
+SLICE_METHOD = "gap-slope-1"
+ROUND_ROBIN_METHOD = "gap-mode-1"
+DEMAND_METHOD = "response-clusters-1"
+
+_OWN = 0.97
+"""The fraction of a core's time that competing processes get in all if nothing else runs there."""
+_OWN_REAL_TIME = 0.90
+"""The fraction for real-time processes; it is smaller because the kernel keeps 5 % for other processes."""
+_SHARE = 0.6
+_AGREES = 0.05
+_EXPLAINED = 0.9
+
+
+def timeslice(raw: Raw, counts: Sequence[int] = (2, 3, 4)) -> tuple[Property, ...]:
+    """The effective timeslice in ms: the slope of gaps over the number of competitors on one core.
+
+    With k processes on a core, each waits for k - 1 slices. The names of the raw data of k processes begin with ``k/``.
+    """
+    name = "sched.slice"
+    modes: list[tuple[int, GapMode]] = []
+    owns: list[float] = []
+    for count in counts:
+        group = gaps_of(raw, f"{count}/")
+        owns.append(_own(group))
+        mode = mode_of(np.concatenate([gaps.lengths for gaps in group]))
+        if mode is None:
+            return (inconclusive(name, "ms", f"{count} processes on one core hardly interrupt each other"),)
+        modes.append((count, mode))
+    others = np.array([count - 1.0 for count, _ in modes])
+    value = _slope(others, [mode.length for _, mode in modes])
+    ends = tuple(_slope(others, [mode.interval[end] for _, mode in modes]) for end in (0, 1))
+    found = Property(name, value, "ms", (ends[0], ends[1]))
+    worst = min(modes, key=lambda each: each[1].share)
+    if min(owns) < _OWN:
+        return (contaminated(found, _elsewhere(owns)),)
+    if worst[1].share < _SHARE:
+        reason = f"with {worst[0]} processes only {worst[1].share:.0%} of the waiting is in gaps of one length"
+        return (inconclusive(name, "ms", reason, value),)
+    lengths = np.array([mode.length for _, mode in modes])
+    off = float(np.max(np.abs(lengths / (others * value) - 1.0)))
+    if off > _AGREES:
+        reason = f"gaps are not in proportion to the number of competitors (off by {off:.0%})"
+        return (inconclusive(name, "ms", reason, value),)
+    return (found,)
+
+
+def round_robin_slice(raw: Raw) -> tuple[Property, ...]:
+    """The slice of SCHED_RR in ms: the mode of the gaps of two such processes on one core."""
+    name, group = "sched.round_robin_slice", gaps_of(raw)
+    mode = mode_of(np.concatenate([gaps.lengths for gaps in group]))
+    if mode is None:
+        return (inconclusive(name, "ms", "the two processes take turns fewer than five times; measure longer"),)
+    found = Property(name, mode.length, "ms", mode.interval)
+    if (own := _own(group)) < _OWN_REAL_TIME:
+        return (contaminated(found, _elsewhere([own])),)
+    if mode.share < _SHARE:
+        reason = f"only {mode.share:.0%} of the waiting is in gaps of one length"
+        return (inconclusive(name, "ms", reason, mode.length),)
+    return (found,)
+
+
+def demand_slice(raw: Raw, demand: float, effective: float | None = None) -> tuple[Property, ...]:
+    """The timeslice in ms by response times of a fixed demand under a competitor: section 4.1 of the Ginpex paper.
+
+    Response times are in two clusters: those that fit into a slice, and those that waited for one slice of the
+    competitor. The difference of the clusters' means is the slice. Clusters are found by QT_Clust, which the paper
+    cites (Heyer, Kruglyak and Yooseph 1999), with a diameter of a quarter of the demand.
+
+    The method assumes a slice longer than the demand. Under CFS and EEVDF, whose slices are shorter, nearly every
+    response waits several times, and the difference of clusters is not a slice: the method is then not valid.
+
+    Args:
+        raw: ``response_ns``, shape (n,).
+        demand: in ms.
+        effective: the timeslice by ``timeslice``, in ms, if known.
+    """
+    name, times = "sched.demand_slice", pooled(raw, "response_ns") / 1e6
+    clusters = sorted(_clusters(times, 0.25 * demand)[:2], key=lambda each: float(each.mean()))
+    value = float(clusters[1].mean() - clusters[0].mean()) if len(clusters) == 2 else None
+    if effective is not None and effective < demand:
+        reason = (
+            f"not valid here: the method needs a slice longer than its demand of {demand:g} ms, and the effective "
+            f"slice is {effective:.3g} ms, as under EEVDF"
+        )
+        return (inconclusive(name, "ms", reason, value),)
+    if value is None:
+        return (inconclusive(name, "ms", "the response times are in one cluster"),)
+    within = sum(float(((each - each.mean()) ** 2).sum()) for each in clusters)
+    kept = np.concatenate(clusters)
+    explained = 1.0 - within / float(((kept - kept.mean()) ** 2).sum()) if kept.size > 2 else 0.0
+    if explained < _EXPLAINED or kept.size < _EXPLAINED * times.size:
+        reason = f"two clusters explain {explained:.0%} of the variance and hold {kept.size / times.size:.0%} of all"
+        return (inconclusive(name, "ms", reason, value),)
+    error = float(np.sqrt(sum(each.var(ddof=1) / each.size for each in clusters if each.size > 1)))
+    return (Property(name, value, "ms", (value - 1.96 * error, value + 1.96 * error)),)
+
+
+def _clusters(values: FloatArray, diameter: float) -> list[FloatArray]:
+    """QT_Clust in one dimension: repeatedly take the most values within a diameter; the largest cluster is first."""
+    left, found = np.sort(values), []
+    while left.size:
+        ends = np.searchsorted(left, left + diameter, side="right")
+        first = int(np.argmax(ends - np.arange(left.size)))
+        found.append(left[first : ends[first]])
+        left = np.concatenate([left[:first], left[ends[first] :]])
+    return sorted(found, key=lambda each: -each.size)
+
+
+def _slope(others: FloatArray, lengths: Sequence[float]) -> float:
+    """The slope through the origin by relative least squares: the mean of the lengths per competitor."""
+    return float(np.mean(np.asarray(lengths) / others))
+
+
+def _own(group: Sequence[Gaps]) -> float:
+    return sum(gaps.cpu for gaps in group) / max(gaps.wall for gaps in group)
+
+
+def _elsewhere(owns: Sequence[float]) -> str:
+    return f"something else had {1.0 - min(owns):.0%} of the core's time; repeat it when the machine is quiet"
+
+
+LEVELS_METHOD = "chase-segments-2"
+BANDWIDTH_METHOD = "triad-1"
+_LEAST_STEP = 0.35
+"""The least step between levels in the logarithm of latencies: a factor of 1.4."""
+_PENALTY = 0.25
+_MOST_LEVELS = 5
+_REMAINDER = 0.1
+
+
+def memory_levels(raw: Raw) -> tuple[Property, ...]:
+    """Sizes and latencies of the levels: constant pieces of the logarithm of the latency over that of the size.
+
+    ``size_bytes/i`` is a region's size, ``load_ps/i`` are times of a load in it, in ps. Pieces are fitted by least
+    squares with a penalty for each; a level ends where the latency crosses the geometric mean of its own and the next
+    one's. The last level is the memory itself, or what the largest region shows. ``others`` is the number of cores
+    used by other processes.
+    """
+    order = np.argsort([float(size[0]) for size in each(raw, "size_bytes")])
+    sizes = np.array([float(each(raw, "size_bytes")[i][0]) for i in order])
+    latencies = np.array([float(np.min(each(raw, "load_ps")[i])) / 1000.0 for i in order])
+    pieces = _pieces(np.log(latencies))
+    if len(pieces) < 2:
+        return (inconclusive("mem.level1_size", "B", "the latency does not depend on the size"),)
+    found: list[Property] = []
+    levels = [float(np.median(latencies[first:end])) for first, end in pieces]
+    for number, ((first, end), latency) in enumerate(zip(pieces, levels, strict=True), start=1):
+        name = f"mem.level{number}" if number < len(pieces) else "mem.last"
+        found.append(Property(f"{name}_latency", latency, "ns", median_interval(latencies[first:end])))
+        if number < len(pieces):
+            size, interval = _crossing(sizes, latencies, end, float(np.sqrt(latency * levels[number])))
+            found.append(Property(f"{name}_size", size, "B", interval))
+    largest = found[2 * len(pieces) - 3]
+    found.append(Property("mem.caches", largest.value, "B", largest.interval))
+    others = float(raw.get("others", np.zeros(1))[0])
+    if others > _REMAINDER:
+        reason = f"other processes had {others:.2f} cores meanwhile, and caches with them"
+        return tuple(contaminated(one, reason) for one in found)
+    return tuple(found)
+
+
+def bandwidth(raw: Raw) -> tuple[Property, ...]:
+    """The bytes per second that all processes move together in a triad; ``triad_ns`` has a row for each process."""
+    moved, times = float(raw["moved_bytes"][0]), each(raw, "triad_ns")
+    rates = np.sum([moved / own for own in times], axis=0)
+    low, high = median_interval(rates)
+    return (Property("mem.bandwidth", float(np.median(rates)) * 1e9, "B/s", (low * 1e9, high * 1e9)),)
+
+
+def _crossing(
+    sizes: FloatArray, latencies: FloatArray, end: int, threshold: float
+) -> tuple[float, tuple[float, float]]:
+    """The size at which the latency last rises above a threshold near ``end``, and the measured sizes around it."""
+    above = end
+    while above > 1 and latencies[above - 1] > threshold:
+        above -= 1
+    while above < sizes.size - 1 and latencies[above] <= threshold:
+        above += 1
+    low, high = np.log(latencies[above - 1]), np.log(latencies[above])
+    part = (np.log(threshold) - low) / (high - low) if high > low else 0.5
+    at = np.exp(np.log(sizes[above - 1]) + np.clip(part, 0.0, 1.0) * np.log(sizes[above] / sizes[above - 1]))
+    return float(at), (float(sizes[above - 1]), float(sizes[above]))
+
+
+def _pieces(values: FloatArray) -> list[tuple[int, int]]:
+    """Constant pieces of least squares with a penalty, found by dynamic programming; each has two values or more."""
+    n = values.size
+    sums, squares = np.concatenate([[0.0], np.cumsum(values)]), np.concatenate([[0.0], np.cumsum(values**2)])
+
+    def cost(first: int, end: int) -> float:
+        return float(squares[end] - squares[first] - (sums[end] - sums[first]) ** 2 / (end - first))
+
+    best: list[tuple[float, list[tuple[int, int]]]] = [(0.0, [])]
+    for end in range(1, n + 1):
+        options = [
+            (best[first][0] + cost(first, end) + _PENALTY, [*best[first][1], (first, end)])
+            for first in range(max(0, end - 1))
+            if best[first][0] < np.inf and len(best[first][1]) < _MOST_LEVELS
+        ]
+        best.append(min(options, key=lambda option: option[0]) if options else (np.inf, []))
+    return _joined(values, best[n][1])
+
+
+def _joined(values: FloatArray, pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The pieces, joined if the median rises by less than a level's step, or falls."""
+    found = pieces[:1]
+    for first, end in pieces[1:]:
+        before = found[-1]
+        if np.median(values[first:end]) - np.median(values[before[0] : before[1]]) < _LEAST_STEP:
+            found[-1] = (before[0], end)
+        else:
+            found.append((first, end))
+    return found
+
+
+CLOCK_METHOD = "back-to-back-1"
+_SPREAD = 0.25
+
+
+def clock(raw: Raw) -> tuple[Property, ...]:
+    """Cost of reading the monotonic clock and the CPU-time clock of a thread, and the smallest step, in ns.
+
+    ``cost_ps`` and ``thread_cost_ps`` are means of batches in ps, shape (b,); ``step_ns`` are steps between readings
+    that differ, in ns. The smallest step is the resolution if it is at least twice the cost of a reading; else the
+    resolution is at most that step.
+    """
+    costs = [
+        median_property(name, raw[data] / 1000.0, "ns")
+        for name, data in (("clock.cost", "cost_ps"), ("clock.thread_cost", "thread_cost_ps"))
+    ]
+    step = float(np.min(raw["step_ns"]))
+    resolution = Property("clock.resolution", step, "ns", (0.0 if step < 2.0 * _value(costs[0]) else step, step))
+    low, high = np.quantile(raw["cost_ps"], [0.25, 0.75])
+    if high > (1.0 + _SPREAD) * low:
+        reason = f"the middle half of readings spreads by {high / low - 1.0:.0%}; repeat it when the machine is quiet"
+        return (contaminated(costs[0], reason), costs[1], resolution)
+    if step <= 0.0:
+        return (*costs, inconclusive("clock.resolution", "ns", "the clock went backwards"))
+    return (*costs, resolution)
+
+
+def _value(of: Property) -> float:
+    return of.value or 0.0
+
+
+DISK_METHOD = "durable-rates-1"
+NETWORK_METHOD = "acknowledged-1"
+_BLOCK = 2.0**20
+_PARTS = 8
+
+
+def disk(raw: Raw) -> tuple[Property, ...]:
+    """Throughput of blocks of 1 MiB, each made durable; latency of an append with fdatasync; effect of the cache.
+
+    A rate is total bytes over total time: a throttled disk answers in bursts, whose median is meaningless.
+    """
+    times = raw["durable_ns"]
+    parts = np.array([_BLOCK * part.size / part.sum() for part in np.array_split(times, min(_PARTS, times.size))])
+    rate = _BLOCK * times.size / float(times.sum())
+    spread = 2.0 * float(parts.std(ddof=1)) / np.sqrt(parts.size) if parts.size > 1 else 0.0
+    found = [
+        Property("disk.durable", rate * 1e9, "B/s", (float((rate - spread) * 1e9), float((rate + spread) * 1e9))),
+        median_property("disk.append", raw["append_ns"] / 1e3, "us"),
+        median_property("disk.cached_read", raw["cached_read_ns"] / 1e3, "us"),
+    ]
+    if "direct_read_ns" not in raw:
+        return (*found, inconclusive("disk.direct_read", "us", "the file system permits no direct reads (O_DIRECT)"))
+    direct = median_property("disk.direct_read", raw["direct_read_ns"] / 1e3, "us")
+    effect = (direct.value or 0.0) / (found[2].value or 1.0)
+    return (*found, direct, Property("disk.cache_effect", effect, "1"))
+
+
+def link_properties(raw: Raw) -> dict[str, Property]:
+    """Round trip and bandwidth of a link, by their names."""
+    return {each.name: each for each in network(raw, "net.link")}
+
+
+def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
+    """The round trip of a byte in µs, and the acknowledged bytes per second of a stream.
+
+    Written bytes may wait in buffers: only acknowledged bytes have arrived. The first window fills the buffers and is
+    left out.
+    """
+    trips = median_property(f"{prefix}_round_trip", raw["round_trip_ns"] / 1e3, "us")
+    rates: FloatArray = (raw["acknowledged_bytes"] / raw["window_ns"])[1:]
+    if rates.size < 3:
+        return trips, inconclusive(f"{prefix}_bandwidth", "B/s", "the stream has fewer than three windows")
+    total = float(pooled(raw, "acknowledged_bytes")[1:].sum() / pooled(raw, "window_ns")[1:].sum())
+    low, high = median_interval(rates)
+    return trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", (min(low, total) * 1e9, max(high, total) * 1e9))
