@@ -27,7 +27,7 @@ from hati.prediction import (
     predict_over,
     slowdown,
 )
-from hati.studies.probe.cpu import work_rate
+from hati.studies.probe.detectors import work_rate
 
 REFERENCE = MeasuredNumber("old", 400.0, 390.0, 410.0)
 CORES = MeasuredNumber("new", 2.0, 1.98, 2.02)

@@ -103,7 +103,7 @@ def _write(prediction: ServicePrediction, path: Path, chosen: str, output: str) 
 
 def _write_curve(curve: LoadCurve, path: Path, chosen: str, output: str) -> int:
     from hati.document import publish
-    from hati.prediction.load_curves_document import LoadCurveJson, load_curve_document
+    from hati.prediction.document import LoadCurveJson, load_curve_document
 
     document = load_curve_document(curve, path.name)
     write_document(document, lambda: publish(curve, LoadCurveJson), chosen, output)

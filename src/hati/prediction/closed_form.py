@@ -9,11 +9,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.prediction.flows import FloatArray, Flows
 from hati.prediction.model import (
     ClosedWorkload,
     Component,
     Demand,
+    FloatArray,
+    Flows,
     LawKind,
     OpenWorkload,
     Resource,

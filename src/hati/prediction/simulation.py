@@ -12,8 +12,17 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, NotInstalledError
-from hati.prediction.flows import FloatArray, Flows
-from hati.prediction.model import ClosedWorkload, Component, Law, LawKind, Resource, Scheduling, ServiceModel
+from hati.prediction.model import (
+    ClosedWorkload,
+    Component,
+    FloatArray,
+    Flows,
+    Law,
+    LawKind,
+    Resource,
+    Scheduling,
+    ServiceModel,
+)
 from hati.prediction.prediction import (
     QUANTILES,
     ComponentPrediction,

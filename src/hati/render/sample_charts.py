@@ -16,7 +16,7 @@ from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, labels, loo
 from hati.studies.suite import SuiteScale
 
 if TYPE_CHECKING:
-    from hati.prediction.load_curves_document import LoadFigure, LoadPanel
+    from hati.prediction.document import LoadFigure, LoadPanel
     from hati.studies.assertion.document import RelationFigure, SideFigure
     from hati.studies.assertion.two_machines import PortabilityFigure
     from hati.studies.regression.document import HistoryFigure
