@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hati.probing.groups import entering, group_with
+from hati.probing.kernel import entering, group_with
 
 NEIGHBOUR = "while True: pass"
 BURST = """

@@ -8,9 +8,8 @@ import pytest
 from machine_root import machine_root
 
 from hati.core import replace
-from hati.probing import groups
-from hati.probing.conditions import read_conditions
-from hati.probing.groups import own_quota
+from hati.probing import kernel
+from hati.probing.kernel import own_quota, read_conditions
 from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 
@@ -51,7 +50,7 @@ def test_the_tightest_quota_of_all_groups_counts(
         (folder / "cpu.stat").touch()
         for name, text in texts.items():
             (folder / name).write_text(text)
-    monkeypatch.setattr(groups, "own_group", lambda: inner)
+    monkeypatch.setattr(kernel, "own_group", lambda: inner)
     file, found = own_quota()
     assert found == cores
     assert cores is None or Path(file).parent == tmp_path

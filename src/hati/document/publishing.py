@@ -1,4 +1,4 @@
-"""JSON output: types whose fields are the keys, filled from conclusions."""
+"""JSON output: types whose fields are the keys, filled from conclusions; samples in the exchange format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from msgspec import UNSET, Struct, UnsetType
 
-from hati.core import Metric, Setting
+from hati.core import Better, Configuration, Metric, Setting, Workload
 
 Interval = tuple[float | None, float | None]
 """A lower and an upper end; null: unbounded."""
@@ -127,3 +127,57 @@ class StudyJson(Struct, frozen=True, kw_only=True):
     """The published fields of every study; ``measured_on`` where its runs carry more than one fingerprint."""
 
     measured_on: Annotated[list[StudyMachineJson] | UnsetType, Of(lambda _: UNSET)] = UNSET
+
+
+FORMAT = "hati-samples-1"
+
+
+class SampledHeadJson(Struct, frozen=True):
+    """What a sample's runs are of."""
+
+    benchmark: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    better: Annotated[Better, Of("metric.better")]
+    configuration: Configuration
+    revision: str
+    workload: Workload
+    machine: str
+
+
+class SampledRunHeadJson(Struct, frozen=True, kw_only=True):
+    """Known properties of a run, without its observations."""
+
+    started: datetime | None = None
+    warmup: Annotated[int, Of("observations.warmup")]
+    cpu_time: Annotated[float | None, Of("usage.cpu_time")] = None
+    wall_time: Annotated[float | None, Of("usage.wall_time")] = None
+    voluntary_switches: Annotated[int | None, Of("usage.voluntary_switches")] = None
+    involuntary_switches: Annotated[int | None, Of("usage.involuntary_switches")] = None
+    peak_memory: Annotated[int | None, Of("usage.peak_memory")] = None
+    load: Annotated[float | None, Of("usage.load")] = None
+    pressure: Annotated[float | None, Of("usage.pressure")] = None
+    steal: Annotated[float | None, Of("usage.steal")] = None
+    study: Annotated[str | None, Of("origin.study")] = None
+    stage: Annotated[str | None, Of("origin.stage")] = None
+    repetition: Annotated[int | None, Of("origin.repetition")] = None
+    exit: int | None = None
+    remark: Annotated[str | None, Of(lambda run: run.remark or None)] = None
+
+
+class SampledRunJson(SampledRunHeadJson, frozen=True, kw_only=True):
+    """A run with its observations, in order."""
+
+    observations: Annotated[list[float], Of("observations.values")]
+
+
+class SampledJson(SampledHeadJson, frozen=True):
+    """A sample."""
+
+    runs: list[SampledRunJson]
+
+
+class SamplesJson(Struct, frozen=True, tag_field="format", tag=FORMAT):
+    """Samples: two-level, every observation in order, warm-up counted."""
+
+    samples: list[SampledJson]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hati.driver.compiling import LoadDriverError, compiler
-from hati.driver.running import compile_and_run
+from hati.driver.running import LoadDriverError, compile_and_run, compiler
 from hati.generate import (
     CALIBRATED,
     Calibration,

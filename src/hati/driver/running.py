@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import secrets
 import selectors
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shutil import which
 
-from hati.driver.compiling import LoadDriverError, compile_program
+from hati.core import MeasurementError
 from hati.generate import (
+    FLAGS,
     Calibration,
     Lifetime,
     LoadObservations,
@@ -28,6 +31,73 @@ from hati.generate import (
     read_report,
     source,
 )
+
+_LONGEST = 120.0
+
+
+class LoadDriverError(MeasurementError):
+    """An experiment that did not run to its end; ``observations`` are those made before."""
+
+    def __init__(self, message: str, fix: str, observations: object = None) -> None:
+        super().__init__(message, fix=fix)
+        self.observations = observations
+
+
+def compiler() -> str:
+    """The C compiler with its version and the flags, which determine a unit of work.
+
+    Raises:
+        LoadDriverError: if there is none.
+    """
+    name, *options = _named()
+    if which(name) is None:
+        raise LoadDriverError(
+            f"there is no C compiler `{name}` on this machine",
+            "install one, such as by `apt-get install gcc libc6-dev`, or name one in CC",
+        )
+    version = _compiled("--version")
+    return " ".join([*version.stdout.splitlines()[:1], *options, *FLAGS])
+
+
+def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> Path:
+    """Compile a source in a folder, which is created, and return the path of the program.
+
+    Raises:
+        LoadDriverError: if the compiler fails, or nothing can be written.
+    """
+    compiler()
+    file, program = folder / "load.c", folder / "load"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(source, encoding="utf-8")
+    except OSError as error:
+        raise LoadDriverError(f"cannot write to {folder}: {error.strerror}", "free some space") from None
+    done = _compiled(*FLAGS, *flags, str(file), "-o", str(program))
+    if done.returncode != 0:
+        words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
+        raise LoadDriverError(
+            f"{shlex.join(_named())} cannot compile {file}: {words or f'exit status {done.returncode}'}",
+            "install the C library's headers (libc6-dev), or see the source",
+        )
+    return program
+
+
+def _named() -> list[str]:
+    named = os.environ.get("CC", "")
+    try:
+        return shlex.split(named) or ["cc"]
+    except ValueError:
+        raise LoadDriverError(f"CC is `{named}`, whose quotation is not closed", "close it") from None
+
+
+def _compiled(*arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run([*_named(), *arguments], capture_output=True, text=True, check=False, timeout=_LONGEST)
+    except subprocess.TimeoutExpired:
+        raise LoadDriverError(
+            f"{shlex.join(_named())} takes longer than {_LONGEST:g} s", "repeat it on a quiet machine"
+        ) from None
+
 
 _UNTIL_READY = 120.0
 _UNTIL_REPORTED = 60.0

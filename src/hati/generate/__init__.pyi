@@ -1,7 +1,3 @@
-from .calibration import UNSTABLE as UNSTABLE
-from .calibration import Calibration as Calibration
-from .calibration import DemandCheck as DemandCheck
-from .calibration import KernelCalibration as KernelCalibration
 from .observations import ClockCosts as ClockCosts
 from .observations import LoadObservations as LoadObservations
 from .observations import RoleReport as RoleReport
@@ -9,6 +5,10 @@ from .observations import SensorSeries as SensorSeries
 from .observations import joined as joined
 from .observations import read_report as read_report
 from .program import FLAGS as FLAGS
+from .program import UNSTABLE as UNSTABLE
+from .program import Calibration as Calibration
+from .program import DemandCheck as DemandCheck
+from .program import KernelCalibration as KernelCalibration
 from .program import LoadProgram as LoadProgram
 from .program import SensorBuffer as SensorBuffer
 from .program import SeriesName as SeriesName

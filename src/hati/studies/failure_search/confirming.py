@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 from hati.core import Configuration, InputError, Setting, generator, replace, setting_text
 from hati.design import INACTIVE, Combinations, levels
 from hati.stats.classification import Flags
-from hati.studies.failure_search.conclusion import CombinationVerdict, FailingCombination, NearMiss
-from hati.studies.failure_search.outcomes import ConfigurationOutcomes, passes_needed
+from hati.studies.failure_search.outcomes import (
+    CombinationVerdict,
+    ConfigurationOutcomes,
+    FailingCombination,
+    NearMiss,
+    passes_needed,
+)
 from hati.studies.screening.planning.isolation import Element, RunNeeded, all_hold, excluding
 
 if TYPE_CHECKING:

@@ -27,12 +27,6 @@ from hati.core import (
 from hati.core.wording import counted
 from hati.design import coverage, covering_array, from_levels, levels
 from hati.space.space import UsageDistribution
-from hati.studies.failure_search.conclusion import (
-    FailingCombination,
-    FailureConclusion,
-    PassingCoverage,
-    UntracedFailure,
-)
 from hati.studies.failure_search.confirming import (
     MOST_UNSTARTED,
     Confirmation,
@@ -40,7 +34,14 @@ from hati.studies.failure_search.confirming import (
     Trace,
     UntraceableError,
 )
-from hati.studies.failure_search.outcomes import ConfigurationOutcomes, is_infrastructure
+from hati.studies.failure_search.outcomes import (
+    ConfigurationOutcomes,
+    FailingCombination,
+    FailureConclusion,
+    PassingCoverage,
+    UntracedFailure,
+    is_infrastructure,
+)
 from hati.studies.failures import normalised, remarked
 from hati.studies.screening.planning.isolation import Element, RunNeeded, all_hold, excluding
 

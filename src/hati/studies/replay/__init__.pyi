@@ -1,11 +1,11 @@
 from .document import Affected as Affected
 from .document import affected_strata as affected_strata
-from .measured import Replayed as Replayed
-from .measured import RevisionSpread as RevisionSpread
-from .measured import Skipped as Skipped
 from .study import KnownLevels as KnownLevels
 from .study import Replay as Replay
+from .study import Replayed as Replayed
 from .study import ReplayOrder as ReplayOrder
+from .study import RevisionSpread as RevisionSpread
+from .study import Skipped as Skipped
 from .study import refined as refined
 from .study import replay_id as replay_id
 from .study import typical_noise as typical_noise

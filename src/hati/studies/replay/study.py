@@ -1,24 +1,300 @@
-"""The study of a replay, and the order of its revisions."""
+"""The study of a replay: the order of its revisions, and what is measured of them as series."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import pairwise
+from functools import cached_property
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
-from hati.core import Evidence, InputError, Outcome, Plan, Revision, StudyId, Task, generator
+from hati.core import (
+    Assignment,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Outcome,
+    Plan,
+    Revision,
+    StudyId,
+    Task,
+    conversion,
+    generator,
+    replace,
+)
 from hati.knowledge import Coverage
-from hati.stats import FEWEST_VALUES, Dependence
-from hati.studies.comparison import MEAN, Automatic, Statistic, StatisticChoices
+from hati.stats import FEWEST_VALUES, Bridge, Dependence, Ecdf, Pooled, group_variances, pooled_variance, satterthwaite
+from hati.stats.linear_models import Index
+from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
-from hati.studies.regression import FEWEST_POSITIONS
-from hati.studies.replay.measured import MeasuredRevisions, Replayed, Skipped
+from hati.studies.regression import FEWEST_POSITIONS, Series, SeriesBridge, Tails
+
+
+class RevisionSpread(Struct, frozen=True):
+    """The distribution of a metric over configurations at a revision: five weighted quantiles (RES paper, Fig. 12).
+
+    ``quantiles`` are the smallest value, the quartiles and the largest, in the metric's unit.
+    """
+
+    revision: Revision
+    quantiles: tuple[float, float, float, float, float]
+    configurations: int
+
+
+class Skipped(Struct, frozen=True):
+    """A revision, or one configuration of a benchmark at it, that could not be measured, and ``why``."""
+
+    revision: Revision
+    why: str
+    benchmark: str = ""
+    configuration: Configuration | None = None
+
+
+class Replayed(Struct, frozen=True):
+    """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
+
+    ``spreads`` are by benchmark and metric. A revision at which a configuration could not be measured is left out of
+    every series of several configurations that includes it. ``coverage`` describes the measured part of each
+    benchmark's space.
+    """
+
+    study: str
+    series: tuple[Series, ...]
+    spreads: dict[tuple[str, str], tuple[RevisionSpread, ...]]
+    metrics: dict[tuple[str, str], Metric]
+    skipped: tuple[Skipped, ...]
+    left: int
+    runs: int
+    failed: int
+    seconds: float
+    coverage: tuple[Coverage, ...] = ()
+
+
+_Groups = dict[str, FloatArray]
+"""The values of a cell's runs on each machine."""
+_Values = dict[int, dict[int, _Groups]]
+_TINY = float(np.finfo(float).tiny)
+_QUARTILES = np.array([0.25, 0.5, 0.75])
+
+
+class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
+    """The runs of a replay, by revision and cell."""
+
+    evidence: Evidence
+    revisions: tuple[Revision, ...]
+    cells: tuple[Cell, ...]
+    statistic: Statistic | Automatic
+    dependence: Dependence
+    choices: StatisticChoices = field(default_factory=StatisticChoices)
+
+    def choice(self, group: Group) -> StatisticChoice:
+        """The statistic of a run of a group's metric."""
+        if isinstance(self.statistic, Statistic):
+            return StatisticChoice(self.statistic, ChoiceBasis.ASKED)
+        return self.choices.of(group.benchmark.name, group.metric.name)
+
+    def values(self, group: Group) -> _Values:
+        """The values of runs by place of the revision, cell and machine, for places with all cells."""
+        return self._counted(group, self.choice(group).statistic.of)
+
+    def _counted(self, group: Group, count: Callable[[FloatArray], float]) -> _Values:
+        found: dict[int, dict[int, dict[str, list[float]]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(list))
+        )
+        for run in self.evidence.done:
+            observed = run.of(group.metric.name)
+            position = self._positions.get((run.task.benchmark, run.task.configuration.key))
+            if observed is None or position not in group.cells:
+                continue
+            assert position is not None
+            value = count(observed.steady * conversion(observed.unit, group.metric.unit))
+            found[self._places[run.task.revision]][position][run.machine].append(value)
+        working = {position for cells in found.values() for position in cells}
+        return {
+            place: {
+                position: {machine: np.array(values) for machine, values in sorted(groups.items())}
+                for position, groups in sorted(cells.items())
+            }
+            for place, cells in sorted(found.items())
+            if set(cells) == working
+        }
+
+    def series(self, group: Group) -> Series | None:
+        """The weighted geometric mean over the cells at each revision; arithmetic if a value is not above zero.
+
+        Revisions at which the same cells ran on the same machines, or states of a machine, share a level. The standard
+        errors are those of the cells' means; the variance of a cell's runs is pooled over all revisions. None for fewer
+        than two revisions, or fewer than eight of single runs.
+        """
+        choice = self.choice(group)
+        values = self.values(group)
+        found = self._series(group, values)
+        if found is None:
+            return None
+        tails = self._tails(group, choice.statistic) if choice.keeps_mean and _positive(values) else None
+        return replace(found, choice=choice, tails=tails)
+
+    def _tails(self, group: Group, statistic: Statistic) -> Tails | None:
+        """The series of means, and of means relative to the statistic; None if runs have a single value."""
+        values = self._counted(group, statistic.tail_of)
+        if all(bool((runs == 1.0).all()) for runs in _all_runs(values)):
+            return None
+        mean, relative = self._series(group, self._counted(group, MEAN.of)), self._series(group, values)
+        if mean is None or relative is None:
+            return None
+        return Tails(mean, replace(relative, bridges=()))  # handovers are joined by the statistic alone
+
+    def _series(self, group: Group, values: _Values) -> Series | None:
+        errors, freedom = self._errors(values)
+        if len(values) < (FEWEST_POSITIONS if freedom else FEWEST_VALUES):
+            return None
+        means, weights = self._means(values)
+        positive = _positive(values)
+        levels = np.exp(np.log(means) @ weights) if positive else means @ weights
+        machines, codes = _machines(values)
+        name = " ".join(filter(None, (group.benchmark.name, str(group.stratum or ""))))
+        return Series(
+            name=f"{name} {group.metric.name}",
+            metric=group.metric,
+            positions=tuple(self.revisions[place].short for place in values),
+            values=np.asarray(levels, dtype=np.float64),
+            machines=codes,
+            runs=np.array([sum(map(len, _runs_of(cells))) for cells in values.values()], dtype=np.intp),
+            dependence=self.dependence,
+            errors=errors * levels if freedom and positive else errors,
+            freedom=freedom,
+            stratum=group.stratum or Assignment(),
+            benchmark=group.benchmark.name,
+            machine_names=machines,
+            bridges=self._bridges(values, weights) if positive else (),
+        )
+
+    def _bridges(self, values: _Values, weights: FloatArray) -> tuple[SeriesBridge, ...]:
+        """The bridges: revisions of which two machines ran all cells."""
+        return tuple(
+            SeriesBridge(index, (first, second), _bridge(list(cells.values()), (first, second), weights))
+            for index, cells in enumerate(values.values())
+            for first, second in combinations(sorted(set.intersection(*(set(own) for own in cells.values()))), 2)
+        )
+
+    def _means(self, values: _Values) -> tuple[FloatArray, FloatArray]:
+        """The mean of each cell at each place, shape (places, cells), and the cells' weights, which sum up to one."""
+        kept = sorted(next(iter(values.values())))
+        weights = np.array([self.cells[position].weight for position in kept])
+        means = np.array([[_mean(cells[position]) for position in kept] for cells in values.values()])
+        return means, weights / sum(weights)
+
+    def _errors(self, values: _Values) -> tuple[FloatArray, float]:
+        """The standard error at each place, on the scale of ``series``, and its degrees of freedom; none of one run.
+
+        The variance of a cell without several runs is assumed to be the largest of the other cells'.
+        """
+        if not values:
+            return np.zeros(0), 0.0
+        weights = self._means(values)[1]
+        cells = [[own[position] for own in values.values()] for position in sorted(next(iter(values.values())))]
+        positive = _positive(values)
+        places = [np.repeat(np.arange(len(own)), list(map(len, own))) for own in cells]
+        groups = [[np.log(runs) if positive else runs for each in own for runs in each.values()] for own in cells]
+        found = [pooled_variance(runs) for runs in groups]
+        variances, freedoms = np.array(found).T
+        if not freedoms.any():
+            return np.zeros(0), 0.0
+        sources = np.where(freedoms > 0.0, np.arange(len(found)), int(np.argmax(variances)))
+        known = [found[source] for source in sources]
+        own = np.array([_of_means(*each, len(values)) for each in zip(groups, known, places, strict=True)]).T
+        parts = (np.square(weights) * own) @ (sources[:, None] == np.flatnonzero(freedoms))
+        return np.sqrt(parts.sum(axis=1)), satterthwaite(parts, freedoms[freedoms > 0.0])
+
+    def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
+        """The distribution of the values of a group's cells at each revision."""
+        spreads = []
+        for place, cells in self.values(group).items():
+            means = np.array([_mean(own) for own in cells.values()])
+            weights = np.array([self.cells[position].weight for position in cells])
+            low, middle, high = Ecdf.of(means, weights).quantiles(_QUARTILES).tolist()
+            whole = (float(means.min()), low, middle, high, float(means.max()))
+            spreads.append(RevisionSpread(self.revisions[place], whole, len(means)))
+        return tuple(spreads)
+
+    def levels(self, group: Group) -> tuple[dict[int, float], list[float]]:
+        """The logarithm of a group's level at each place, and the standard errors of these."""
+        levels, noises = {}, []
+        for place, cells in self.values(group).items():
+            logs = [np.log(np.maximum(np.concatenate([*own.values()]), _TINY)) for own in cells.values()]
+            levels[place] = float(np.mean([each.mean() for each in logs]))
+            errors = [float(np.var(each, ddof=1)) / len(each) for each in logs if len(each) > 1]
+            if len(errors) == len(logs):
+                noises.append(math.sqrt(sum(errors)) / len(logs))
+        return levels, noises
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {revision.id: place for place, revision in enumerate(self.revisions)}
+
+    @cached_property
+    def _positions(self) -> dict[tuple[str, str], int]:
+        return {cell.key: position for position, cell in enumerate(self.cells)}
+
+
+def _positive(values: _Values) -> bool:
+    return all(float(runs.min()) > 0.0 for runs in _all_runs(values))
+
+
+def _all_runs(values: _Values) -> Iterator[FloatArray]:
+    return (runs for cells in values.values() for runs in _runs_of(cells))
+
+
+def _runs_of(cells: Mapping[int, _Groups]) -> list[FloatArray]:
+    return [runs for groups in cells.values() for runs in groups.values()]
+
+
+def _mean(groups: _Groups) -> float:
+    """The mean of the machines' means."""
+    return float(np.mean([runs.mean() for runs in groups.values()]))
+
+
+def _of_means(groups: Sequence[FloatArray], pooled: Pooled, places: Index, number: int) -> FloatArray:
+    """The variance of the mean of each place's groups, shape (number,)."""
+    variances = group_variances(groups, pooled) / np.array(list(map(len, groups)))
+    return np.asarray(np.bincount(places, variances, number) / np.square(np.bincount(places, minlength=number)))
+
+
+def _machines(values: _Values) -> tuple[tuple[tuple[str, ...], ...], Index]:
+    """The machines of each combination of cells and machines, and the combination of each place, counted from 0."""
+    codes: dict[tuple[tuple[str, ...], ...], int] = {}
+    numbers = [codes.setdefault(_combination(cells), len(codes)) for cells in values.values()]
+    return tuple(tuple(sorted({name for own in each for name in own})) for each in codes), np.array(numbers, np.intp)
+
+
+def _combination(cells: Mapping[int, _Groups]) -> tuple[tuple[str, ...], ...]:
+    """The machines of each cell; only once if all cells have the same."""
+    own = tuple(tuple(groups) for groups in cells.values())
+    return own[:1] if len(set(own)) == 1 else own
+
+
+def _bridge(cells: Sequence[_Groups], machines: tuple[str, str], weights: FloatArray) -> Bridge:
+    """The weighted mean of the cells' bridges, with the weights of the level."""
+    own = [Bridge.of(groups[machines[0]], groups[machines[1]]) for groups in cells]
+    parts = np.square(weights) * np.array([each.variance for each in own])
+    freedoms = np.array([each.freedom for each in own])
+    return Bridge(
+        difference=float(weights @ np.array([each.difference for each in own])),
+        variance=float(parts.sum()),
+        freedom=float(satterthwaite(parts[None, :], freedoms))
+        if parts.any() and freedoms.all()
+        else float(freedoms.min()),
+        runs=(sum(len(groups[machines[0]]) for groups in cells), sum(len(groups[machines[1]]) for groups in cells)),
+    )
 
 
 class ReplayOrder(StrEnum):

@@ -27,7 +27,7 @@ from hati.core import (
     replace,
 )
 from hati.probing import KernelProgram, Setting, execute, neighbours_json, read_neighbours
-from hati.probing.conditions import read_conditions, system_root
+from hati.probing.kernel import read_conditions, system_root
 from hati.store import Selection, SqlStore, find_store, open_store, read_store
 from hati.studies.probe import (
     EXPERIMENTS,

@@ -9,8 +9,8 @@ from pathlib import Path
 from hati.core import MeasurementError
 from hati.probing import KernelProgram, NotPermittedError, Setting, execute
 from hati.probing.executing import execute_link
-from hati.probing.groups import entering, group_with
-from hati.probing.injecting import cache_size, link_with, restore_settings, round_robin_slice_of
+from hati.probing.holding import cache_size, link_with, restore_settings, round_robin_slice_of
+from hati.probing.kernel import entering, group_with
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
 from hati.wiring.probes.task_sets import measuring_alone
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from hati.core import ExitStatus, InputError, Machine
 from hati.core.wording import counted
-from hati.probing.conditions import read_conditions
 from hati.probing.holding import HeldSetting, hold, restore, restore_abandoned, steady_settings, writable
+from hati.probing.kernel import read_conditions
 from hati.studies.probe import Conditions
 from hati.subject import this_machine
 
