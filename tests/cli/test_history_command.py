@@ -77,6 +77,16 @@ def test_a_step_in_a_file_is_told(tmp_path: Path, hati: Hati) -> None:
     assert (tmp_path / "found.txt").read_text() == text.out
 
 
+def test_a_history_whose_last_row_is_cut_off_is_warned_of(tmp_path: Path, hati: Hati) -> None:
+    file = recorded(tmp_path)
+    assert "no line end" not in hati("history", "series.csv").err
+    file.write_text(file.read_text()[:-4])
+    assert (
+        f"series.csv:{len(file.read_text().splitlines())}: this last line has no line end"
+        in hati("history", "series.csv").err
+    )
+
+
 def test_a_history_is_written_as_a_page(tmp_path: Path, hati: Hati) -> None:
     recorded(tmp_path)
     assert hati("history", "series.csv", "--format", "html", "--output", "history.html").status == 0

@@ -178,3 +178,19 @@ def test_a_format_can_be_named() -> None:
 def test_observations_of_a_sample_cannot_be_written_to() -> None:
     with pytest.raises(ValueError, match="read-only"):
         np.put(read("go.txt")[0].steady[0], 0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "line"),
+    [
+        ("cut.txt", b"goos: linux\nBenchmarkX-8 100 123.4 ns/op 45 B/op\nBenchmarkX-8 100 121.4 ns/op 45 B/", 3),
+        ("cut-name.txt", b"goos: linux\nBenchmarkX-8 100 123.4 ns/op\nBenchma", 3),
+        ("cut.csv", b"benchmark,value\nsort,123.4\nsort,12", 3),
+    ],
+)
+def test_a_last_line_without_its_end_is_warned_of(tmp_path: Path, name: str, data: bytes, line: int) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert any(f"{name}:{line}: this last line has no line end" in warning for warning in read_samples(path).warnings)
+    path.write_bytes(data + b"\n")
+    assert not any("no line end" in warning for warning in read_samples(path).warnings)

@@ -142,7 +142,7 @@ def read_table(source: OpenedFile, book: SampleBuilder) -> None:
             that is not a number, with its line.
     """
     file, position = source.file, _Line()
-    rows = csv.reader(position.counted(source.lines()), strict=True)
+    rows = csv.reader(position.counted(source.lines(book.warn)), strict=True)
     try:
         columns = _columns(next(rows, []), file)
         series: dict[tuple[str, ...], _Series] = {}

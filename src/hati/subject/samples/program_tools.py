@@ -154,7 +154,7 @@ def read_go(source: OpenedFile, book: SampleBuilder) -> None:
     process: dict[_Key, tuple[array[float], Complain]] = {}
     directions: dict[str, Better] = {}
     found = False
-    for number, line in source.lines():
+    for number, line in source.lines(book.warn):
         setting = _SETTING.fullmatch(line)
         if (setting or _END.match(line)) and process:
             _finish(process, settings, directions, book)

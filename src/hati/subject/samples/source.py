@@ -29,6 +29,15 @@ def unwatched(_read: int, _size: int) -> None:
     """Report nothing."""
 
 
+def unwarned(_warning: str) -> None:
+    """Ignore a warning."""
+
+
+def unended(place: Place) -> str:
+    """The warning of a last line without a line end."""
+    return f"{place}: this last line has no line end: if the file was cut off, it is incomplete or its value is wrong"
+
+
 class OpenedFile(Struct, frozen=True):
     """An open file: its name, its bytes without a byte order mark, and the first bytes.
 
@@ -40,8 +49,8 @@ class OpenedFile(Struct, frozen=True):
     head: bytes
     folder: Path | None = None
 
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers from 1, without line ends.
+    def lines(self, warn: Callable[[str], None] = unwarned) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers from 1, without line ends; warn of a last line that may be cut off.
 
         Raises:
             InputError: for a line that is not UTF-8, or longer than ``LONGEST_LINE`` bytes.
@@ -51,6 +60,8 @@ class OpenedFile(Struct, frozen=True):
             number += 1
             if len(data) == LONGEST_LINE:
                 raise InputError(f"the line is longer than {LONGEST_LINE:,} bytes", place=Place(self.file, number))
+            if not data.endswith((b"\n", b"\r")):
+                warn(unended(Place(self.file, number)))
             try:
                 yield number, data.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:

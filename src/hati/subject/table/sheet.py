@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hati.core import InputError, NotInstalledError, Place, replace, unguarded
 from hati.core.wording import suggestion
+from hati.subject.samples.source import unended
 
 Cells = NDArray[np.object_]
 Locate = Callable[[int | None, int], Place]
@@ -24,7 +25,7 @@ class Sheet(Struct, frozen=True, eq=False):
     """The rows of a table, or some of them.
 
     ``cells`` holds texts, shape (rows, columns); ``numbers`` the rows' places in the file, from 0; ``content``
-    is a hash of the whole file's bytes.
+    is a hash of the whole file's bytes; ``warnings`` are about the file.
 
     Raises:
         InputError: for two columns with one name, with the place.
@@ -36,6 +37,7 @@ class Sheet(Struct, frozen=True, eq=False):
     numbers: NDArray[np.intp]
     content: str
     locate: Locate
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for position, name in enumerate(self.columns):
@@ -101,7 +103,8 @@ def parse_delimited(text: str, file: str, content: str) -> Sheet:
     if not rows:
         raise InputError("the table has no rows", place=Place(file, 1))
     columns = tuple(name.strip() for name in header)
-    return Sheet(file, columns, np.array(rows, dtype=object), np.arange(len(rows)), content, places.cell)
+    warnings = () if text.endswith(("\n", "\r")) else (unended(Place(file, starts[-1])),)
+    return Sheet(file, columns, np.array(rows, dtype=object), np.arange(len(rows)), content, places.cell, warnings)
 
 
 def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list[str]], list[int]]:

@@ -138,7 +138,8 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         statistic = parse_statistic(request.statistic)
         series = read_series(sheet, request.metric, unit=request.unit, better=request.better, statistic=statistic)
         found = histories(series, request.alpha, request.baseline)
-        return StudyReport(histories_document(series, found), lambda: histories_json(found), conclusion=found)
+        document = histories_document(series, found)
+        return StudyReport(document, lambda: histories_json(found), conclusion=found, remarks=sheet.warnings)
 
     def prepare(self, place: Workplace, request: HistoryRequest, *, fresh: bool) -> Prepared[Replay, Replayed]:
         """The campaign of all revisions."""
