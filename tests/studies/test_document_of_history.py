@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from hati.core import Metric, replace
+from hati.core import Assignment, Metric, replace
 from hati.render import document_markdown, document_text, to_json, to_plain
 from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Series, Trend
 from hati.studies.regression.document import (
+    histories_answer,
     histories_document,
     histories_json,
     history_answer,
@@ -86,6 +87,19 @@ def test_a_level_of_zero_has_no_relative_change() -> None:
     assert '"relative": null' in to_json(found)
     assert history_answer(at_zero) == "Slower by 21 ms at v12."
     assert "390 µs over 39 positions" in dict(history_facts(at_zero))["trend"]
+
+
+def test_a_series_over_all_configurations_does_not_count_beside_its_strata() -> None:
+    whole, still = (replace(each, benchmark="sort", metric=FOUND.metric) for each in (FOUND, UNKNOWN))
+    changed, other = (replace(whole, stratum=Assignment({"cache": setting})) for setting in ("on", "off"))
+    quiet = [replace(still, stratum=Assignment({"cache": setting})) for setting in ("on", "off")]
+    assert histories_answer([whole, changed, quiet[1]]) == "1 of 2 series changed its level."
+    assert histories_answer([whole, changed, other]) == "2 of 2 series changed their level."
+    assert (
+        histories_answer([whole, *quiet])
+        == "None of 2 series changed their level; over all configurations only: latency of orders."
+    )
+    assert histories_answer([still, *quiet]) == "None of 2 series changed their level."
 
 
 def test_several_are_told_one_after_the_other() -> None:

@@ -211,7 +211,8 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
         found = concluded(study, 0.0, np.random.default_rng(3), 0.05)
         assert found.in_doubt == (("d",),)
         assert (found.runs_needed is not None) is possible
-        assert ("more can be made" in validation_answer(found)) is not possible
+        told = "more runs cannot decide: about " in (answer := validation_answer(found))
+        assert told is ("; a larger --relevant needs fewer" in answer) is not possible
 
 
 def test_repetitions_of_configurations_that_count_once_change_nothing_about_the_runs_that_would_decide() -> None:
@@ -341,7 +342,7 @@ def test_after_a_screening_of_all_configurations_it_is_said_what_helps() -> None
     assert found.warnings == (study.described,)
     assert found.assumptions[0].statement.startswith("the model predicts random configurations as well as")
     assert not any("only 0" in each.detail for each in found.assumptions)
-    assert found.needed.unknown == "no configuration is left to measure"
+    assert found.needed.impossible == "the screening ran all configurations of the table; measure the program"
     assert validation_answer(found).startswith("undecided: no predictions were tested; of 3 important effects ")
 
 

@@ -106,11 +106,22 @@ def series_title(concluded: HistoryConclusion) -> str:
 
 
 def histories_answer(concluded: Sequence[HistoryConclusion]) -> str:
-    """The number of series that changed, in a sentence; for a single series, its own answer."""
+    """The number of series that changed, in a sentence; for a single series, its own answer.
+
+    A series over all configurations of a benchmark repeats its strata: it is named only if none of these changed.
+    """
     if len(concluded) == 1:
         return history_answer(concluded[0])
-    changed = sum(bool(one.change_points) for one in concluded)
-    return f"{changed or 'None'} of {len(concluded)} series changed {'its' if changed == 1 else 'their'} level."
+    parted = {(one.benchmark, one.metric.name) for one in concluded if one.stratum}
+    apart = [one for one in concluded if one.stratum or (one.benchmark, one.metric.name) not in parted]
+    changed = [one for one in apart if one.change_points]
+    found = f"{len(changed) or 'None'} of {len(apart)} series changed {'its' if len(changed) == 1 else 'their'} level"
+    still = parted - {(one.benchmark, one.metric.name) for one in changed}
+    alone = [
+        one for one in concluded if not one.stratum and one.change_points and (one.benchmark, one.metric.name) in still
+    ]
+    only = f"; over all configurations only: {listed(map(series_title, alone))}" if alone else ""
+    return f"{found}{only}."
 
 
 class LevelChangeJson(Struct, frozen=True):

@@ -140,12 +140,18 @@ class Assumption(Struct, frozen=True):
 class RunsNeeded(Struct, frozen=True):
     """The approximate number of runs of a validation that would decide the undecided assumptions.
 
-    It is None if nothing is undecided, or if the ``number`` is unknown; then ``unknown`` gives the reason, in words
-    that follow "because".
+    ``number`` is None if nothing is undecided, if it is unknown, or if more runs cannot decide. Then ``unknown`` gives
+    the reason in words that follow "because", or ``impossible`` in words that follow "more runs cannot decide".
     """
 
     number: int | None = None
     unknown: str = ""
+    impossible: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why there is no number; empty if there is one, or if nothing is undecided."""
+        return self.unknown or self.impossible
 
 
 NONE_NEEDED = RunsNeeded()

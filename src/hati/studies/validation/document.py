@@ -46,6 +46,8 @@ def validation_answer(conclusion: ValidationConclusion) -> str:
     needed = conclusion.needed
     if conclusion.outcome is ValidationOutcome.DECIDED:
         return _answer(conclusion)
+    if needed.impossible:
+        return f"{_answer(conclusion)}; more runs cannot decide: {needed.impossible}"
     if needed.number is None:
         return f"{_answer(conclusion)}; how many runs would decide is not known, because {needed.unknown}"
     return f"{_answer(conclusion)}; about {needed.number:,} runs would decide: --budget {needed.number}"
@@ -122,7 +124,7 @@ class ValidationJson(StudyJson, frozen=True, tag_field="format", tag="hati-valid
     seconds: float
     warnings: list[str]
     runs_needed: int | None
-    runs_needed_unknown: Annotated[str | None, Of(lambda found: found.needed.unknown or None)]
+    runs_needed_unknown: Annotated[str | None, Of(lambda found: found.needed.reason or None)]
 
 
 def effects_text(effects: tuple[tuple[str, ...], ...]) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task, generator
+from hati.core.wording import counted
 from hati.design.coding import Candidates, Levels, levels
 from hati.design.matrix import unmeasured
 from hati.design.optimal_designs import refine
@@ -35,6 +36,7 @@ from hati.studies.validation.conclusion import (
 from hati.studies.validation.screened import LEAST_PREDICTED, Runs, Screened, metric_values
 
 _CONFIDENCE = 0.95
+_FEWER = "a larger --relevant needs fewer"
 _CASES = 2_000
 _ERRORS = np.array([normal_quantile((place + 0.5) / _CASES) for place in range(_CASES)])
 """Equally probable errors of an estimate, in standard errors."""
@@ -259,11 +261,12 @@ class ValidationBase(Struct, frozen=True):
             return RunsNeeded(unknown="the runs do not show how much runs vary")
         needed = runs_to_decide(known, made + 1)
         if needed is None:
-            return RunsNeeded(unknown=f"{MOST_TRIED:,} runs would not decide")
+            return RunsNeeded(impossible=f"{MOST_TRIED:,} would not; {_FEWER}")
         if not self.most:
-            return RunsNeeded(unknown="no configuration is left to measure")
+            return RunsNeeded(impossible="the screening ran all configurations of the table; measure the program")
         if needed > self.most:
-            return RunsNeeded(unknown=f"it takes about {needed:,}, and only {self.most:,} more can be made")
+            left = counted(int(self.most), "configuration")
+            return RunsNeeded(impossible=f"about {needed:,} are needed, and the table has {left} more; {_FEWER}")
         return RunsNeeded(needed)
 
     def conclusion(
