@@ -111,6 +111,8 @@ MALFORMED = (
         "google.json", fixture("google-benchmark.json", '"ns"', '"s"'), " at benchmarks[1]", "earlier repetition"
     ),
     Malformed("rows.json", b'{"context": {"rows": 1000000000}, "benchmarks": []}', ":1", "nothing measured"),
+    Malformed("hati.toml", b'[subject]\nname = "sort"\n', ":1", "this is a project, not measurements"),
+    Malformed("pyproject.toml", b'# ours\n\n[project] # it\nname = "p"\n', ":1", "configuration (TOML or INI)"),
     Malformed("go.txt", b"goos: linux\nBenchmarkX-2 100 fast ns/op\n", ":2:1", "'fast'"),
     Malformed("go-nan.txt", b"goos: linux\nBenchmarkX-2 100 NaN ns/op\n", ":2:1", "finite"),
     Malformed("go-pairs.txt", b"BenchmarkX-2 100 5\n", ":1:1", "pairs"),

@@ -231,12 +231,27 @@ def read_all(paths: Iterable[Path], written_as: str | None = None, watch: Watch 
     return ImportedSamples(samples, (*book.warnings, *alone), tuple(formats), alone)
 
 
+_PROJECT = "hati.toml"
+_CONFIGURATION = re.compile(
+    rb"(?:[ \t\r]*(?:[#;].*)?\n)*[ \t]*\[{1,2}[A-Za-z_][\w .-]*\]{1,2}[ \t\r]*(?:[#;].*)?(?:\n|$)"
+)
+"""The first section of a configuration, after comments."""
+
+
 def _format(source: OpenedFile) -> str:
     found = _format_of(source.head)
     if found is not None:
         return found
     if not source.head.strip():
         raise InputError("the file is empty", place=Place(source.file, 1))
+    formats = f"name a file of measurements, of one of the formats {', '.join(format_names())}"
+    if _CONFIGURATION.match(source.head):
+        own = Path(source.file).name == _PROJECT
+        raise InputError(
+            "this is a project, not measurements" if own else "this is a configuration (TOML or INI), not measurements",
+            place=Place(source.file, 1),
+            fix=f"`hati run` measures it, and `hati export` writes its runs; or {formats}" if own else formats,
+        )
     if source.head.lstrip().startswith((b"{", b"[")):
         read_whole(source.stream, source.file)  # reports the place of the error, if any
     raise InputError(
