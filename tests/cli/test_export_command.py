@@ -82,3 +82,30 @@ def test_nothing_to_export(hati: Hati, measured: Path) -> None:
         done = hati("export", "--format", chosen)
         assert (done.status, done.out) == (2, "")
         assert "there is no run to export" in done.err
+
+
+def test_a_shared_store_exports_the_runs_of_this_project(hati: Hati, measured: Path) -> None:
+    """Also if both projects have a benchmark of the same name."""
+    other = measured / "other"
+    other.mkdir()
+    project = (measured / "hati.toml").read_text()
+    (other / "hati.toml").write_text(project.replace('name = "fake"', 'name = "theirs"', 1))
+    (other / "subject.py").write_text((measured / "subject.py").read_text())
+    store = measured / ".hati" / "store.sqlite"
+    assert hati("run", "--budget", "2", "--store", str(store), folder=other).status == 0
+    listed = hati("studies", "--format", "json").json
+    assert [(each["subject"], each["benchmark"], each["runs"]) for each in listed] == [
+        ("fake", "main", 3),
+        ("theirs", "main", 2),
+    ]
+    for words, runs, left_out in (((), 3, True), (("--all",), 5, False), (("--study", listed[1]["study"]), 2, False)):
+        done = hati("export", "--format", "csv", *words)
+        assert len(done.out.splitlines()) == 1 + runs
+        note = "note: 1 study of other projects left out (theirs); --all exports all"
+        assert (note in done.err) is left_out
+        samples = hati("export", *words).json["samples"]
+        assert sum(len(each["runs"]) for each in samples if each["metric"] == "latency") == runs
+    theirs = hati("export", "--format", "csv", "--store", str(store), folder=other)
+    assert len(theirs.out.splitlines()) == 1 + 2
+    (measured / "elsewhere").mkdir()
+    assert len(hati("export", "--store", str(store), folder=measured / "elsewhere").json["samples"]) > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ from hati.core import Configuration, InputError, setting_text
 
 if TYPE_CHECKING:
     from hati.core import Sample
+    from hati.store import SqlStore
 
 
 class ExportFormat(StrEnum):
@@ -30,6 +32,9 @@ class ExportFormat(StrEnum):
 _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Export the runs of this study only.")]
 _Where = Annotated[
     str | None, typer.Option("--where", metavar="OPTION=SETTING,...", help="Export only runs with these settings.")
+]
+_All = Annotated[
+    bool, typer.Option("--all", help="Export the runs of all projects that share the store [default: this project's].")
 ]
 _Metric = Annotated[
     str | None, typer.Option("--metric", metavar="NAME", help="Export this metric only; not for tables.")
@@ -57,6 +62,7 @@ def export(
     store: StorePlace = None,
     output: Output = STDOUT,
     chosen: _Format = ExportFormat.SAMPLES,
+    everything: _All = False,
 ) -> None:
     """Export runs as samples, for other tools or as a table."""
     from hati import render
@@ -65,7 +71,8 @@ def export(
     from hati.wiring import existing_store
 
     place = existing_store(path, store)
-    selection = Selection(study, benchmark)
+    studies = None if everything or study is not None else _own_studies(path, place)
+    selection = Selection(study, benchmark, studies=studies)
     wanted = _settings(where or "")
     if chosen not in _TABLES:
         stored = _of(place.samples(selection), metric, revision)
@@ -86,6 +93,20 @@ def export(
         raise _nothing()
     table = measured_table(runs)
     write(render.table_csv(table) if chosen is ExportFormat.CSV else render.table_parquet(table), output)
+
+
+def _own_studies(path: Path, place: SqlStore) -> tuple[str, ...] | None:
+    """The studies of this project; None where all are, or where there is no project. Say which are left out."""
+    from hati.core.wording import listed
+    from hati.wiring.known.projects import stored_projects
+
+    found = stored_projects(path, place)
+    if not found.others:
+        return None
+    subjects = listed(sorted({subject or "unknown" for subject in found.others.values()}))
+    number = "1 study" if len(found.others) == 1 else f"{len(found.others):,} studies"
+    say(f"note: {number} of other projects left out ({subjects}); --all exports all")
+    return found.own
 
 
 def _write_samples(samples: tuple[Sample, ...], chosen: ExportFormat, output: str) -> None:

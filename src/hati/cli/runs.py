@@ -35,7 +35,7 @@ _Schema = Annotated[
     typer.Option("--schema", metavar="NAME", help="Print the JSON Schema of a study or format, such as screen."),
 ]
 _Format = Annotated[str, format_option(DocumentFormat, "Output format.")]
-_All = Annotated[bool, typer.Option("--all", help="All runs.")]
+_All = Annotated[bool, typer.Option("--all", help="All runs of the store, also other projects'.")]
 
 
 def runs(
@@ -81,14 +81,22 @@ def studies(
         return
     from hati.harness.document import ListedStudy, studies_table
     from hati.wiring import existing_store
+    from hati.wiring.known.projects import subject_of
     from hati.wiring.study_types import verb_of
 
     place = existing_store(path, store)
-    spans = place.spans()
-    known = ((record.id, spans.get(record.id.key)) for record in place.studies())
+    spans, benchmarks = place.spans(), place.benchmarks()
+    known = ((record, spans.get(record.id.key)) for record in place.studies())
     found = [
-        ListedStudy(study.key, verb_of(study.kind), span.runs if span else 0, span.last if span else None)
-        for study, span in known
+        ListedStudy(
+            record.id.key,
+            verb_of(record.id.kind),
+            subject_of(record),
+            benchmarks.get(record.id.key, ()),
+            span.runs if span else 0,
+            span.last if span else None,
+        )
+        for record, span in known
     ]
     write_table(studies_table(found), chosen, output)
 

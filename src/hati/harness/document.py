@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from hati.core import Configuration, Machine, Observations, Outcome, Plan, Run, Sample, Workload, usage
-from hati.core.wording import counted
+from hati.core.wording import counted, listed
 from hati.document.document import Align, Cell, Column, Shown, Table, duration, fixed, general, percent, quantity
 from hati.document.publishing import Joined, Of, publish
 from hati.harness import Aim, Allocation, QuantilePrecision, RunPlan, State, SteadyRun, SufficientRun, disturbances
@@ -307,10 +307,12 @@ def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[
 
 
 class ListedStudy(NamedTuple):
-    """A stored study: its key, the command that makes it, its runs, and when the last started, None without one."""
+    """A stored study: its key, command, subject, benchmarks and runs, and when the last started, None without one."""
 
     key: str
     verb: str
+    subject: str
+    benchmarks: tuple[str, ...]
     runs: int
     last: datetime | None
 
@@ -320,10 +322,22 @@ def studies_table(studies: Sequence[ListedStudy]) -> Table:
     columns = (
         Column("study"),
         Column("command"),
+        Column("subject"),
+        Column("benchmark"),
         Column("runs", align=Align.RIGHT),
         Column("last run"),
     )
-    rows = tuple((each.key, each.verb, each.runs, _minute(each.last) if each.last else None) for each in studies)
+    rows = tuple(
+        (
+            each.key,
+            each.verb,
+            each.subject or None,
+            listed(each.benchmarks, 2) or None,
+            each.runs,
+            _minute(each.last) if each.last else None,
+        )
+        for each in studies
+    )
     note = "`hati report --study KEY` reports one." if studies else "There are none."
     return Table("Studies", columns, rows, (note,))
 

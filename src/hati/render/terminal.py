@@ -23,7 +23,7 @@ _TERMINAL = box.SIMPLE_HEAD
 _ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
 _GAP = 2
 _LONGEST_CELL = 300
-_LONGEST_WORD = 30
+_LONGEST_WORD = 32
 
 
 class Layout(NamedTuple):

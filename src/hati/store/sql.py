@@ -63,7 +63,7 @@ class StudyRecord(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """Selects runs by study key, benchmark name, machine fingerprints, and the beginning of the task id.
+    """Selects runs by study key or keys, benchmark name, machine fingerprints, and the beginning of the task id.
 
     ``newest`` limits them to the last recorded ones. None: no restriction.
     """
@@ -72,6 +72,7 @@ class Selection(Struct, frozen=True):
     benchmark: str | None = None
     task: str | None = None
     machine: tuple[str, ...] | None = None
+    studies: tuple[str, ...] | None = None
     newest: int | None = None
 
 
@@ -152,6 +153,16 @@ class SqlStore:
         """The span of the runs of every study, by its key."""
         with explained(self._database), self._engine.connect() as connection:
             return read_spans(connection, self.name)
+
+    def benchmarks(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the benchmarks that each study ran, by its key."""
+        found: dict[str, list[str]] = defaultdict(list)
+        table = schema.run.c
+        with explained(self._database), self._engine.connect() as connection:
+            rows = connection.execute(select(table.study, table.benchmark).group_by(table.study, table.benchmark))
+            for study, benchmark in rows:
+                found[study].append(benchmark)
+        return {study: tuple(sorted(names)) for study, names in found.items()}
 
     def machine_spans(self, study: str) -> Mapping[str, Span]:
         """The span of a study's runs on each machine, by the fingerprint of the runs."""
@@ -365,6 +376,8 @@ def _selected(query: Select, selection: Selection) -> Select:  # type: ignore[ty
         query = query.where(func.substr(table.task, 1, len(selection.task)) == selection.task)
     if selection.machine is not None:
         query = query.where(table.machine.in_(selection.machine))
+    if selection.studies is not None:
+        query = query.where(table.study.in_(selection.studies))
     if selection.newest is not None:
         query = query.order_by(table.number.desc()).limit(selection.newest)
     return query

@@ -18,6 +18,7 @@ from hati.core import Benchmark, Budget, Engine, Evidence, Metric, Outcome, Plan
 from hati.document import duration
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
 from hati.store import Selection
+from hati.wiring.known.projects import SUBJECT
 from hati.wiring.workplace import Announce, Workplace, mute
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
             place.begin(study.id, _metrics(self.benchmarks))
             if described := self.described():
                 announce(described)
-        keep(place, study.id, {**json.loads(self.kept or "{}"), **as_kept(asked)})
+        keep(place, study.id, {**json.loads(self.kept or "{}"), **as_kept(asked), SUBJECT: place.project.name})
         if known:
             return known[0]
         with self.engine(announce) as engine:
