@@ -84,6 +84,23 @@ def test_nothing_to_export(hati: Hati, measured: Path) -> None:
         assert "there is no run to export" in done.err
 
 
+@pytest.mark.parametrize("verb", ["export", "runs", "tree", "forget"])
+def test_the_nearest_study_and_benchmark_are_suggested(hati: Hati, measured: Path, verb: str) -> None:
+    ((study),) = hati("studies", "--format", "json").json
+    key = study["study"]
+    wrong = f"{key[:-1]}{'0' if key[-1] != '0' else '1'}"
+    for words, said in (
+        (("--study", wrong), f"there is no study {wrong}; did you mean {key!r}?"),
+        (("--study", "mesurement"), f"there is no study mesurement; did you mean {key!r}?"),
+        (("--study", "screening"), "there is no study screening; `hati studies` lists them"),
+        (("--benchmark", "mian"), "the store has no runs of a benchmark 'mian'; did you mean 'main'?"),
+    ):
+        done = hati(verb, *words)
+        assert (done.status, done.out) == (2, "")
+        assert said in done.err
+    assert len(hati("runs", "--format", "json").json) == 3
+
+
 def test_a_shared_store_exports_the_runs_of_this_project(hati: Hati, measured: Path) -> None:
     """Also if both projects have a benchmark of the same name."""
     other = measured / "other"

@@ -64,7 +64,7 @@ def test_a_tree_needs_runs_of_one_benchmark(project: Path, hati: Hati) -> None:
     few = hati("tree", ".")
     assert (few.status, "three of each are needed" in " ".join(few.out.split())) == (0, True), few.err
     unknown = hati("tree", ".", "--benchmark", "other")
-    assert (unknown.status, "the store has no such runs" in unknown.err) == (2, True)
+    assert (unknown.status, "the store has no runs of a benchmark" in unknown.err) == (2, True)
 
 
 def test_a_search_goes_on_where_its_budget_ended(project: Path, hati: Hati) -> None:

@@ -269,7 +269,9 @@ def test_what_cannot_be_reported_is_told(tmp_path: Path, hati_here: Hati) -> Non
     assert hati_here("report", "--study", "gate").out == hati_here("report", "--study", key).out != ""
     assert hati_here("check", "HEAD", "--reference", "HEAD~1", "--fresh").status == 0
     assert f"2 studies begin with 'gate'; there are: {key}, gate-" in hati_here("report", "--study", "gate").err
-    assert f"there is no study {key}x; `hati studies` lists them" in done.err
+    assert f"there is no study {key}x; did you mean {key!r}?" in done.err
+    done = hati_here("report", "--study", "screening")
+    assert "there is no study screening; `hati studies` lists them" in done.err
     done = hati_here("report")
     assert (done.status, done.out) == (2, "")
     assert f"there is no screening of {tmp_path.name} to report; `hati studies` lists other studies" in done.err

@@ -197,9 +197,9 @@ class TestStore:
         assert len(held(json.loads(told(capfd, "runs", "--format", "json")))) == 2
         told(capfd, "forget", status=2)
         for words, said in (
-            (("--study", "nope"), "error: there is no study nope; there are: measurement-"),
+            (("--study", "nope"), "error: there is no study nope; `hati studies` lists them"),
             (("--task", "nope"), "error: there is no such run"),
-            (("--benchmark", "nope"), "error: there is no such run"),
+            (("--benchmark", "nope"), "error: the store has no runs of a benchmark 'nope'; there are: "),
         ):
             assert main(("forget", *words)) == 2
             assert capfd.readouterr().err.startswith(said)

@@ -11,7 +11,7 @@ import typer
 
 from hati.cli.commands import HERE, BenchmarkName, Output, ProjectPath, StorePlace
 from hati.cli.output import STDOUT, say, write, write_pieces
-from hati.core import Configuration, InputError, setting_text
+from hati.core import Configuration, InputError, replace, setting_text
 
 if TYPE_CHECKING:
     from hati.core import Sample
@@ -67,12 +67,12 @@ def export(
     """Export runs as samples, for other tools or as a table."""
     from hati import render
     from hati.space.document import measured_table
-    from hati.store import Selection
     from hati.wiring import existing_store
+    from hati.wiring.known.named import selection_of
 
     place = existing_store(path, store)
-    studies = None if everything or study is not None else _own_studies(path, place)
-    selection = Selection(study, benchmark, studies=studies)
+    named = selection_of(place, study, benchmark)
+    selection = named if everything or study is not None else replace(named, studies=_own_studies(path, place))
     wanted = _settings(where or "")
     if chosen not in _TABLES:
         stored = _of(place.samples(selection), metric, revision)

@@ -52,9 +52,10 @@ def runs(
     from hati.harness.document import disturbed_runs, run_table, runs_table
     from hati.store import Selection
     from hati.wiring import existing_store
+    from hati.wiring.known.named import selection_of
 
     place = existing_store(path, store)
-    found = place.runs(Selection(study, benchmark, task))
+    found = place.runs(selection_of(place, study, benchmark, task))
     if task is not None and not found:
         raise InputError(f"no run's task begins with {task!r}", fix="`hati runs` lists them")
     if task is not None and len(found) == 1:
@@ -156,9 +157,11 @@ def _check_known(place: SqlStore, selection: Selection) -> None:
     Raises:
         InputError: for a study that the store does not hold, or a task or benchmark without a run.
     """
+    from hati.wiring.known.named import selection_of, unknown_study
+
     known = [record.id.key for record in place.studies()]
     if selection.study is not None and selection.study not in known:
-        fix = f"there are: {', '.join(known)}" if known else "the store is empty"
-        raise InputError(f"there is no study {selection.study}", fix=fix)
+        raise unknown_study(known, selection.study, "the store is empty")
+    selection_of(place, None, selection.benchmark)
     if (selection.task, selection.benchmark) != (None, None):
         raise InputError("there is no such run", fix="`hati runs` lists them")

@@ -47,8 +47,8 @@ def listed(names: Iterable[str], most: int = 6, separator: str = ", ") -> str:
 _LONGEST = 200  # the comparison is quadratic in length
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like ``name``, or None where none is like it.
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name most like ``name``, or None where none is like it by the fraction ``alike``.
 
     >>> nearest("jurnal_mode", ["cache", "journal_mode"])
     'journal_mode'
@@ -59,7 +59,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
     if name.casefold() in folded:
         return folded[name.casefold()]
-    return next(iter(get_close_matches(name, candidates, n=1)), None)
+    return next(iter(get_close_matches(name, candidates, 1, alike)), None)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hati.core import InputError, Outcome
 from hati.core.wording import listed
-from hati.store import Selection
 from hati.studies.failure_search import StoredTree, failure_tree
 from hati.studies.failure_search.outcomes import is_infrastructure
 from hati.studies.known import Knowledge
@@ -17,6 +16,7 @@ from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import ScreeningJson, screening_json
 from hati.wiring.campaigns import run_cost
 from hati.wiring.known.benchmarks import known_statistic, known_warm_up
+from hati.wiring.known.named import selection_of
 from hati.wiring.known.screenings import important_options, known_variation
 from hati.wiring.machines import with_machines
 from hati.wiring.screening.recalibration import stored_changes
@@ -105,7 +105,7 @@ def stored_tree(path: Path, store: str | None, study: str | None, benchmark: str
         NotInstalledError: without the extra ``trees``.
     """
     place = existing_store(path, store)
-    runs = [run for run in place.runs(Selection(study, benchmark)) if not is_infrastructure(run)]
+    runs = [run for run in place.runs(selection_of(place, study, benchmark)) if not is_infrastructure(run)]
     names = sorted({run.task.benchmark for run in runs})
     if not names:
         raise InputError("the store has no such runs", fix="`hati runs` lists them; `hati failures` runs a benchmark")

@@ -19,6 +19,7 @@ from hati.studies.screening import (
     screening,
 )
 from hati.studies.screening.planning.pilot import with_losses
+from hati.wiring.known.named import study_named, unknown_study
 from hati.wiring.screening.campaign import chosen_metric, with_budget
 from hati.wiring.screening.promises import remedies
 from hati.wiring.table import BENCHMARK, table_benchmark
@@ -61,9 +62,10 @@ def stored_screening(
     own = list(map(str, place.project.space.template))
     chosen = [record for record in records if key == record.id.key or (key is None and template_of(record) == own)]
     if not chosen:
-        known = ", ".join(map(_described, records))
-        fix = f"there are: {known}" if known else f"make one by `hati screen`{of_tables(place)}"
-        raise InputError(f"there is no study {key}" if key else "there is no study to report", fix=fix)
+        known, make = ", ".join(map(_described, records)), f"make one by `hati screen`{of_tables(place)}"
+        if key:
+            raise unknown_study([record.id.key for record in records], key, make)
+        raise InputError("there is no study to report", fix=f"there are: {known}" if known else make)
     return _study_of(place, chosen[-1], metric, relevant)
 
 
@@ -86,14 +88,7 @@ def record_of(place: Workplace, key: str) -> StudyRecord:
     Raises:
         InputError: where there is none, or several.
     """
-    records: dict[str, StudyRecord] = {record.id.key: record for record in place.store.studies()}
-    found = [key] if key in records else [name for name in records if name.startswith(key)]
-    if len(found) == 1:
-        return records[found[0]]
-    if found:
-        raise InputError(f"{len(found)} studies begin with {key!r}", fix=f"there are: {', '.join(found)}")
-    what = "`hati studies` lists them" if records else f"make one by `hati screen`{of_tables(place)}"
-    raise InputError(f"there is no study {key}", fix=what)
+    return study_named(place.store.studies(), key, f"make one by `hati screen`{of_tables(place)}")
 
 
 def _screenings(place: Workplace) -> list[StudyRecord]:

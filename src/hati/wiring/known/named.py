@@ -1,0 +1,49 @@
+"""Studies and benchmarks of a store, found by the names that people give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hati.core import InputError
+from hati.core.wording import nearest, suggestion
+from hati.store import Selection, SqlStore, StudyRecord
+
+_ALIKE = 0.8
+"""The least likeness of a suggested key: its random digits are alike in part by chance."""
+
+
+def study_named(records: Sequence[StudyRecord], key: str, otherwise: str = "measure one first") -> StudyRecord:
+    """The study with a key, or the only one whose key begins with it.
+
+    Raises:
+        InputError: where there is none, or several; ``otherwise`` says what to do where there are no studies at all.
+    """
+    known = {record.id.key: record for record in records}
+    found = [key] if key in known else [name for name in known if name.startswith(key)]
+    if len(found) == 1:
+        return known[found[0]]
+    if found:
+        raise InputError(f"{len(found)} studies begin with {key!r}", fix=f"there are: {', '.join(found)}")
+    raise unknown_study(list(known), key, otherwise)
+
+
+def unknown_study(known: Sequence[str], key: str, otherwise: str = "measure one first") -> InputError:
+    """The error that no study has a key, with the key that is most like it."""
+    beginnings: Mapping[str, str] = {name[: len(key)]: name for name in reversed(known)}
+    near = nearest(key, beginnings, _ALIKE)
+    fix = f"did you mean {beginnings[near]!r}?" if near else "`hati studies` lists them" if known else otherwise
+    return InputError(f"there is no study {key}", fix=fix)
+
+
+def selection_of(store: SqlStore, study: str | None, benchmark: str | None, task: str | None = None) -> Selection:
+    """The selection of the runs of a study and of a benchmark, which the store has to hold.
+
+    Raises:
+        InputError: for a study or a benchmark that it does not hold; a store without any run holds all benchmarks.
+    """
+    key = None if study is None else study_named(store.studies(), study).id.key
+    if benchmark is not None:
+        known = sorted({name for names in store.benchmarks().values() for name in names})
+        if known and benchmark not in known:
+            raise InputError(f"the store has no runs of a benchmark {benchmark!r}", fix=suggestion(benchmark, known))
+    return Selection(key, benchmark, task)
