@@ -112,6 +112,14 @@ def test_every_page_is_in_the_navigation() -> None:
         assert str(page.relative_to(ROOT / "docs")) in navigation
 
 
+def test_environment_variables_are_documented() -> None:
+    sources = "".join(file.read_text() for file in (ROOT / "src" / "hati").rglob("*.py"))
+    read = re.findall(r"""(?:environ\.get\(|envvar=|^[A-Z_]+ = )"(HATI_[A-Z_]+)""", sources, flags=re.MULTILINE)
+    documented = (ROOT / "docs" / "reference" / "formats.md").read_text()
+    assert {"HATI_LOCK", "HATI_MACHINE", "HATI_STORE"} <= set(read)
+    assert [name for name in sorted(set(read)) if f"| `{name}` |" not in documented] == []
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for document in DOCUMENTS:
         prose = re.sub(r"^```.*?^```|`[^`\n]+`", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
