@@ -22,7 +22,7 @@ from hati.core import Batch
 from hati.steering import Client, Requirements, choose
 from hati.store import Ledger, open_store, schema
 from hati.store.ledger_entries import batch_content
-from hati.store.ledger_queues import queue_key, read_queues, read_under_way
+from hati.store.ledger_queues import queue_key, read_steering
 from hati.testing.ledgers import a_job
 
 BATCHES, MACHINES, STUDIES, REVISIONS = 100_000, 1_000, 20, 50
@@ -90,8 +90,8 @@ def decisions(place: str) -> tuple[list[float], list[float], int]:
     with engine.connect() as connection:
         for client in clients():
             began, before = time.perf_counter(), time.process_time()
-            queues = read_queues(connection, client.machine)
-            choose(queues, read_under_way(connection), client)
+            queues, under_way = read_steering(connection, client.machine)
+            choose(queues, under_way, client)
             seconds.append(time.perf_counter() - began)
             busy.append(time.process_time() - before)
             number = len(queues)

@@ -33,6 +33,7 @@ from hati.gateway.messages import (
 from hati.steering import Client, ClientKind, Queue, Requirements, SteeringDecision, choose
 from hati.store import BatchState, EntryKind, SqlStore, ledger_machines, open_store, schema
 from hati.store.ledger_machines import ELSEWHERE_SECONDS
+from hati.testing.ledgers import statements
 
 LEASE = 60.0
 
@@ -89,6 +90,18 @@ def place(project: Path, store: Path, tmp_path: Path) -> Iterator[Place]:
         for each in signed.volunteers.releases().values():
             own.volunteers.keep_release(each)
         yield Place(project, file, own)
+
+
+def test_a_claim_and_a_result_take_few_statements(place: Place) -> None:
+    release(place.project, place.file, 2)
+    token = place.register("one")
+    place.answer(token, place.leased(token))
+    with statements(place.store.ledger.engine) as claim:
+        lease = place.leased(token)
+    with statements(place.store.ledger.engine) as answer:
+        place.answer(token, lease)
+    assert len(claim) <= 12, claim
+    assert len(answer) <= 10, answer
 
 
 def test_one_silent_and_one_working_machine_make_all_runs(place: Place) -> None:

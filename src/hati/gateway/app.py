@@ -60,6 +60,7 @@ class Door:
         self._gateway, self._client = gateway, client
         self._machines, self._addresses = RateLimiter(MACHINE_RATE), RateLimiter(ADDRESS_RATE)
         self._readers = RateLimiter(ADDRESS_RATE)
+        self._known = dict[str, str]()
 
     async def home(self, request: Request) -> Response:
         """Show how a machine is registered."""
@@ -106,33 +107,34 @@ class Door:
 
     async def claim(self, request: Request) -> Response:
         """Ask for a batch; 204 where there is none for this machine."""
-        volunteer, message = await self._asked(request, ClaimMessage)
-        found = await run_in_threadpool(self._gateway.claim, volunteer, message)
-        if found is None:
-            return Response(status_code=204, headers={"Retry-After": f"{self._gateway.retry_after(volunteer):.0f}"})
-        return _answer(found)
+
+        def answer(volunteer: Volunteer, message: ClaimMessage) -> Response:
+            found = self._gateway.claim(volunteer, message)
+            if found is None:
+                return Response(status_code=204, headers={"Retry-After": f"{self._gateway.retry_after(volunteer):.0f}"})
+            return _answer(found)
+
+        return await self._answered(request, ClaimMessage, answer)
 
     async def renew(self, request: Request) -> Response:
         """Extend a lease."""
-        volunteer, message = await self._asked(request, AttemptReference)
-        return _answer(await run_in_threadpool(self._gateway.renew, volunteer, message))
+        return await self._answered(request, AttemptReference, self._gateway.renew)
 
     async def result(self, request: Request) -> Response:
         """Send the raw result of a job; it is stored when the answer comes."""
-        volunteer, message = await self._asked(request, ResultMessage, LARGEST_RESULT)
-        return _answer(await run_in_threadpool(self._gateway.result, volunteer, message))
+        return await self._answered(request, ResultMessage, self._gateway.result, LARGEST_RESULT)
 
     async def end(self, request: Request) -> Response:
         """Give the rest of a batch back."""
-        volunteer, message = await self._asked(request, End)
-        return _answer(await run_in_threadpool(self._gateway.end, volunteer, message))
+        return await self._answered(request, End, self._gateway.end)
 
     async def artefact(self, request: Request) -> Response:
         """The archive of a revision's files, or a range of its bytes."""
-        await self._volunteer(request)
+        token = await self._admitted(request)
         name = request.path_params["sha256"]
         if not _ARTEFACT.fullmatch(name):
             raise Refusal(404, "there is no such artefact", "name it by its SHA-256, in 64 hexadecimal digits")
+        await run_in_threadpool(self._holder, token)
         size = await run_in_threadpool(self._gateway.artefact_size, name)
         first, end = _range(request.headers.get("range", ""), size)
         whole = (first, end) == (0, size)
@@ -142,27 +144,47 @@ class Door:
         content = self._gateway.artefact(name, first, end)
         return StreamingResponse(content, 200 if whole else 206, headers, "application/gzip")
 
-    async def _volunteer(self, request: Request) -> Volunteer:
-        """The machine that asks.
+    async def _admitted(self, request: Request) -> str:
+        """The token of a request that is counted; it was valid when it was last looked up.
 
         Raises:
-            Refusal: where its protocol is another version, or its token is not valid.
+            Refusal: where its protocol is another version, its token is not valid, or its machine asks too often.
         """
         _check_protocol(request)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        token = given if scheme.lower() == "bearer" else ""
+        machine = self._known.get(token)
+        if machine is None:
+            try:
+                machine = (await run_in_threadpool(self._holder, token)).machine
+            except Refusal:
+                self._addresses.admit(_address(request), time.monotonic())
+                raise
+        self._machines.admit(machine, time.monotonic())
+        return token
+
+    def _holder(self, token: str) -> Volunteer:
+        """The machine of a token.
+
+        Raises:
+            Refusal: where the token is not valid now.
+        """
         try:
-            volunteer = await run_in_threadpool(self._gateway.holder, token if scheme.lower() == "bearer" else "")
+            volunteer = self._gateway.holder(token)
         except Refusal:
-            self._addresses.admit(_address(request), time.monotonic())
+            self._known.pop(token, None)
             raise
-        self._machines.admit(volunteer.machine, time.monotonic())
+        self._known[token] = volunteer.machine
         return volunteer
 
-    async def _asked(self, request: Request, kind: type[M], most: int = LARGEST_BODY) -> tuple[Volunteer, M]:
-        """The machine that asks, and its message; nobody else's body is read."""
-        volunteer = await self._volunteer(request)
+    async def _answered(
+        self, request: Request, kind: type[M], answer: Callable[[Volunteer, M], object], most: int = LARGEST_BODY
+    ) -> Response:
+        """The answer to the machine that asks; nobody else's body is read."""
+        token = await self._admitted(request)
         body = await _body(request, most)
-        return volunteer, await run_in_threadpool(_decoded, body, kind)
+        found = await run_in_threadpool(lambda: answer(self._holder(token), _decoded(body, kind)))
+        return found if isinstance(found, Response) else _answer(found)
 
 
 def make_app(gateway: Gateway, client: Callable[[], bytes]) -> FastAPI:

@@ -332,24 +332,22 @@ class Gateway:
         Raises:
             InputError: where its release is missing, or does not allow a job.
         """
-        jobs, release = lease.batch.members, self._release(lease.batch.members[0])
+        jobs, (release, size) = lease.batch.members, self._release(lease.batch.members[0])
         if value := next(filter(None, (unsigned_value(job, release.statement) for job in jobs)), ""):
             raise InputError(f"the signed release does not allow {value} any more")
-        size = self._store.volunteers.artefact_size(release.artefact)
         envelope = Envelope(
             jobs[0].task.study,
             volunteer.machine,
             self._clock() + ENVELOPE_SECONDS,
             SignedRelease(release.statement, release.signature),
-            ArtefactReference(release.artefact, size or 0),
+            ArtefactReference(release.artefact, size),
             tuple(msgspec.convert(job_content(job), EnvelopeJob) for job in jobs),
             lease.batch.order.value,
         )
         return LeasedBatch(lease.number, lease.attempt, lease.until, self._setup.lease, envelope)
 
-    def _release(self, job: Job) -> Release:
-        key = release_key(job.benchmark, job.sources)
-        found = self._store.volunteers.releases([key]).get(key)
+    def _release(self, job: Job) -> tuple[Release, int]:
+        found = self._store.volunteers.release(release_key(job.benchmark, job.sources))
         if found is None:
             raise InputError(f"benchmark {job.benchmark.name!r} has no signed release any more")
         return found

@@ -79,8 +79,8 @@ class Database(ABC):
         """Insert a run unless its task has one; return its number, or None if the task has one."""
 
     @abstractmethod
-    def take_turn(self, connection: Connection) -> None:
-        """Keep other processes from changing the ledger until this connection's transaction ends."""
+    def take_turn(self, connection: Connection) -> float:
+        """Keep other processes from changing the ledger until this connection's transaction ends; return the time."""
 
     @abstractmethod
     def now(self, connection: Connection) -> float:
@@ -182,13 +182,14 @@ class Sqlite(Database):
         done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
         return int(done.lastrowid) if done.rowcount else None
 
-    def take_turn(self, connection: Connection) -> None:
+    def take_turn(self, connection: Connection) -> float:
         """Begin a write transaction: other processes wait."""
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return time.time()
 
-    def now(self, connection: Connection) -> float:
-        """This machine's time, to a millisecond."""
-        return float(connection.exec_driver_sql("SELECT (julianday('now') - 2440587.5) * 86400").scalar_one())
+    def now(self, _: Connection) -> float:
+        """This machine's time, which is SQLite's."""
+        return time.time()
 
     def rescued(self, engine: Engine) -> HatiError | None:
         """Write the content of the open file into a new file next to it if it was deleted or replaced."""
@@ -314,6 +315,11 @@ _MIGRATING = 0x68617469
 """The advisory lock for changing tables: "hati" in ASCII."""
 _LEDGER = 0x6C656467
 """The advisory lock for changing the ledger: "ledg" in ASCII."""
+_NOW = text("SELECT extract(epoch FROM clock_timestamp())")
+_TURN = text("""
+    WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(:key))
+    SELECT extract(epoch FROM clock_timestamp()) FROM turn
+""")
 _ELSEWHERE = "or name another store by --store"
 _GOES_ON = "what was recorded is kept, and the same command goes on from there"
 _OUT_OF_ROOM = {"53100", "53200", "53300", "53400"}
@@ -380,13 +386,13 @@ class Postgresql(Database):
         number: int | None = connection.exec_driver_sql(insertion.statement, insertion.values(row)).scalar()
         return number
 
-    def take_turn(self, connection: Connection) -> None:
+    def take_turn(self, connection: Connection) -> float:
         """Wait for other processes that change the ledger."""
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LEDGER})
+        return float(connection.execute(_TURN, {"key": _LEDGER}).scalar_one())
 
     def now(self, connection: Connection) -> float:
         """The server's time."""
-        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+        return float(connection.execute(_NOW).scalar_one())
 
     def as_error(self, error: DBAPIError) -> HatiError:
         """A database's error as an error with a fix."""

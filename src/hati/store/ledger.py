@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, and_, bindparam, delete, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from hati.core import Batch, HatiError, Job, Run, StudyId, replace
@@ -28,7 +28,6 @@ from hati.store.ledger_entries import (
     LedgerEntry,
     append,
     batch_content,
-    batch_key,
     batch_of,
     erase_runs,
     erase_study,
@@ -36,8 +35,15 @@ from hati.store.ledger_entries import (
     rebuild,
     run_content,
 )
-from hati.store.ledger_machines import read_backoff, read_withheld, set_aside
-from hati.store.ledger_queues import read_abandoned, read_passing, read_queues, read_under_way, requirements_of
+from hati.store.ledger_machines import Situation, read_backoff, read_situation, read_withheld, set_aside
+from hati.store.ledger_queues import (
+    OVERDUE,
+    read_abandoned,
+    read_passing,
+    read_queues,
+    read_steering,
+    requirements_of,
+)
 from hati.store.ledger_status import read_status
 
 ATTEMPTS = 3
@@ -50,8 +56,8 @@ PATIENCE_SECONDS = 600.0
 _AT_ONCE = 500
 _SHORTEST_RENEWAL = 0.1
 
+AnyRow = Row[*tuple[Any, ...]]
 Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
-Clock = Callable[[Connection], float]
 
 
 P = ParamSpec("P")
@@ -104,14 +110,14 @@ class Ledger:
     ``clock`` gives the time in seconds since 1970 [default: the database's].
     """
 
-    def __init__(self, engine: Engine, database: Database, clock: Clock | None = None) -> None:
+    def __init__(self, engine: Engine, database: Database, clock: Callable[[], float] | None = None) -> None:
         self.engine = engine
         self._database = database
-        self._clock = clock or database.now
+        self._clock = clock
 
     def at(self, clock: Callable[[], float]) -> Ledger:
         """The same ledger with another clock."""
-        return Ledger(self.engine, self._database, lambda _: clock())
+        return Ledger(self.engine, self._database, clock)
 
     @_repeated
     def release(self, batch: Batch[Job], requirements: Requirements, again: Collection[str] = ()) -> int:
@@ -122,14 +128,13 @@ class Ledger:
         """
         with self._turn() as (connection, now):
             self._void(connection, now, again)
-            rows = connection.execute(select(schema.batch).where(schema.batch.c.key == batch_key(batch))).all()
-            for row in rows:
+            content = batch_content(batch, requirements)
+            for row in connection.execute(_SAME, {"key": content["key"]}).all():
                 if row.state in _OUT:
                     return int(row.number)
-            content = batch_content(batch, requirements)
             known = _results_of(connection, content["tasks"])
             done = len(known) == len(content["tasks"])
-            free = done or requirements.kind is ClientKind.VOLUNTEER
+            free = done or not known or requirements.kind is ClientKind.VOLUNTEER
             begun = None if free else self._present_machine(connection, now, known.values())
             state = BatchState.DONE if done else BatchState.OPEN
             return append(
@@ -189,10 +194,9 @@ class Ledger:
         """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""
         with self._reading() as connection:
             row = connection.execute(_ATTEMPT, {"batch": number, "attempt": attempt}).one_or_none()
-            content = None if row is None else _content_of(connection, number)
-        if row is None or content is None:
+        if row is None:
             return None
-        return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(json.loads(content)))
+        return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(row.content))
 
     def waiting(self, head: int, after: int, most: int = _AT_ONCE) -> dict[int, Batch[Job]]:
         """Batches begun nowhere, in the queue of batch ``head``, by their numbers; the first ones ``after`` one."""
@@ -207,7 +211,7 @@ class Ledger:
             .limit(most)
         )
         with self._reading() as connection:
-            return {row.number: batch_of(json.loads(row.content)) for row in connection.execute(query)}
+            return {row.number: batch_of(row.content) for row in connection.execute(query)}
 
     def wanted(self, machine: str) -> tuple[Requirements, ...]:
         """The distinct requirements of the open batches in a machine's queues."""
@@ -217,12 +221,12 @@ class Ledger:
     def backoff(self, machine: str) -> float:
         """The seconds for which a volunteer gets no batch, since it did not complete its last ones; 0 without any."""
         with self._reading() as connection:
-            return max(0.0, read_backoff(connection, machine) - self._clock(connection))
+            return max(0.0, read_backoff(connection, machine) - self._now(connection))
 
     def present(self) -> tuple[Client, ...]:
         """The machines with present workers."""
         with self._reading() as connection:
-            here = schema.worker.c.until > self._clock(connection)
+            here = schema.worker.c.until > self._now(connection)
             texts = connection.scalars(select(schema.worker.c.client).where(here).order_by(schema.worker.c.key)).all()
         found = [msgspec.json.decode(text, type=Client) for text in texts]
         return tuple({client.machine: client for client in found}.values())
@@ -256,30 +260,26 @@ class Ledger:
         complete its last batches gets none for a while, and no batch that other volunteers are to try first.
         """
         with self._turn() as (connection, now):
-            self._expire(connection, now)
+            situation = self._situation(connection, now, client)
             _enter(connection, worker, client, now, seconds)
-            if client.kind is ClientKind.VOLUNTEER:  # each of its claims may have another name
-                connection.execute(_REMOVE_OTHERS, {"machine": client.machine, "worker": worker})
-            held = connection.execute(_LEASE_OF_MACHINE, {"machine": client.machine}).one_or_none()
-            if held is not None:
-                return self._lease(connection, held) if held.worker == worker else None
-            if client.kind is ClientKind.VOLUNTEER and read_backoff(connection, client.machine) > now:
+            if situation.batch is not None:
+                return _held_lease(connection, situation.batch) if situation.worker == worker else None
+            if situation.unreliable and read_backoff(connection, client.machine) > now:
                 return None
-            decision = self._chosen(connection, now, client, choose)
-            if decision.batch is None:
+            chosen = self._chosen(connection, now, client, choose, situation)
+            if chosen is None:
                 return None
-            number = _batch_row(connection, decision.batch).attempts + 1
+            number, attempt, reason, batch = chosen
             content = {
-                "attempt": number,
+                "attempt": attempt,
                 "machine": client.machine,
                 "worker": worker,
                 "until": now + seconds,
-                "reason": decision.reason,
+                "reason": reason,
                 "client": msgspec.to_builtins(client),
             }
-            append(connection, now, EntryKind.LEASED, decision.batch, content)
-            held = connection.execute(_LEASE_OF_MACHINE, {"machine": client.machine}).one()
-            return self._lease(connection, held)
+            append(connection, now, EntryKind.LEASED, number, content)
+            return Lease(number, attempt, client.machine, worker, now + seconds, batch)
 
     @_repeated
     def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
@@ -293,34 +293,35 @@ class Ledger:
                 return None
             if now + seconds - held.until >= seconds * _SHORTEST_RENEWAL:
                 append(connection, now, EntryKind.RENEWED, lease.number, {"until": now + seconds})
-            same = schema.worker.c.key == lease.worker
-            connection.execute(update(schema.worker).where(same).values(seen=now, until=now + seconds))
-            return BatchState(_batch_row(connection, lease.number).state)
+            keys = {"own": lease.worker, "volunteer": lease.machine}
+            connection.execute(_STAY, {**keys, "now": now, "end": now + seconds})
+            return BatchState(held.state)
 
     def standing(self, lease: Lease) -> BatchState | None:
         """The state of a lease's batch; None if the lease is lost."""
         with self._reading() as connection:
-            return BatchState(_batch_row(connection, lease.number).state) if _holds(connection, lease) else None
+            held = _held(connection, lease)
+        return None if held is None else BatchState(held.state)
 
     @_repeated
     def accept(self, lease: Lease, run: Run) -> EntryKind:
         """Store a result: ACCEPTED if it counts, else set aside as LATE if the lease is lost, or as DUPLICATE."""
         with self._turn() as (connection, now):
+            row = connection.execute(_TO_JUDGE, {**_about(lease), "task": run.task.id}).one_or_none()
+            if row is None:  # nothing is stored for a forgotten study
+                return EntryKind.LATE
             content = {"attempt": lease.attempt, "run": run_content(run)}
-            known = _results_of(connection, [run.task.id]).get(run.task.id)
-            if known is not None:
-                if known.batch == lease.number and _content_of(connection, known.entry) == json.dumps(content):
+            if row.entry is not None:
+                if row.accepted_in == lease.number and _content_of(connection, row.entry) == json.dumps(content):
                     return EntryKind.ACCEPTED  # the reply was lost, or the result is sent twice
                 return set_aside(connection, now, EntryKind.DUPLICATE, lease.number, lease.machine, content)
-            if not _holds(connection, lease):
-                if _content_of(connection, lease.number) is None:  # nothing is stored for a forgotten study
-                    return EntryKind.LATE
+            if row.until is None:
                 return set_aside(connection, now, EntryKind.LATE, lease.number, lease.machine, content)
-            accepted = append(connection, now, EntryKind.ACCEPTED, lease.number, content).what
-            tasks = _batch_row(connection, lease.number).tasks.split()
-            if len(_results_of(connection, tasks)) == len(tasks):
-                self._end(connection, now, lease.number, AttemptOutcome.DONE, "")
-            return accepted
+            append(connection, now, EntryKind.ACCEPTED, lease.number, content)
+            others = [task for task in row.tasks.split() if task != run.task.id]
+            if len(_results_of(connection, others)) == len(others):
+                _end(connection, now, row, AttemptOutcome.DONE, "")
+            return EntryKind.ACCEPTED
 
     @_repeated
     def end(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> bool:
@@ -329,25 +330,24 @@ class Ledger:
         A batch that machines have failed too often is quarantined.
         """
         with self._turn() as (connection, now):
-            held = _holds(connection, lease)
-            if held:
-                self._end(connection, now, lease.number, outcome, reason)
-            return held
+            held = _held(connection, lease)
+            if held is not None:
+                _end(connection, now, held, outcome, reason)
+            return held is not None
 
     @_repeated
     def expire(self) -> None:
         """End expired leases, and let any machine resume the batches whose machine left long ago."""
         with self._reading() as connection:
-            now = self._clock(connection)
-            due = select(schema.lease.c.batch).where(schema.lease.c.until <= now).limit(1)
-            if connection.execute(due).first() is None and not read_abandoned(connection, now - PATIENCE_SECONDS):
+            now = self._now(connection)
+            if not connection.scalar(_OVERDUE, {"now": now, "limit": now - PATIENCE_SECONDS}):
                 return
         with self._turn() as (connection, now):
             self._expire(connection, now)
 
     def forget(self, connection: Connection, tasks: Collection[str], studies: Collection[str]) -> None:
         """Forget the results of tasks, and whole studies, in a transaction that the caller began with ``take_turn``."""
-        self._void(connection, self._clock(connection), tasks)
+        self._void(connection, self._now(connection), tasks)
         erase_runs(connection, set(tasks))
         for study in studies:
             erase_study(connection, study)
@@ -355,7 +355,7 @@ class Ledger:
     def status(self) -> LedgerStatus:
         """The current status: machines, batches of each study, waiting batches with the reason, and failed ones."""
         with self._reading() as connection:
-            return read_status(connection, self._clock(connection))
+            return read_status(connection, self._now(connection))
 
     def history(self) -> tuple[LedgerEntry, ...]:
         """The whole history, oldest first."""
@@ -370,8 +370,8 @@ class Ledger:
     @contextmanager
     def _turn(self) -> Iterator[tuple[Connection, float]]:
         with explained(self._database), self.engine.connect() as connection:
-            self._database.take_turn(connection)
-            yield connection, self._clock(connection)
+            now = self._database.take_turn(connection)
+            yield connection, now if self._clock is None else self._clock()
             connection.commit()
 
     @contextmanager
@@ -379,57 +379,57 @@ class Ledger:
         with explained(self._database), self.engine.connect() as connection:
             yield connection
 
+    def _now(self, connection: Connection) -> float:
+        return self._database.now(connection) if self._clock is None else self._clock()
+
     def _depart(self, worker: str, outcome: AttemptOutcome, reason: str) -> None:
         with self._turn() as (connection, now):
-            for row in connection.execute(select(schema.lease).where(schema.lease.c.worker == worker)).all():
-                self._end(connection, now, row.batch, outcome, reason)
+            for row in connection.execute(_LEASED.where(schema.lease.c.worker == worker)).all():
+                _end(connection, now, row, outcome, reason)
             connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
     def _expire(self, connection: Connection, now: float) -> None:
         for row in connection.execute(_DUE, {"now": now}).all():
             silent = f"gave no sign of life for {now - row.until:.0f} s after its lease had ended"
             reason = f"worker {row.worker} {silent}; a run that ends its worker or its machine does so each time"
-            self._end(connection, now, row.batch, AttemptOutcome.EXPIRED, reason)
+            _end(connection, now, row, AttemptOutcome.EXPIRED, reason)
         limit = now - PATIENCE_SECONDS
         for number in read_abandoned(connection, limit):
             append(connection, now, EntryKind.FREED, number, {})
         connection.execute(_REMOVE_GONE, {"limit": limit})
 
-    def _chosen(self, connection: Connection, now: float, client: Client, choose: Choose) -> SteeringDecision:
-        """The decision; chosen batches whose tasks all have results from other batches are marked as done first.
+    def _situation(self, connection: Connection, now: float, client: Client) -> Situation:
+        """The situation of a machine, after what is overdue has ended."""
+        limit = now - PATIENCE_SECONDS
+        situation = read_situation(connection, client, now, limit)
+        if situation.overdue:
+            self._expire(connection, now)
+            situation = read_situation(connection, client, now, limit)
+        return situation
 
-        A batch that is chosen a second time ends the search: the choice has no other.
+    def _chosen(
+        self, connection: Connection, now: float, client: Client, choose: Choose, situation: Situation
+    ) -> tuple[int, int, str, Batch[Job]] | None:
+        """The chosen batch's number, attempt, reason, and what is left of it; None where there is none.
+
+        Chosen batches whose tasks all have results from other batches are marked as done first. A batch that is chosen
+        a second time ends the search: the choice has no other.
         """
-        volunteer = client.kind is ClientKind.VOLUNTEER
-        withheld = read_withheld(connection, client, now) if volunteer else frozenset[int]()
+        withheld = read_withheld(connection, client, now) if situation.failed else frozenset[int]()
         seen = set[int]()
         while True:
-            queues = read_passing(connection, read_queues(connection, client.machine), withheld)
-            decision = choose(queues, read_under_way(connection), client)
+            queues, under_way = read_steering(connection, client.machine)
+            decision = choose(read_passing(connection, queues, withheld), under_way, client)
             if decision.batch is None or decision.batch in seen:
-                return replace(decision, batch=None)
+                return None
             seen.add(decision.batch)
             if decision.batch in withheld:  # where the choice looks behind the heads of queues
                 continue
-            tasks = _batch_row(connection, decision.batch).tasks.split()
-            if len(_results_of(connection, tasks)) < len(tasks):
-                return decision
+            row = connection.execute(_BATCH, {"number": decision.batch}).one()
+            batch = _rest(connection, row.content)
+            if batch is not None:
+                return decision.batch, row.attempts + 1, decision.reason, batch
             append(connection, now, EntryKind.WITHDRAWN, decision.batch, {"state": BatchState.DONE.value})
-
-    def _end(self, connection: Connection, now: float, number: int, outcome: AttemptOutcome, reason: str) -> None:
-        row = _batch_row(connection, number)
-        held = connection.execute(_LEASE_OF_BATCH, {"batch": number}).one()
-        volunteer = requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
-        begun = held.machine if _results_of(connection, row.tasks.split()) else row.machine
-        left = (VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS) - row.failures
-        content = {
-            "attempt": held.attempt,
-            "outcome": outcome.value,
-            "reason": reason,
-            "state": _state_after(BatchState(row.state), outcome, left).value,
-            "machine": None if volunteer else begun,  # a volunteer that leaves may never come back
-        }
-        append(connection, now, EntryKind.ENDED, number, content)
 
     def _void(self, connection: Connection, now: float, tasks: Iterable[str]) -> None:
         for task, row in _results_of(connection, list(tasks)).items():
@@ -446,35 +446,66 @@ class Ledger:
                 return machine
         return None
 
-    def _lease(self, connection: Connection, row: Row[Any]) -> Lease:
-        batch = batch_of(json.loads(_content_of(connection, row.batch) or ""))
-        known = _results_of(connection, [job.task.id for job in batch.members])
-        left = tuple(job for job in batch.members if job.task.id not in known)
-        return Lease(row.batch, row.attempt, row.machine, row.worker, row.until, replace(batch, members=left))
-
 
 _OUT = (BatchState.OPEN.value, BatchState.LEASED.value)
 # Statements are built once: building one for each call takes several times as long as the database.
-_ATTEMPT = select(schema.attempt).where(
-    schema.attempt.c.batch == bindparam("batch"), schema.attempt.c.number == bindparam("attempt")
+_ATTEMPT = (
+    select(schema.attempt, schema.ledger.c.content)
+    .join(schema.ledger, schema.ledger.c.number == schema.attempt.c.batch)
+    .where(schema.attempt.c.batch == bindparam("batch"), schema.attempt.c.number == bindparam("attempt"))
 )
-_BATCH = select(schema.batch).where(schema.batch.c.number == bindparam("number"))
+_BATCH = (
+    select(schema.batch.c.attempts, schema.ledger.c.content)
+    .join_from(schema.batch, schema.ledger, schema.ledger.c.number == schema.batch.c.number)
+    .where(schema.batch.c.number == bindparam("number"))
+)
+_SAME = select(schema.batch.c.number, schema.batch.c.state).where(schema.batch.c.key == bindparam("key"))
 _CONTENT = select(schema.ledger.c.content).where(schema.ledger.c.number == bindparam("number"))
 _RESULTS = select(schema.result).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
-_LEASE_OF_MACHINE = select(schema.lease).where(schema.lease.c.machine == bindparam("machine"))
-_LEASE_OF_BATCH = select(schema.lease).where(schema.lease.c.batch == bindparam("batch"))
-_HELD = select(schema.lease.c.until).where(
+_LEASE = (
+    select(schema.lease, schema.ledger.c.content)
+    .join(schema.ledger, schema.ledger.c.number == schema.lease.c.batch)
+    .where(schema.lease.c.batch == bindparam("batch"))
+)
+_STATE = select(
+    schema.batch.c.number,
+    schema.batch.c.state,
+    schema.batch.c.requirements,
+    schema.batch.c.tasks,
+    schema.batch.c.failures,
+    schema.batch.c.machine,
+    schema.lease.c.machine.label("holder"),
+    schema.lease.c.attempt,
+    schema.lease.c.worker,
+    schema.lease.c.until,
+)
+_LEASED = _STATE.join_from(schema.batch, schema.lease, schema.lease.c.batch == schema.batch.c.number)
+_OWN = and_(
     schema.lease.c.batch == bindparam("batch"),
     schema.lease.c.attempt == bindparam("attempt"),
     schema.lease.c.worker == bindparam("worker"),
 )
-_DUE = select(schema.lease).where(schema.lease.c.until <= bindparam("now")).order_by(schema.lease.c.batch)
-_UPDATE_WORKER = update(schema.worker).where(schema.worker.c.key == bindparam("worker"))
-_ADD_WORKER = insert(schema.worker)
-_REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
-_REMOVE_OTHERS = delete(schema.worker).where(
-    schema.worker.c.machine == bindparam("machine"), schema.worker.c.key != bindparam("worker")
+_HELD = _LEASED.where(_OWN)
+_TO_JUDGE = (
+    _STATE.add_columns(schema.result.c.batch.label("accepted_in"), schema.result.c.entry)
+    .select_from(
+        schema.batch.outerjoin(schema.lease, _OWN).outerjoin(schema.result, schema.result.c.task == bindparam("task"))
+    )
+    .where(schema.batch.c.number == bindparam("batch"))
 )
+_DUE = _LEASED.where(schema.lease.c.until <= bindparam("now")).order_by(schema.batch.c.number)
+_OVERDUE = text(f"SELECT {OVERDUE}")
+_ENTER = text("""
+    INSERT INTO worker (key, machine, client, seen, until) VALUES (:worker, :machine, :client, :now, :until)
+    ON CONFLICT (key) DO UPDATE SET machine = excluded.machine, client = excluded.client, seen = excluded.seen,
+    until = excluded.until
+""")
+_STAY = (
+    update(schema.worker)
+    .where(schema.worker.c.key.in_((bindparam("own"), bindparam("volunteer"))))
+    .values(seen=bindparam("now"), until=bindparam("end"))
+)
+_REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
 
 
 def _state_after(state: BatchState, outcome: AttemptOutcome, attempts: int) -> BatchState:
@@ -486,13 +517,49 @@ def _state_after(state: BatchState, outcome: AttemptOutcome, attempts: int) -> B
     return BatchState.QUARANTINED if outcome.counted and attempts <= 1 else BatchState.OPEN
 
 
-def _holds(connection: Connection, lease: Lease) -> bool:
-    return _held(connection, lease) is not None
+def _about(lease: Lease) -> dict[str, object]:
+    return {"batch": lease.number, "attempt": lease.attempt, "worker": lease.worker}
 
 
-def _held(connection: Connection, lease: Lease) -> Row[Any] | None:
-    about = {"batch": lease.number, "attempt": lease.attempt, "worker": lease.worker}
-    return connection.execute(_HELD, about).first()
+def _held(connection: Connection, lease: Lease) -> AnyRow | None:
+    """A lease with the state of its batch; None where it is lost."""
+    return connection.execute(_HELD, _about(lease)).one_or_none()
+
+
+def _held_lease(connection: Connection, number: int) -> Lease:
+    row = connection.execute(_LEASE, {"batch": number}).one()
+    rest = _rest(connection, row.content)
+    assert rest is not None
+    return Lease(number, row.attempt, row.machine, row.worker, row.until, rest)
+
+
+def _rest(connection: Connection, content: str) -> Batch[Job] | None:
+    """The jobs of a released batch whose tasks have no result; None where all have one."""
+    batch = batch_of(content)
+    known = _results_of(connection, [job.task.id for job in batch.members])
+    left = tuple(job for job in batch.members if job.task.id not in known)
+    return replace(batch, members=left) if left else None
+
+
+def _end(connection: Connection, now: float, row: AnyRow, outcome: AttemptOutcome, reason: str) -> None:
+    """End the attempt at a leased batch."""
+    volunteer = requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
+    left = (VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS) - row.failures
+    content = {
+        "attempt": row.attempt,
+        "outcome": outcome.value,
+        "reason": reason,
+        "state": _state_after(BatchState(row.state), outcome, left).value,
+        "machine": None if volunteer else _origin(connection, row, outcome),  # a volunteer may never come back
+    }
+    append(connection, now, EntryKind.ENDED, row.number, content)
+
+
+def _origin(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> str | None:
+    """The machine on which a leased batch has begun, None where nothing of it has a result."""
+    begun = outcome is AttemptOutcome.DONE or _results_of(connection, row.tasks.split())
+    machine: str | None = row.holder if begun else row.machine
+    return machine
 
 
 def _withdraw(connection: Connection, now: float, number: int, state: BatchState) -> None:
@@ -505,10 +572,6 @@ def _content_of(connection: Connection, number: int) -> str | None:
     """The content of an entry, as JSON."""
     content: str | None = connection.scalar(_CONTENT, {"number": number})
     return content
-
-
-def _batch_row(connection: Connection, number: int) -> Row[Any]:
-    return connection.execute(_BATCH, {"number": number}).one()
 
 
 def _results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, Row[Any]]:
@@ -529,10 +592,9 @@ def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _enter(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
-    text = msgspec.json.encode(client).decode()
-    values = {"machine": client.machine, "client": text, "seen": now, "until": now + seconds}
-    if not connection.execute(_UPDATE_WORKER, {"worker": worker, **values}).rowcount:
-        connection.execute(_ADD_WORKER, {"key": worker, **values})
+    key = client.machine if client.kind is ClientKind.VOLUNTEER else worker  # each claim of it may have another name
+    about = {"worker": key, "machine": client.machine, "client": msgspec.json.encode(client).decode()}
+    connection.execute(_ENTER, {**about, "now": now, "until": now + seconds})
 
 
 def _attempt(row: Row[Any]) -> Attempt:

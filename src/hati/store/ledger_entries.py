@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Set
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -117,8 +118,10 @@ def batch_key(batch: Batch[Job]) -> str:
     return digest([batch.order.value, *(job.digest for job in batch.members)], 32)
 
 
-def batch_of(content: Mapping[str, Any]) -> Batch[Job]:
-    """The released batch with a content."""
+@lru_cache(maxsize=64)
+def batch_of(written: str) -> Batch[Job]:
+    """The released batch with a content, as JSON: a claim reads it, and soon after it each result."""
+    content = json.loads(written)
     return Batch(tuple(map(Job.from_json, content["jobs"])), BatchOrder(content["order"]))
 
 

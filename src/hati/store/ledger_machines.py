@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, text
+from msgspec import Struct
+from sqlalchemy import Connection, column, delete, text
 
-from hati.steering import Client, unmet
+from hati.steering import Client, ClientKind, unmet
 from hati.store import schema
 from hati.store.ledger_entries import AttemptOutcome, EntryKind, append
-from hati.store.ledger_queues import requirements_of
+from hati.store.ledger_queues import OVERDUE, requirements_of
 
 BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 10.0, 3600.0
 RETURNS = 3
@@ -25,24 +26,52 @@ MACHINE_ASIDE, ALL_ASIDE = 100, 1000
 ASIDE_BYTES = 2**16
 """The largest result that does not count and is kept with its values, as JSON."""
 _MOST = 16
-_LAST = text("""
-    SELECT attempt.outcome, attempt.ended FROM attempt JOIN batch ON batch.number = attempt.batch
+_OF_MACHINE = """
+    FROM attempt JOIN batch ON batch.number = attempt.batch
     WHERE attempt.machine = :machine AND attempt.ended IS NOT NULL
     AND NOT (attempt.outcome = 'returned' AND batch.state = 'withdrawn')
-    ORDER BY attempt.ended DESC LIMIT :most
-""")
-_FAILED = text("""
+    ORDER BY attempt.ended DESC LIMIT
+"""
+_LAST = text(f"SELECT attempt.outcome, attempt.ended {_OF_MACHINE} :most")
+_FAILED_BEFORE = "batch.failures > 0 AND batch.state = 'open' AND batch.machine IS NULL"
+_FAILED = text(f"""
     SELECT batch.number, batch.requirements, attempt.machine, count(*) AS failures, max(attempt.ended) AS ended
     FROM batch JOIN attempt ON attempt.batch = batch.number
-    WHERE batch.failures > 0 AND batch.state = 'open' AND batch.machine IS NULL
-    AND attempt.outcome IN ('expired', 'crashed', 'failed')
+    WHERE {_FAILED_BEFORE} AND attempt.outcome IN ('expired', 'crashed', 'failed')
     GROUP BY batch.number, batch.requirements, attempt.machine
-""")
+""")  # noqa: S608 - of constants
+_SITUATION = text(f"""
+    SELECT lease.batch, lease.worker, (SELECT attempt.outcome {_OF_MACHINE} 1) AS last,
+    EXISTS (SELECT 1 FROM batch WHERE {_FAILED_BEFORE}) AS failed, {OVERDUE} AS overdue
+    FROM (SELECT 1 AS one) AS always LEFT JOIN lease ON lease.machine = :machine
+""").columns(*map(column, ("batch", "worker", "last", "failed", "overdue")))  # noqa: S608 - of constants
 _PRESENT = text("""
     SELECT client, EXISTS (
         SELECT 1 FROM attempt WHERE attempt.machine = worker.machine AND attempt.outcome = 'done'
     ) AS proven FROM worker WHERE until > :now
 """)
+
+
+class Situation(Struct, frozen=True):
+    """What a claim begins with: the batch that the machine has, by which worker, and what is to be looked at.
+
+    ``unreliable`` is whether a volunteer did not complete its last batch, ``failed`` whether batches wait that others
+    failed, and ``overdue`` whether leases have ended or workers gone.
+    """
+
+    batch: int | None
+    worker: str | None
+    unreliable: bool
+    failed: bool
+    overdue: bool
+
+
+def read_situation(connection: Connection, client: Client, now: float, limit: float) -> Situation:
+    """The situation of a machine at a time; workers whose time was over at the time ``limit`` have gone."""
+    row = connection.execute(_SITUATION, {"machine": client.machine, "now": now, "limit": limit}).one()
+    volunteer = client.kind is ClientKind.VOLUNTEER
+    unreliable = volunteer and row.last not in {None, AttemptOutcome.DONE}
+    return Situation(row.batch, row.worker, unreliable, volunteer and bool(row.failed), bool(row.overdue))
 
 
 def read_backoff(connection: Connection, machine: str) -> float:

@@ -62,6 +62,11 @@ _HOLDER = select(schema.volunteer).where(
 _SIZE = select(schema.artefact.c.bytes).where(schema.artefact.c.sha256 == bindparam("name"))
 _RELEASES = select(schema.release).order_by(schema.release.c.signed)
 _RELEASES_OF = _RELEASES.where(schema.release.c.key.in_(bindparam("keys", expanding=True)))
+_RELEASE_WITH_SIZE = (
+    select(schema.release, schema.artefact.c.bytes)
+    .join(schema.artefact, schema.artefact.c.sha256 == schema.release.c.artefact)
+    .where(schema.release.c.key == bindparam("key"))
+)
 
 
 class Volunteers:
@@ -187,11 +192,20 @@ class Volunteers:
         with self._reading() as connection:
             return {row.key: Release(**row._mapping) for row in connection.execute(query, about)}
 
+    def release(self, key: str) -> tuple[Release, int] | None:
+        """The release with a key, and the size of its artefact in bytes; None where there is none."""
+        with self._reading() as connection:
+            row = connection.execute(_RELEASE_WITH_SIZE, {"key": key}).one_or_none()
+        if row is None:
+            return None
+        values = dict(row._mapping)
+        size: int = values.pop("bytes")
+        return Release(**values), size
+
     @contextmanager
     def _turn(self) -> Iterator[tuple[Connection, float]]:
         with explained(self._database), self._engine.connect() as connection:
-            self._database.take_turn(connection)
-            yield connection, self._database.now(connection)
+            yield connection, self._database.take_turn(connection)
             connection.commit()
 
     @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
+from sqlalchemy import Engine, event
 from sqlalchemy.pool import PoolProxiedConnection
 
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
@@ -368,6 +370,18 @@ class LedgerConformance(ABC):
         ledger.withdraw_earlier(study)
         assert ledger.states(expected) == expected
 
+    def test_a_claim_and_a_result_take_few_statements(self) -> None:
+        ledger = self.open().ledger
+        for each in range(2):
+            ledger.release(a_batch(each), ANY)
+        self.hand_in(ledger, self.claimed(ledger))
+        with statements(ledger.engine) as claim:
+            lease = self.claimed(ledger)
+        with statements(ledger.engine) as result:
+            self.hand_in(ledger, lease)
+        assert len(claim) <= 10, claim
+        assert len(result) <= 8, result
+
     def test_the_database_has_the_time(self) -> None:
         ledger = self.open().ledger
         ledger.release(a_batch(0), ANY)
@@ -399,6 +413,21 @@ class LostReplies:
             result = call()
         assert not left
         return result
+
+
+@contextmanager
+def statements(engine: Engine) -> Iterator[list[str]]:
+    """The statements that an engine executes in the block."""
+    found = list[str]()
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        found.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
 
 
 def decisions(history: Iterable[LedgerEntry]) -> list[tuple[int | None, str]]:
