@@ -32,6 +32,7 @@ from hati.gateway.messages import (
 )
 from hati.steering import Client, ClientKind, Queue, Requirements, SteeringDecision, choose
 from hati.store import BatchState, EntryKind, SqlStore, ledger_machines, open_store, schema
+from hati.store.ledger import VOLUNTEERS_ATTEMPTS
 from hati.store.ledger_machines import ELSEWHERE_SECONDS
 from hati.testing.ledgers import statements
 
@@ -135,6 +136,35 @@ def test_machines_of_one_silent_owner_do_not_end_a_campaign(place: Place) -> Non
             break
     assert set(place.states()) == {BatchState.DONE}
     assert set(place.store.ledger.results(tasks)) == set(tasks)
+
+
+def test_any_number_of_machines_that_never_answer_leaves_a_batch_to_others(place: Place) -> None:
+    tasks = release(place.project, place.file, 1)
+    for number in range(2 * VOLUNTEERS_ATTEMPTS):
+        place.leased(place.register(f"silent-{number}"))
+        place.now += LEASE + 1.0
+        place.store.ledger.expire()
+    assert place.states() == [BatchState.OPEN]
+    (failed,) = place.store.ledger.status().failed
+    assert failed.failures == 2 * VOLUNTEERS_ATTEMPTS
+    working = place.register("working")
+    assert place.answer(working, place.leased(working)) == ["accepted"]
+    assert set(place.store.ledger.results(tasks)) == set(tasks)
+
+
+def test_machines_that_have_answered_before_end_a_campaign_by_their_failures(place: Place) -> None:
+    release(place.project, place.file, VOLUNTEERS_ATTEMPTS + 1)
+    machines = [place.register(f"machine-{number}") for number in range(VOLUNTEERS_ATTEMPTS)]
+    for token in machines:
+        assert place.answer(token, place.leased(token)) == ["accepted"]
+    for number, token in enumerate(machines):
+        assert [each for each in place.states() if each is not BatchState.DONE] == [BatchState.OPEN]
+        lease = place.leased(token)
+        reason = f"{number} has no space"
+        place.gateway.end(place.gateway.holder(token), End(lease.batch, lease.attempt, EndOutcome.FAILED, reason))
+    assert place.states()[-1] is BatchState.QUARANTINED
+    place.store.ledger.rebuild()
+    assert place.states()[-1] is BatchState.QUARANTINED
 
 
 def test_the_wait_of_a_silent_machine_doubles_and_ends_with_a_completed_batch(place: Place) -> None:

@@ -35,7 +35,14 @@ from hati.store.ledger_entries import (
     rebuild,
     run_content,
 )
-from hati.store.ledger_machines import Situation, read_backoff, read_situation, read_withheld, set_aside
+from hati.store.ledger_machines import (
+    ClaimState,
+    read_backoff,
+    read_claim_state,
+    read_counted,
+    read_withheld,
+    set_aside,
+)
 from hati.store.ledger_queues import (
     OVERDUE,
     read_abandoned,
@@ -49,7 +56,7 @@ from hati.store.ledger_status import read_status
 ATTEMPTS = 3
 """The number of failures by machines after which a batch is quarantined."""
 VOLUNTEERS_ATTEMPTS = 9
-"""The same for volunteers, who may leave in the middle of a run."""
+"""The same for volunteers that have returned a result, who may leave in the middle of a run."""
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
 """The time for which a batch waits for the machine that began it, after the machine has left."""
@@ -260,13 +267,13 @@ class Ledger:
         complete its last batches gets none for a while, and no batch that other volunteers are to try first.
         """
         with self._turn() as (connection, now):
-            situation = self._situation(connection, now, client)
+            state = self._claim_state(connection, now, client)
             _enter(connection, worker, client, now, seconds)
-            if situation.batch is not None:
-                return _held_lease(connection, situation.batch) if situation.worker == worker else None
-            if situation.unreliable and read_backoff(connection, client.machine) > now:
+            if state.batch is not None:
+                return _held_lease(connection, state.batch) if state.worker == worker else None
+            if state.unreliable and read_backoff(connection, client.machine) > now:
                 return None
-            chosen = self._chosen(connection, now, client, choose, situation)
+            chosen = self._chosen(connection, now, client, choose, state)
             if chosen is None:
                 return None
             number, attempt, reason, batch = chosen
@@ -398,24 +405,24 @@ class Ledger:
             append(connection, now, EntryKind.FREED, number, {})
         connection.execute(_REMOVE_GONE, {"limit": limit})
 
-    def _situation(self, connection: Connection, now: float, client: Client) -> Situation:
-        """The situation of a machine, after what is overdue has ended."""
+    def _claim_state(self, connection: Connection, now: float, client: Client) -> ClaimState:
+        """The state of a machine, after what is overdue has ended."""
         limit = now - PATIENCE_SECONDS
-        situation = read_situation(connection, client, now, limit)
-        if situation.overdue:
+        state = read_claim_state(connection, client, now, limit)
+        if state.overdue:
             self._expire(connection, now)
-            situation = read_situation(connection, client, now, limit)
-        return situation
+            state = read_claim_state(connection, client, now, limit)
+        return state
 
     def _chosen(
-        self, connection: Connection, now: float, client: Client, choose: Choose, situation: Situation
+        self, connection: Connection, now: float, client: Client, choose: Choose, state: ClaimState
     ) -> tuple[int, int, str, Batch[Job]] | None:
         """The chosen batch's number, attempt, reason, and what is left of it; None where there is none.
 
         Chosen batches whose tasks all have results from other batches are marked as done first. A batch that is chosen
         a second time ends the search: the choice has no other.
         """
-        withheld = read_withheld(connection, client, now) if situation.failed else frozenset[int]()
+        withheld = read_withheld(connection, client, now) if state.failed else frozenset[int]()
         seen = set[int]()
         while True:
             queues, under_way = read_steering(connection, client.machine)
@@ -508,13 +515,25 @@ _STAY = (
 _REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
 
 
-def _state_after(state: BatchState, outcome: AttemptOutcome, attempts: int) -> BatchState:
-    """The state of a batch after an attempt; ``attempts`` is the number of failures that it had left before."""
+def _state_after(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> BatchState:
+    """The state of a leased batch after an attempt."""
     if outcome is AttemptOutcome.DONE:
         return BatchState.DONE
-    if state is BatchState.ENDING:
+    if BatchState(row.state) is BatchState.ENDING:
         return BatchState.WITHDRAWN
-    return BatchState.QUARANTINED if outcome.counted and attempts <= 1 else BatchState.OPEN
+    return BatchState.QUARANTINED if outcome.counted and _exhausted(connection, row) else BatchState.OPEN
+
+
+def _exhausted(connection: Connection, row: AnyRow) -> bool:
+    """Whether machines have failed a leased batch too often, the one that has it included."""
+    if _for_volunteers(row):
+        return read_counted(connection, row.number, row.attempt) >= VOLUNTEERS_ATTEMPTS
+    failures: int = row.failures
+    return failures + 1 >= ATTEMPTS
+
+
+def _for_volunteers(row: AnyRow) -> bool:
+    return requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
 
 
 def _about(lease: Lease) -> dict[str, object]:
@@ -543,20 +562,20 @@ def _rest(connection: Connection, content: str) -> Batch[Job] | None:
 
 def _end(connection: Connection, now: float, row: AnyRow, outcome: AttemptOutcome, reason: str) -> None:
     """End the attempt at a leased batch."""
-    volunteer = requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
-    left = (VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS) - row.failures
     content = {
         "attempt": row.attempt,
         "outcome": outcome.value,
         "reason": reason,
-        "state": _state_after(BatchState(row.state), outcome, left).value,
-        "machine": None if volunteer else _origin(connection, row, outcome),  # a volunteer may never come back
+        "state": _state_after(connection, row, outcome).value,
+        "machine": _origin(connection, row, outcome),
     }
     append(connection, now, EntryKind.ENDED, row.number, content)
 
 
 def _origin(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> str | None:
-    """The machine on which a leased batch has begun, None where nothing of it has a result."""
+    """The machine to which a leased batch is bound, None where nothing of it has a result."""
+    if _for_volunteers(row):  # it may never come back
+        return None
     begun = outcome is AttemptOutcome.DONE or _results_of(connection, row.tasks.split())
     machine: str | None = row.holder if begun else row.machine
     return machine

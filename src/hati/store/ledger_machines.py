@@ -40,11 +40,18 @@ _FAILED = text(f"""
     WHERE {_FAILED_BEFORE} AND attempt.outcome IN ('expired', 'crashed', 'failed')
     GROUP BY batch.number, batch.requirements, attempt.machine
 """)  # noqa: S608 - of constants
-_SITUATION = text(f"""
+_CLAIM_STATE = text(f"""
     SELECT lease.batch, lease.worker, (SELECT attempt.outcome {_OF_MACHINE} 1) AS last,
     EXISTS (SELECT 1 FROM batch WHERE {_FAILED_BEFORE}) AS failed, {OVERDUE} AS overdue
     FROM (SELECT 1 AS one) AS always LEFT JOIN lease ON lease.machine = :machine
 """).columns(*map(column, ("batch", "worker", "last", "failed", "overdue")))  # noqa: S608 - of constants
+_COUNTED = text("""
+    SELECT count(*) FROM attempt
+    WHERE batch = :batch AND (outcome IN ('expired', 'crashed', 'failed') OR number = :attempt) AND EXISTS (
+        SELECT 1 FROM attempt AS other JOIN result ON result.batch = other.batch AND result.attempt = other.number
+        WHERE other.machine = attempt.machine
+    )
+""")
 _PRESENT = text("""
     SELECT client, EXISTS (
         SELECT 1 FROM attempt WHERE attempt.machine = worker.machine AND attempt.outcome = 'done'
@@ -52,7 +59,7 @@ _PRESENT = text("""
 """)
 
 
-class Situation(Struct, frozen=True):
+class ClaimState(Struct, frozen=True):
     """What a claim begins with: the batch that the machine has, by which worker, and what is to be looked at.
 
     ``unreliable`` is whether a volunteer did not complete its last batch, ``failed`` whether batches wait that others
@@ -66,12 +73,12 @@ class Situation(Struct, frozen=True):
     overdue: bool
 
 
-def read_situation(connection: Connection, client: Client, now: float, limit: float) -> Situation:
-    """The situation of a machine at a time; workers whose time was over at the time ``limit`` have gone."""
-    row = connection.execute(_SITUATION, {"machine": client.machine, "now": now, "limit": limit}).one()
+def read_claim_state(connection: Connection, client: Client, now: float, limit: float) -> ClaimState:
+    """The state of a machine at a time; workers whose time was over at the time ``limit`` have gone."""
+    row = connection.execute(_CLAIM_STATE, {"machine": client.machine, "now": now, "limit": limit}).one()
     volunteer = client.kind is ClientKind.VOLUNTEER
     unreliable = volunteer and row.last not in {None, AttemptOutcome.DONE}
-    return Situation(row.batch, row.worker, unreliable, volunteer and bool(row.failed), bool(row.overdue))
+    return ClaimState(row.batch, row.worker, unreliable, volunteer and bool(row.failed), bool(row.overdue))
 
 
 def read_backoff(connection: Connection, machine: str) -> float:
@@ -89,6 +96,15 @@ def read_backoff(connection: Connection, machine: str) -> float:
         failed, returned = failed + outcome.counted, returned + (not outcome.counted)
     number = failed + max(0, returned - RETURNS)
     return rows[0].ended + min(BACKOFF_SECONDS * 2.0**number, LONGEST_BACKOFF_SECONDS) if number else 0.0
+
+
+def read_counted(connection: Connection, batch: int, attempt: int) -> int:
+    """How many volunteers' failures of a batch count, with the attempt that fails now.
+
+    Those of machines that have never returned a result do not: they say nothing about the batch, and whoever may
+    register one may register many.
+    """
+    return int(connection.execute(_COUNTED, {"batch": batch, "attempt": attempt}).scalar_one())
 
 
 def read_withheld(connection: Connection, client: Client, now: float) -> frozenset[int]:
