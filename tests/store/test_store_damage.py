@@ -12,6 +12,7 @@ import pytest
 
 from hati.core import HatiError, MeasurementError
 from hati.store import Selection, SqlStore, open_store, schema, source_store
+from hati.store.rows import checksum
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study, an_event
 
 WRONG: tuple[object, ...] = (None, "", "?", "[]", "{", "1e999", "2020-01-01", b"\x01\x00", b"\xff", -1, 2, 0.5, 10**15)
@@ -98,6 +99,13 @@ def test_rows_without_checksums_raise_nothing_else(file: Path, table: str, colum
                 contents(file)
             except HatiError as error:
                 assert "damaged" in error.message
+
+
+@pytest.mark.parametrize("equal", [1.0, True])
+def test_a_number_of_another_type_has_another_checksum(equal: float) -> None:
+    row = {column.name: None for column in schema.run.columns}
+    observed = {"metric": "time", "unit": "s", "warmup": 1, "position": 0, "data": b""}
+    assert checksum(schema.run, row, [observed]) != checksum(schema.run, row, [{**observed, "warmup": equal}])
 
 
 def test_observations_that_are_gone_are_missed(file: Path) -> None:

@@ -39,10 +39,6 @@ class Insertion(Struct, frozen=True):
         """A row's values in the order of the statement."""
         return tuple(row[name] for name in self.columns)
 
-    def all(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
-        """Insert rows."""
-        connection.exec_driver_sql(self.statement, list(map(self.values, rows)))
-
 
 class Database(ABC):
     """The database of a store; ``name`` is its name in messages, without a password."""
@@ -78,6 +74,10 @@ class Database(ABC):
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
         """Insert a run unless its task has one; return its number, or None if the task has one."""
 
+    def insert_all(self, connection: Connection, insertion: Insertion, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert rows."""
+        connection.exec_driver_sql(insertion.statement, list(map(insertion.values, rows)))
+
     @abstractmethod
     def take_turn(self, connection: Connection) -> float:
         """Keep other processes from changing the ledger until this connection's transaction ends; return the time."""
@@ -91,7 +91,7 @@ class Database(ABC):
         return None
 
     @abstractmethod
-    def as_error(self, error: DBAPIError) -> HatiError:
+    def as_error(self, error: DBAPIError | sqlite3.Error) -> HatiError:
         """A database's error as an error with a fix."""
 
 
@@ -105,7 +105,7 @@ def explained(database: Database) -> Iterator[None]:
     """
     try:
         yield
-    except DBAPIError as error:
+    except (DBAPIError, sqlite3.Error) as error:
         raise database.as_error(error) from error
     except UnicodeDecodeError as error:  # sqlite3 cannot decode SQLite's message if the schema is not text
         raise damaged(database.name, "its schema", error) from error
@@ -179,8 +179,12 @@ class Sqlite(Database):
 
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
         """Insert a run unless its task has one; RETURNING needs a newer SQLite than some systems have."""
-        done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
-        return int(done.lastrowid) if done.rowcount else None
+        done = _driver(connection).execute(insertion.statement, insertion.values(row))
+        return done.lastrowid if done.rowcount else None
+
+    def insert_all(self, connection: Connection, insertion: Insertion, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert rows."""
+        _driver(connection).executemany(insertion.statement, map(insertion.values, rows))
 
     def take_turn(self, connection: Connection) -> float:
         """Begin a write transaction: other processes wait."""
@@ -196,10 +200,9 @@ class Sqlite(Database):
         if self.file is None or self._opened is None or _identity(self.file) == self._opened:
             return None
         with engine.connect() as connection:
-            return self._copied(self.file, connection.connection.driver_connection)
+            return self._copied(self.file, _driver(connection))
 
-    def _copied(self, file: Path, source: object) -> HatiError:
-        assert isinstance(source, sqlite3.Connection)
+    def _copied(self, file: Path, source: sqlite3.Connection) -> HatiError:
         lost = f"the store {self.name} was deleted or replaced while it was measured into"
         place = None
         try:
@@ -219,9 +222,9 @@ class Sqlite(Database):
         if self.file is not None and self._opened is None:
             self._opened = _identity(self.file)
 
-    def as_error(self, error: DBAPIError) -> HatiError:
+    def as_error(self, error: DBAPIError | sqlite3.Error) -> HatiError:
         """A database's error as an error with a fix."""
-        return self.refused(str(error.orig))
+        return self.refused(str(error.orig if isinstance(error, DBAPIError) else error))
 
     def refused(self, reason: str) -> HatiError:
         """The error with a fix for a message of SQLite."""
@@ -254,6 +257,13 @@ class Sqlite(Database):
             f"the store {self.name} cannot be used: {reason}",
             fix="is it a store of Hati's? another can be named by --store",
         )
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    """SQLite's own connection, for what is done after every run: SQLAlchemy's layers took as long as the insertion."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
@@ -394,8 +404,9 @@ class Postgresql(Database):
         """The server's time."""
         return float(connection.execute(_NOW).scalar_one())
 
-    def as_error(self, error: DBAPIError) -> HatiError:
+    def as_error(self, error: DBAPIError | sqlite3.Error) -> HatiError:
         """A database's error as an error with a fix."""
+        assert isinstance(error, DBAPIError)
         state = getattr(error.orig, "sqlstate", None) or ""
         if not state and not error.connection_invalidated:
             return self._unopened(_NOISE.sub("", " ".join(str(error.orig).split())))

@@ -8,7 +8,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -89,13 +89,19 @@ _OBSERVED = ("metric", "unit", "warmup", "position")
 
 def checksum(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> int:
     """The CRC-32 over the values of a row and of its observations."""
-    values = [_stored(row[column.name], column) for column in _CHECKED[table]]
+    values = [_stored(row[name]) if isfloat else row[name] for name, isfloat in _CHECKED[table]]
     values += [row[name] for name in _ADDED if name in table.c and row[name] is not None]
     found = zlib.crc32(json.dumps(values).encode())
     for each in observed:
-        found = zlib.crc32(json.dumps([each[name] for name in _OBSERVED]).encode(), found)
+        found = zlib.crc32(_heading(*(each[name] for name in _OBSERVED)), found)
         found = zlib.crc32(each["data"], found)
     return found
+
+
+@lru_cache(maxsize=256, typed=True)
+def _heading(*values: object) -> bytes:
+    """The values of observations without their data, which are the same in the runs of a benchmark."""
+    return json.dumps(values).encode()
 
 
 def verify(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> None:
@@ -126,15 +132,19 @@ def _kind(column: Column[Any]) -> type | tuple[type, ...]:
     return int if isinstance(column.type, Integer) else bytes if isinstance(column.type, LargeBinary) else str
 
 
-def _stored(value: object, column: Column[Any]) -> object:
-    """A value as the database returns it: floats are doubles, and zeros have no sign."""
-    return float(value) + 0.0 if isinstance(column.type, Float) and isinstance(value, int | float) else value
+def _stored(value: object) -> object:
+    """A value as the database returns it from a column of floats: a double, and zero has no sign."""
+    return float(value) + 0.0 if isinstance(value, int | float) else value
 
 
 _ADDED = ("reset",)
 """The columns that were added after checksums: for rows without a value there, the checksum is as before."""
 _CHECKED = {
-    table: tuple(column for column in table.columns if column.name not in {"number", "checksum", *_ADDED})
+    table: tuple(
+        (column.name, isinstance(column.type, Float))
+        for column in table.columns
+        if column.name not in {"number", "checksum", *_ADDED}
+    )
     for table in (schema.study, schema.run, schema.machine)
 }
 

@@ -326,7 +326,7 @@ class SqlStore:
         if number is None:
             return False
         if observed:
-            self._observations.all(connection, [{"run": number, **each} for each in observed])
+            self._database.insert_all(connection, self._observations, [{"run": number, **each} for each in observed])
         return True
 
     def _read_run(self, row: Row[Any], observed: Sequence[Row[Any]]) -> Run:

@@ -140,7 +140,8 @@ def _observations(metric: Metric, readings: Sequence[Reading], benchmark: Benchm
         raise MissingMetricError(metric.name, f"{lacks}{others}", place=Place(source))
     if not any(reading.values.size for reading in mine):
         raise InputError(f"no observation of {metric.name!r}: its values are empty", place=mine[0].place)
-    values = np.concatenate([_in_unit(reading, metric) for reading in mine])
+    parts = [_in_unit(reading, metric) for reading in mine]
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts)
     try:
         marked = leading([reading.warmup for reading in mine for _ in range(reading.values.size)])
         whole = values.size == 1 and marked == 0 and any(reading.per_run for reading in mine)
@@ -177,11 +178,11 @@ def _in_unit(reading: Reading, metric: Metric) -> np.ndarray[tuple[int], np.dtyp
         raise InputError(
             f"{metric.name!r}: {error.message}", place=reading.place, fix="correct `unit` there or in hati.toml"
         ) from None
-    values = reading.values * factor
-    if not np.all(np.isfinite(values)):
+    values = reading.values if factor == 1.0 else reading.values * factor
+    if factor > 1.0 and not np.all(np.isfinite(values)):
         where = reading.place_of(int(np.argmin(np.isfinite(values))))
         raise InputError(f"{metric.name!r} has a value too large in {metric.unit}", place=where)
-    if values.size and values.min() < 0 and parse_unit(metric.unit).dimension == "time":
+    if parse_unit(metric.unit).dimension == "time" and values.size and values.min() < 0:
         where = reading.place_of(int(np.argmin(values)))
         raise InputError(f"{metric.name!r} has a negative time, {values.min()} {metric.unit}", place=where)
     return values

@@ -145,7 +145,8 @@ class Deployment:
         """Remove the folders; the server's log is kept, without secrets."""
         if self._log is not None:
             self._log.keep()
-        remove(self.counts)
+        if self._recipe is not None and counter_source(self._recipe.benchmark):
+            remove(self.counts)
         if self.work is not None:
             remove(self.work)
 
@@ -203,7 +204,9 @@ class Deployment:
         ending = self.supervisor.run(command)
         if why := failure("the command", command, ending):
             raise RunFailure(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
-        benchmark = replace(recipe.benchmark, reader=recipe.reader)
+        benchmark = recipe.benchmark
+        if recipe.reader is not benchmark.reader:
+            benchmark = replace(benchmark, reader=recipe.reader)
         observations = self._read(benchmark, ending, written)
         remarks = [*unsettled(benchmark, observations), *([UNFIXED] if command.layout and not ending.laid else [])]
         return AttemptResult(ending, observations, REMARKS_APART.join(remarks))

@@ -177,6 +177,8 @@ class Recipe(Struct, frozen=True, dict=True):
     def reader(self) -> Reader:
         """The reader, with placeholders in its patterns filled, escaped in regular expressions."""
         reader = self.benchmark.reader
+        if not reader.patterns:
+            return reader
         expression = reader.kind != ReaderKind.JSON
         values = {name: f"(?:{re.escape(text)})" if expression else text for name, text in self.values.items()}
         return replace(reader, patterns=tuple((name, fill_known(text, values)) for name, text in reader.patterns))
@@ -197,9 +199,13 @@ class Recipe(Struct, frozen=True, dict=True):
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """The environment of all the run's programs."""
         bindings = [binding for binding in self.benchmark.bindings if not binding.build]
+        return {**base, **self._constant(base), **variables(bindings, self.task.configuration)}
+
+    def _constant(self, base: Mapping[str, str]) -> dict[str, str]:
+        if not self.benchmark.env:
+            return {}
         values = {**self.values, **{f"env:{name}": value for name, value in base.items()}}
-        constant = {name: fill(template, values) for name, template in self.benchmark.env}
-        return {**base, **constant, **variables(bindings, self.task.configuration)}
+        return {name: fill(template, values) for name, template in self.benchmark.env}
 
     def _of_options(self, commands: Callable[[Binding], Commands]) -> Iterator[Command]:
         for binding in self.benchmark.bindings:

@@ -59,38 +59,33 @@ class StartedProgram:
         self._counts: Counts = {}
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         self.pipes = {out: "stdout", err: "stderr"}
+        self._ends = [out_end, err_end]  # open until it is reaped: a program that closes its output wakes nobody
         try:
             self.pid, self.began, self.laid = _spawn(request, out_end, err_end)
         except BaseException:
             self.close()
             raise
-        finally:
-            os.close(out_end)
-            os.close(err_end)
         os.set_blocking(out, False)
         os.set_blocking(err, False)
 
     def drain(self, fd: int) -> bool:
-        """Read a part of a pipe's content, and close the pipe at its end; False if nothing was read."""
+        """Read a part of a pipe's content; False if there is none."""
         try:
             data = os.read(fd, _CHUNK)
         except BlockingIOError:
             return False
-        if data:
-            self._keep(self.pipes[fd], data)
-            return True
-        os.close(fd)
-        del self.pipes[fd]
-        return False
+        self._keep(self.pipes[fd], data)
+        return True
 
     def close(self) -> None:
         """Read the rest of the output, and close the pipes and the counters."""
         for fd in list(self.pipes):
             while self.status is not None and self.printed <= self.limit and self.drain(fd):
                 pass
-            if fd in self.pipes:
-                os.close(fd)
+        for fd in (*self.pipes, *self._ends):
+            os.close(fd)
         self.pipes.clear()
+        self._ends.clear()
         self._counts = self._counts or self._counters.read()
         self._counters.close()
         if self._log is not None:

@@ -281,8 +281,6 @@ class Service:
         for program in (self.command, self.server):
             if program is not None and fd in program.pipes:
                 program.drain(fd)
-                if fd not in program.pipes:
-                    self.poll.unregister(fd)
 
     def reap(self) -> bool:
         """Reap ended children and count their resources; False if no child is left."""
