@@ -46,6 +46,8 @@ test: setup ## unit, property, contract, statistical, documentation and short en
 
 # Several processes at once: threads of BLAS would only get in their way.
 test accept: export OPENBLAS_NUM_THREADS = 1
+# pytest keeps the modules that it has rewritten: otherwise every process rewrites all of them, half of the collection.
+test accept: export PYTHONDONTWRITEBYTECODE =
 
 accept: setup ## long campaigns with real components
 	@$(PYTEST) -m "acceptance and not alone" -n 2 --dist loadgroup
