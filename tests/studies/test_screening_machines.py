@@ -11,11 +11,13 @@ import statsmodels.api as sm
 from simulated_subject import BENCHMARK, LATENCY, multiplying, space
 
 from hati.core import Evidence, FloatArray, Plan, Run, StudyId, Task, generator, replace
+from hati.space import Option, Space
 from hati.studies.screening import AnyScreening, FractionRequest, asked_fraction, choose_followed
 from hati.studies.screening import screening as screening_of
 from hati.studies.screening.planning.tasks import machine_share
 from hati.testing import FakeEngine, MemoryStore
 
+OPTIONS = space(6)
 EFFECTS = {"a": 0.10, "b": -0.06}
 Value = Callable[[Task], float]
 
@@ -29,14 +31,14 @@ def followed(runs: int) -> AnyScreening:
     return _screening(choose_followed(space(6), runs, generator(1, "design"), ()))
 
 
-def _screening(choice: object) -> AnyScreening:
+def _screening(choice: object, place: Space = OPTIONS) -> AnyScreening:
     return screening_of(
         study=StudyId.of("screening", {}, 1, "pool"),
         subject="simulated",
         benchmark=BENCHMARK,
         metric=LATENCY,
         revision="1",
-        space=space(6),
+        space=place,
         choice=choice,  # type: ignore[arg-type]
     )
 
@@ -56,6 +58,18 @@ def _run(study: AnyScreening, plan: Plan, value: Value, only_slow: str) -> Itera
         more = 1.05 if only_slow and task.configuration[only_slow] else 1.0
         factor = 1.3 * more if slow else 1.0
         yield from FakeEngine(lambda t, f=factor: {"latency": [f * value(t)]}, machine="ab"[slow]).run((task,))
+
+
+def on_any_of_three(study: AnyScreening, value: Value, seed: int) -> Evidence:
+    """All runs, each on one of three machines that is drawn for it: 0 %, 20 % and 30 % slower."""
+    store, machines = MemoryStore(), generator(seed, "machines")
+    while ahead := study.plan(store.evidence(study.id)):
+        for task in ahead.tasks:
+            place = int(machines.integers(3))
+            factor = (1.0, 1.2, 1.3)[place]
+            engine = FakeEngine(lambda t, f=factor: {"latency": [f * value(t)]}, machine="abc"[place])
+            store.record(next(engine.run((task,))))
+    return store.evidence(study.id)
 
 
 def anywhere(evidence: Evidence) -> Evidence:
@@ -92,6 +106,19 @@ def test_without_blocks_the_same_runs_show_less() -> None:
     evidence = on_two(study, multiplying(EFFECTS, noise=0.005))
     assert study.conclude(evidence).important == ("a", "b")
     assert study.conclude(anywhere(evidence)).important == ()
+
+
+def test_an_option_of_three_settings_is_found_in_twelve_runs_on_three_machines() -> None:
+    """Four repetitions and three machines take six degrees of freedom, not one for each of their combinations."""
+    only = Space((Option("level", (0, 1, 2), default=0),))
+    study = _screening(choose_followed(only, 12, generator(1, "design"), ()), only)
+    for seed in range(1, 6):
+        noise = generator(seed, "noise")
+
+        def value(task: Task, noise: np.random.Generator = noise) -> float:
+            return 0.002 * 1.1 ** task.configuration["level"] * math.exp(0.02 * noise.standard_normal())
+
+        assert study.conclude(on_any_of_three(study, value, seed)).important == ("level",)
 
 
 @pytest.mark.parametrize("study", [asked(16, 32), asked(16, 64), followed(48)], ids=["whole", "repeated", "balanced"])

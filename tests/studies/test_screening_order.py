@@ -13,7 +13,7 @@ from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs,
 
 from hati.core import Evidence, StudyId, Task, generator, replace
 from hati.design import Model
-from hati.stats import adjusted_for_trend, contrasts, least_squares, pure_error
+from hati.stats import adjusted_for_trend, block_cells, contrasts, least_squares, pure_error
 from hati.stats.linear_models import within_residuals
 from hati.studies.screening import (
     FlipEvidence,
@@ -241,12 +241,13 @@ def test_the_run_that_is_used_is_in_the_repetition_of_the_one_that_it_replaces()
             store.record(next(engine.run((task,))))
     found = again.measured(store.evidence(again.id))
     ((place, used),) = [(place, run) for place, run in enumerate(found.runs) if run.task.stage == "again"]
+    cells = block_cells(found.blocks)
     same = [
-        found.blocks[other]
+        cells[other]
         for other, run in enumerate(found.runs)
         if run.task.stage == "design" and (run.task.repetition, run.machine) == (0, used.machine)
     ]
-    assert {*same} == {found.blocks[place]}
+    assert {*same} == {cells[place]}
     assert found.order[place] >= 64
 
 

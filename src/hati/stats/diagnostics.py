@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, replace
 from hati.stats.distributions import f_above, normal_quantiles
-from hati.stats.linear_models import Index, LeastSquares, within_residuals, without_means
+from hati.stats.linear_models import Index, LeastSquares, within_residuals, without_blocks
 from hati.stats.selection import EXACT, LEVEL, Steps, significant_steps
 from hati.stats.terms import ModelTerms, spanned
 
@@ -113,7 +113,7 @@ def confounded_with_order(columns: FloatArray, trends: FloatArray, blocks: Index
         blocks: the block of each run.
     """
     orders = trends if trends.ndim == 2 else trends[:, None]
-    free, basis = without_means(columns, blocks), spanned(without_means(orders, blocks))
+    free, basis = without_blocks(columns, blocks), spanned(without_blocks(orders, blocks))
     sizes = np.sqrt(np.sum(free**2, axis=0))
     correlations = np.linalg.norm(basis.T @ free, axis=0) / np.where(sizes > 0.0, sizes, np.inf)
     by_chance = (_BY_CHANCE + np.sqrt(basis.shape[1]) - 1.0) / np.sqrt(len(columns))  # Fisher's chi approximation
@@ -205,8 +205,8 @@ class BoxCox(Struct, frozen=True):
     log_gain: float
 
 
-def box_cox(values: FloatArray, model: FloatArray, groups: Index) -> BoxCox:
-    """The likelihood of a linear model for each power of the values, with a mean for each group.
+def box_cox(values: FloatArray, model: FloatArray, blocks: Index) -> BoxCox:
+    """The likelihood of a linear model for each power of the values, with the effects of blocks.
 
     Box and Cox (1964), An analysis of transformations, JRSS B 26(2), 211-252, section 3: with the
     responses divided by their geometric mean, the log likelihood is -n/2 ln(residual sum of squares).
@@ -214,14 +214,14 @@ def box_cox(values: FloatArray, model: FloatArray, groups: Index) -> BoxCox:
     Args:
         values: the responses, shape (n,), all above zero.
         model: the model's further columns, shape (n, p), p may be 0.
-        groups: the group of each value, shape (n,).
+        blocks: the block of each value, as in ``additive_blocks``.
     """
     logs = np.log(values)
     logs = logs - logs.mean()
-    basis, sizes, _ = np.linalg.svd(without_means(model, groups), full_matrices=False)
+    basis, sizes, _ = np.linalg.svd(without_blocks(model, blocks), full_matrices=False)
     basis = basis[:, sizes > _SAME * np.sqrt(len(values))]
     step = max(1, _ENTRIES // len(values))
-    parts = [_squares(logs, _POWERS[i : i + step], basis, groups) for i in range(0, len(_POWERS), step)]
+    parts = [_squares(logs, _POWERS[i : i + step], basis, blocks) for i in range(0, len(_POWERS), step)]
     likelihood = -0.5 * len(values) * np.log(np.concatenate(parts))
     power, best = _peak(likelihood)
     low, high = _crossings(likelihood, best - _DROP)
@@ -229,12 +229,12 @@ def box_cox(values: FloatArray, model: FloatArray, groups: Index) -> BoxCox:
     return BoxCox(power, (low, high), float(likelihood[zero] - likelihood[one]))
 
 
-def _squares(logs: FloatArray, powers: FloatArray, basis: FloatArray, groups: Index) -> FloatArray:
+def _squares(logs: FloatArray, powers: FloatArray, basis: FloatArray, blocks: Index) -> FloatArray:
     """The residual sum of squares for each power."""
     with np.errstate(divide="ignore", invalid="ignore"):
         transformed = np.expm1(np.outer(logs, powers)) / powers
     transformed[:, powers == 0.0] = logs[:, None]
-    centred = without_means(transformed, groups)
+    centred = without_blocks(transformed, blocks)
     residuals = centred - basis @ (basis.T @ centred)
     # Rounding leaves a little of an exact fit; without a floor it would be compared by its last digits.
     floor = len(logs) * (1e-12 * np.abs(transformed).max(axis=0)) ** 2 + np.finfo(float).tiny

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats.distributions import f_above
-from hati.stats.terms import Contrasts, ModelTerms, Term
+from hati.stats.terms import Contrasts, ModelTerms, Term, orthogonal_part, spanned
 
 Index = NDArray[np.intp]
 
@@ -62,17 +62,17 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
 
 
 def least_squares(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquares:
-    """The least-squares estimation of effects from these runs; means of blocks are taken out.
+    """The least-squares estimation of effects from these runs; the effects of blocks are taken out.
 
-    A complete design (every row once in each block) gives all contrasts, independent of each other. Otherwise the main
-    effects and two-factor interactions that can still be estimated are fitted, and aliases are recomputed.
+    A complete design (every row once in each cell of blocks) gives all contrasts, independent of each other. Otherwise
+    the main effects and two-factor interactions that can still be estimated are fitted, and aliases are recomputed.
 
     Args:
         contrasts: those of the planned design.
         rows: the design's row of each run, shape (runs,).
-        blocks: the repetition of each run, counted from 0, shape (runs,).
+        blocks: the repetition of each run, counted from 0, shape (runs,), or as in ``additive_blocks``.
     """
-    if _complete(contrasts.rows, rows, blocks):
+    if _complete(contrasts.rows, rows, block_cells(blocks)):
         operator = np.asarray(contrasts.columns[rows].T * (2.0 / len(rows)), dtype=np.float64)
         variances = np.full(len(contrasts.terms), 4.0 / len(rows))
         nothing = np.empty((0, len(rows)))
@@ -89,7 +89,7 @@ def _complete(configurations: int, rows: Index, blocks: Index) -> bool:
 def _incomplete(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquares:
     wanted = [i for i, term in enumerate(contrasts.terms) if len(term) <= 2]
     columns = contrasts.columns[rows].astype(np.float64)
-    free = without_means(columns, blocks)  # regression on these is regression with blocks (Frisch, Waugh, Lovell)
+    free = without_blocks(columns, blocks)  # regression on these is regression with blocks (Frisch, Waugh, Lovell)
     products = free[:, wanted].T @ free[:, wanted]
     chosen = _independent(products / len(rows))
     kept = [wanted[i] for i in chosen]
@@ -106,6 +106,84 @@ def _incomplete(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquare
         correlation=covariance / np.outer(scale, scale),
         remainder=_remainder(free[:, kept], blocks),
     )
+
+
+def additive_blocks(*classifications: Index) -> Index:
+    """Blocks by several classifications whose effects add up, without those that another one determines.
+
+    Shape (runs,) of one classification, else (runs, classifications). Machines and repetitions that are crossed thus
+    take a parameter for each machine and each repetition, not for each combination.
+
+    Args:
+        classifications: the class of each run, counted from 0, shape (runs,), or several as returned by this function.
+
+    >>> additive_blocks(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1])).tolist()
+    [0, 0, 1, 1]
+    >>> additive_blocks(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
+    kept: list[Index] = []
+    for one in (each for classes in classifications for each in _classifications(classes)):
+        if not any(_determines(other, one) for other in kept):
+            kept = [*(other for other in kept if not _determines(one, other)), one]
+    return kept[0] if len(kept) == 1 else np.column_stack(kept)
+
+
+def _classifications(blocks: Index) -> Index:
+    return np.atleast_2d(blocks.T)
+
+
+def _determines(one: Index, other: Index) -> bool:
+    pairs = one * (int(other.max(initial=0)) + 1) + other
+    return len(np.unique(pairs)) == len(np.unique(one))
+
+
+def successive_blocks(blocks: Index, later: Index) -> Index:
+    """The blocks of runs and of later ones, which share no class with them; as in ``additive_blocks``."""
+    both = _classifications(blocks), _classifications(later)
+    most = max(map(len, both))
+    first, last = (np.pad(each, ((0, most - len(each)), (0, 0))) for each in both)
+    return additive_blocks(*np.hstack([first, last + int(first.max(initial=-1)) + 1]))
+
+
+def block_cells(blocks: Index) -> Index:
+    """The combination of classes of each run, shape (runs,), numbered from 0 if there are several classifications."""
+    if blocks.ndim == 1:
+        return blocks
+    return np.asarray(np.unique(blocks, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+
+def block_columns(blocks: Index) -> FloatArray:
+    """Linearly independent indicators of classes, shape (runs, rank): all of the first classification's classes.
+
+    Of each further classification those that are independent of the columns before them.
+    """
+    first, *others = _classifications(blocks)
+    columns = _indicators(first)
+    if not others:
+        return columns
+    more = np.hstack([*map(_indicators, others)])
+    free = without_means(more, first)
+    return np.hstack([columns, more[:, _independent(free.T @ free / len(free))]])
+
+
+def cell_columns(blocks: Index) -> FloatArray:
+    """The ``block_columns`` of each combination of classes that occurs, shape (cells, rank)."""
+    _, places = np.unique(block_cells(blocks), return_index=True)
+    return np.asarray(block_columns(blocks)[places])
+
+
+def _indicators(classes: Index) -> FloatArray:
+    return np.asarray(classes[:, None] == np.unique(classes)[None, :], dtype=np.float64)
+
+
+def without_blocks(columns: FloatArray, blocks: Index) -> FloatArray:
+    """The columns, shape (runs, any), less what the effects of blocks explain by least squares."""
+    first, *others = _classifications(blocks)
+    left = without_means(columns, first)
+    if not others:
+        return left
+    return orthogonal_part(left, spanned(without_means(np.hstack([*map(_indicators, others)]), first)))
 
 
 def without_means(columns: FloatArray, groups: Index) -> FloatArray:
@@ -161,7 +239,7 @@ def _aliases(contrasts: Contrasts, kept: list[int], bias: FloatArray) -> tuple[t
 def _remainder(columns: FloatArray, blocks: Index) -> FloatArray:
     """An orthonormal basis of the runs' space orthogonal to columns and blocks; empty for very many runs."""
     runs = len(columns)
-    levels = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    levels = block_columns(blocks)
     used = columns.shape[1] + levels.shape[1]
     if runs <= used or runs > _MANY_RUNS:
         return np.empty((0, runs))
@@ -185,6 +263,11 @@ def pure_error(values: FloatArray, rows: Index, blocks: Index, trend: FloatArray
 def within_residuals(values: FloatArray, rows: Index, blocks: Index) -> tuple[FloatArray, int]:
     """The residuals of the values after configurations plus blocks, and their degrees of freedom."""
     _, row = np.unique(rows, return_inverse=True)
+    if blocks.ndim > 1:
+        basis = spanned(without_means(block_columns(blocks), row))
+        df = len(values) - len(np.unique(row)) - basis.shape[1]
+        left = orthogonal_part(without_means(values[:, None], row), basis)[:, 0]
+        return (_exact(left, values), df) if df > 0 else (np.zeros(len(values)), 0)
     _, block = np.unique(blocks, return_inverse=True)
     few, many = (row, block) if row.max(initial=0) <= block.max(initial=0) else (block, row)
     in_few, in_many = np.bincount(few), np.bincount(many)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core import FloatArray, InputError
 from hati.stats.dependence import effective_size
 from hati.stats.distributions import chi_square_cdf, digamma, trigamma, trigamma_inverse
-from hati.stats.linear_models import Index, without_means
+from hati.stats.linear_models import Index, block_columns, without_means
 
 
 class NestedVariance(Struct, frozen=True):
@@ -222,7 +222,7 @@ def unit_means(values: FloatArray, units: Index, blocks: Index) -> FloatArray:
         blocks: the block of each value.
     """
     members = np.bincount(units)
-    indicators = np.asarray(blocks[:, None] == np.unique(blocks)[None, 1:], dtype=np.float64)
+    indicators = np.ascontiguousarray(block_columns(blocks)[:, 1:])
     free = without_means(indicators, units)
     shifts = np.linalg.lstsq(free, values - (np.bincount(units, weights=values) / members)[units], rcond=None)[0]
     added = indicators @ shifts

@@ -19,7 +19,7 @@ from hati.design.coding import MOST_LISTED
 from hati.formula import Comparator
 from hati.space import Space, narrowed
 from hati.space.constraint import Literal, Name, TermComparison
-from hati.stats import Index, ModelTerms, Term, forward_selection, t_quantile
+from hati.stats import Index, ModelTerms, Term, cell_columns, forward_selection, t_quantile
 from hati.studies.screening.model import ModelFit, always_there, model_terms
 from hati.studies.screening.runs import model_units
 
@@ -39,7 +39,7 @@ class Findings(Struct, frozen=True, eq=False):
     ``values`` holds one value for each of the ``configurations``, in the order of the runs, in the metric's unit.
     ``important`` are the important effects, by their options; ``offered`` are all effects that may predict;
     ``relevant`` is the fraction below which a change does not matter. ``machines`` are those of the runs, from 0,
-    ``blocks`` the repetitions on each of them, and ``order`` the places in time, None if unknown. ``dominating`` is the
+    ``blocks`` are as in ``additive_blocks``, and ``order`` the places in time, None if unknown. ``dominating`` is the
     option that explains most of the variance, if one does.
     """
 
@@ -270,8 +270,8 @@ class Prediction(Struct, frozen=True, eq=False):
 def predict(findings: Findings, space: Space) -> Prediction:
     """Fit the important effects, their options' main effects, and the offered effects that forward selection adds.
 
-    The fit is by least squares on the deciding scale; each repetition on each machine has a mean of its own, and there
-    is a linear trend over the order of runs if this is known.
+    The fit is by least squares on the deciding scale, with the effects of repetitions and machines, and a linear trend
+    over the order of runs if this is known.
     """
     sizes = tuple(len(option.settings) for option in space.options)
     places = {name: place for place, name in enumerate(space.names)}
@@ -293,7 +293,8 @@ def predict(findings: Findings, space: Space) -> Prediction:
     parts = [
         fitted[start:stop] for t, start, stop in zip(chosen, starts[:-1], starts[1:], strict=True) if t in predicting
     ]
-    centre = float(fitted[: len(np.unique(blocks))].mean())
+    cells = cell_columns(blocks)
+    centre = float((cells @ fitted[: cells.shape[1]]).mean())
     return Prediction(findings, Model(sizes, predicting), np.concatenate([[centre], *parts]))
 
 

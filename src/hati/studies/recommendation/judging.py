@@ -14,7 +14,7 @@ from msgspec import Struct
 from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setting
 from hati.design import levels
 from hati.space import Space
-from hati.stats import Index, pure_error, t_margin, t_quantile
+from hati.stats import Index, block_cells, pure_error, t_margin, t_quantile
 from hati.studies.recommendation.better_settings import to_set
 from hati.studies.recommendation.conclusion import (
     KeepRule,
@@ -149,15 +149,16 @@ def pooled_changes(values: FloatArray, rows: Index, blocks: Index) -> dict[int, 
     """The mean change of each row from row 0 over the blocks in which both have a value, as in ``paired_change``.
 
     The variance of a run is the residual variance of rows plus blocks. Rows that share no block with row 0 are missing.
+    Of several classifications, runs share a block if all their classes are the same.
 
     Args:
         values: one per run, shape (runs,).
         rows: the configuration of each run; each occurs once in a block.
-        blocks: the block of each run.
+        blocks: the block of each run, as in ``additive_blocks``.
     """
-    scale = _Scale.of(values)
+    scale, cells = _Scale.of(values), block_cells(blocks)
     variance, df = pure_error(scale.decided(values), rows, blocks)
-    by_row = {int(row): {int(blocks[at]): values[at] for at in np.flatnonzero(rows == row)} for row in np.unique(rows)}
+    by_row = {int(row): {int(cells[at]): values[at] for at in np.flatnonzero(rows == row)} for row in np.unique(rows)}
     baselines, found = by_row.pop(0, {}), {}
     for row, own in by_row.items():
         if shared := sorted(own.keys() & baselines.keys()):
@@ -401,9 +402,9 @@ class GainJudgement(Struct, frozen=True):
     ) -> tuple[FloatArray, FloatArray] | None:
         """The values of both in the blocks (repetitions on a machine) that have both; None without any."""
         found = measured(self.evidence.stage(stage), metric, {one: 0, other: 1})
+        cells = block_cells(found.blocks)
         values, others = (
-            dict(zip(found.blocks[found.rows == row].tolist(), found.values[found.rows == row], strict=True))
-            for row in (0, 1)
+            dict(zip(cells[found.rows == row].tolist(), found.values[found.rows == row], strict=True)) for row in (0, 1)
         )
         blocks = sorted(values.keys() & others.keys())
         if not blocks:

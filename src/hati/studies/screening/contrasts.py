@@ -19,6 +19,7 @@ from hati.stats import (
     Term,
     adaptive_standard_error,
     adjusted_for_trend,
+    block_columns,
     confounded_with_order,
     correlated_reference,
     degrees_of_freedom,
@@ -33,6 +34,7 @@ from hati.stats import (
     pure_error,
     step_critical,
     t_two_sided,
+    without_blocks,
 )
 from hati.studies.screening.conclusion import EffectScale, Noise
 from hati.studies.screening.runs import Readable, choose_scale
@@ -404,7 +406,7 @@ def _effects(
 
 
 def explained_by(signs: Signs, terms: Sequence[Term], values: FloatArray, blocks: Index) -> float:
-    """The share of the values' variance that these effects, and the repetitions' means, explain by least squares.
+    """The share of the values' variance that these effects, and those of blocks, explain by least squares.
 
     Args:
         signs: of each run, shape (runs, options).
@@ -412,8 +414,7 @@ def explained_by(signs: Signs, terms: Sequence[Term], values: FloatArray, blocks
         values: one per run.
         blocks: the repetition of each run.
     """
-    repetitions = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
-    columns = np.column_stack([repetitions, *(np.prod(signs[:, list(term)], axis=1) for term in terms)])
+    columns = np.column_stack([block_columns(blocks), *(np.prod(signs[:, list(term)], axis=1) for term in terms)])
     residuals = values - columns @ np.linalg.lstsq(columns, values, rcond=None)[0]
     total = float(np.sum((values - values.mean()) ** 2))
     return 1.0 - float(residuals @ residuals) / total if total > 0.0 else 0.0
@@ -437,7 +438,8 @@ def _relative_interval(
 
 def _between(values: FloatArray, rows: Index, blocks: Index) -> float:
     """The sum of squares between configurations within blocks, weighted by their runs."""
-    within = values - _group_means(values, blocks)
+    of_one = blocks.ndim == 1
+    within = values - _group_means(values, blocks) if of_one else without_blocks(values[:, None], blocks)[:, 0]
     return float(np.sum((_group_means(within, rows) - within.mean()) ** 2))
 
 

@@ -20,6 +20,7 @@ from hati.stats import (
     SumOfSquares,
     Term,
     anova,
+    block_columns,
     confounded_with_order,
     detectable_by_pure_error,
     detectable_contrast,
@@ -72,7 +73,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def always(self) -> FloatArray:
-        """The columns that no term owns: the means of blocks, and a trend."""
+        """The columns that no term owns: the effects of blocks, and a trend."""
         return self.columns[:, : min((place.start for place in self.places.values()), default=self.columns.shape[1])]
 
     @cached_property
@@ -284,16 +285,16 @@ class ModelAnalysis(Struct, frozen=True, eq=False):
 
 
 def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray | None = None) -> ModelTerms:
-    """The model's columns for those runs; the means of blocks, and a linear trend over an order, are in every model."""
+    """The model's columns for those runs; effects of blocks, and a linear trend over an order, are in every model."""
     return ModelTerms(always_there(blocks, order), model.columns(levels))
 
 
 def always_there(blocks: Index, order: FloatArray | None) -> FloatArray:
-    """The columns that are in every model: the means of blocks, then a linear trend over an order, which must vary."""
-    means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    """The columns that are in every model: effects of blocks, then a linear trend over an order, which must vary."""
+    effects = block_columns(blocks)
     if order is None:
-        return means
-    return np.column_stack([means, (order - order.mean()) / order.std()])
+        return effects
+    return np.column_stack([effects, (order - order.mean()) / order.std()])
 
 
 def analyse_model(
@@ -317,11 +318,11 @@ def analyse_model(
         model: the effects to look for.
         levels: the settings of each run by position, shape (runs, options).
         values: one per run.
-        blocks: the repetition of each run, on each machine.
+        blocks: of each run, as in ``additive_blocks``.
         rng: for the permutations.
         alpha: the study-wise error.
         relevant: the fraction that matters.
-        machines: the machine of each run, counted from 0.
+        machines: the machine of each run, or a flip on it, as in ``additive_blocks``.
         order: the place of each run in time, if known: a linear trend is then in every model.
     """
     units = model_units(model, levels, blocks, machines, order)

@@ -171,7 +171,7 @@ def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -
     if not remedies.rest:
         return
     units = analysis.units
-    trend = [] if units.order is None else [len(np.unique(units.blocks))]
+    trend = [] if units.order is None else [analysis.prediction.always.shape[1] - 1]
     columns = np.delete(analysis.prediction.columns, trend, axis=1)
     rows = np.zeros_like(units.places) if units.are_runs else units.places
     taken = np.hstack([found.machine_columns, columns if units.are_runs else columns[:, :0][units.places]])

@@ -29,10 +29,10 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.stats import Index, ModelTerms, most_suspect, suspect_runs, t_quantile
+from hati.stats import Index, ModelTerms, additive_blocks, most_suspect, suspect_runs, t_quantile
 from hati.studies.screening.conclusion import EffectScale, RobustFit, ScreeningConclusion, SuspectRun
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
-from hati.studies.screening.runs import MeasuredDesign, machines_of, measured, repetition_blocks
+from hati.studies.screening.runs import MeasuredDesign, machines_of, measured
 from hati.studies.screening.warnings import Remedies
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int
     return replace(
         own,
         values=found.values[used],
-        blocks=repetition_blocks(repetitions, machines),
+        blocks=additive_blocks(repetitions, machines),
         machines=machines,
         order=found.order[used],
         runs=runs,

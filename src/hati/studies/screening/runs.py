@@ -9,7 +9,17 @@ from msgspec import Struct
 
 from hati.core import Configuration, Evidence, FloatArray, Metric, Observations, Run, conversion
 from hati.design import Levels, Model
-from hati.stats import EXACT, BoxCox, Index, ModelTerms, box_cox, significant_model, unit_means
+from hati.stats import (
+    EXACT,
+    BoxCox,
+    Index,
+    ModelTerms,
+    additive_blocks,
+    block_columns,
+    box_cox,
+    significant_model,
+    unit_means,
+)
 from hati.studies.failures import failure_reasons
 from hati.studies.screening.conclusion import EffectScale
 
@@ -18,8 +28,8 @@ class MeasuredDesign(Struct, frozen=True, eq=False):
     """The values of a design's runs in their order; a run that replaces another has the other's position.
 
     ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
-    ``rows`` are the design's rows, ``machines`` number the recorded fingerprints from 0, and ``blocks`` the repetitions
-    from 0, on several machines each repetition on each machine; ``order`` are the places in time among all runs of the
+    ``rows`` are the design's rows, and ``machines`` number the recorded fingerprints from 0. ``blocks``, as in
+    ``additive_blocks``, are the repetitions and the machines; ``order`` are the places in time among all runs of the
     stage. ``samples`` holds the observations whose means are ``values``. ``failed`` are the runs without a value, and
     ``reasons`` says why, each reason once with its count, the most frequent first.
     """
@@ -66,7 +76,7 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
     return MeasuredDesign(
         values=np.array([sample.mean() for sample in samples], dtype=np.float64),
         rows=np.array([rows[run.task.configuration] for _, run, _ in usable], dtype=np.intp),
-        blocks=repetition_blocks(repetitions, machines),
+        blocks=additive_blocks(repetitions, machines),
         machines=machines,
         order=np.array([place for place, _, _ in usable], dtype=np.intp),
         runs=tuple(run for _, run, _ in usable),
@@ -79,14 +89,6 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
 def machines_of(runs: Sequence[Run]) -> Index:
     """The recorded fingerprint of each run, counted from 0."""
     return np.unique([run.machine for run in runs], return_inverse=True)[1].astype(np.intp)
-
-
-def repetition_blocks(repetitions: Index, machines: Index) -> Index:
-    """The block of each run, from 0: its repetition; on several machines, each repetition on each machine."""
-    if not np.any(machines > 0):
-        return repetitions
-    cells = repetitions * (machines.max() + 1) + machines
-    return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
 def _converted(observations: Observations, metric: Metric) -> FloatArray:
@@ -137,8 +139,9 @@ def model_units(
     Args:
         model: the effects to look for.
         levels: the settings of each run by position, shape (runs, options).
-        blocks: the repetition of each run, on each machine.
-        machines: the machine of each run, from 0: a configuration on each of several is a unit.
+        blocks: of each run, as in ``additive_blocks``.
+        machines: the machine of each run, or a flip on it, as in ``additive_blocks``: a configuration on each of
+            several is a unit.
         order: the place of each run in time, if known.
     """
     machines = np.zeros(len(levels), dtype=np.intp) if machines is None else machines
@@ -179,14 +182,13 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
     Args:
         values: one per run, shape (runs,).
         main_effects: their signs, shape (runs, options).
-        blocks: the repetition of each run.
+        blocks: of each run, as in ``additive_blocks``.
     """
     if np.ptp(values) == 0.0:
         return EffectScale.RAW, "all values are equal"
     if np.min(values) <= 0.0:
         return EffectScale.RAW, "values at or below zero have no logarithm"
-    groups = len(np.unique(blocks))
-    spare = len(values) - groups
+    spare = len(values) - block_columns(blocks).shape[1]
     model = main_effects if spare - main_effects.shape[1] >= _SPARE else main_effects[:, :0]
     if spare < _SPARE:
         return EffectScale.LOG, "too few values to choose by, and ratios are usual for positive values"

@@ -14,7 +14,7 @@ from msgspec import Struct
 from hati.core import Assignment, FloatArray, Task, generator
 from hati.design import Levels, Model, candidates, levels, setting_contrasts
 from hati.design.information import Ties, ties
-from hati.stats import Index, ModelTerms, Term, interaction_columns, log_variances
+from hati.stats import Index, ModelTerms, Term, additive_blocks, interaction_columns, log_variances
 from hati.studies.screening.conclusion import (
     DOMINATING,
     ConditionalEffect,
@@ -79,7 +79,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             self.effects,
             self._levels(found),
             found.values,
-            _crossed(found.blocks, flips),
+            additive_blocks(found.blocks, flips),
             rng,
             alpha=self.alpha,
             relevant=self.relevant,
@@ -98,7 +98,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             self.effects,
             self._levels(found),
             spread,
-            _crossed(found.blocks, flips),
+            additive_blocks(found.blocks, flips),
             rng,
             alpha=self.alpha,
             relevant=self.relevant,
@@ -128,20 +128,14 @@ class ScreeningModel(Struct, frozen=True, dict=True):
 
 
 def _machines_and_flips(found: MeasuredDesign) -> Index:
-    """The block of each run: its machine, or its flip on it, shape (runs,).
+    """The machine and the flip of each run, as in ``additive_blocks``.
 
     The runs of a flip differ in one option. Interactions that are missing from the model add nearly the same to both,
     and would count twice as evidence for the other options. A block shows only the effects of the flipped option.
     """
     keys = map(run_key, (run.task for run in found.runs))
     flips = [f"{stage} {number}" if stage.startswith(FLIP_STAGE) else "" for stage, _, number in keys]
-    return _crossed(found.machines, np.unique(flips, return_inverse=True)[1])
-
-
-def _crossed(one: Index, other: Index) -> Index:
-    """The combinations of two classifications that occur, numbered from 0."""
-    both = np.column_stack([one, other])
-    return np.asarray(np.unique(both, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+    return additive_blocks(found.machines, np.unique(flips, return_inverse=True)[1].astype(np.intp))
 
 
 def _with_effects_in_flips(terms: ModelTerms, tasks: Sequence[Task], options: Sequence[str]) -> ModelTerms:

@@ -22,6 +22,7 @@ from hati.stats import (
     SumOfSquares,
     Term,
     anova,
+    block_columns,
     f_quantile,
     holm,
     log_variances,
@@ -204,9 +205,9 @@ def compare_machines(
         return None
     machines = found.machine_columns
     shared = len(found.values) > len(np.unique(found.rows)) and _crossed(found)
-    others = [_indicators(found.rows)] if shared else [np.ones((len(found.values), 1)), *model]
+    others = [block_columns(found.rows)] if shared else [np.ones((len(found.values), 1)), *model]
     terms = ModelTerms(
-        np.hstack([_indicators(found.blocks), *others]),
+        np.hstack([block_columns(found.blocks), *others]),
         {(place,): _products(columns, machines) for place, columns in enumerate(main_effects.values())},
     )
     p_values = _p_values(terms, readable.values)
@@ -244,10 +245,6 @@ def _crossed(found: MeasuredDesign) -> bool:
     """Whether every configuration ran on two machines or more."""
     pairs = np.unique(np.column_stack([found.rows, found.machines]), axis=0)
     return bool(np.min(np.bincount(np.unique(pairs[:, 0], return_inverse=True)[1])) > 1)
-
-
-def _indicators(groups: np.ndarray[tuple[int], np.dtype[np.intp]]) -> FloatArray:
-    return np.asarray(groups[:, None] == np.unique(groups)[None, :], dtype=np.float64)
 
 
 def _products(columns: FloatArray, machines: FloatArray) -> FloatArray:

@@ -199,7 +199,7 @@ def confirmed_effects(
     first = ModelFit.of(
         model_columns(known, before), judging_terms(known, before, claimed), known.model.sizes, before.values
     )
-    new_runs = new_runs_tests(terms, fit, claimed, np.asarray(runs.blocks > before.blocks.max()))
+    new_runs = new_runs_tests(terms, fit, claimed, np.arange(len(runs)) >= len(before))
     found = [
         _judged(
             term,

@@ -15,7 +15,7 @@ from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, r
 from hati.core.wording import listed
 from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
 from hati.design.information import Identified, identified
-from hati.stats import ModelTerms, Term, forward_selection
+from hati.stats import ModelTerms, Term, cell_columns, forward_selection
 from hati.studies.failures import limit_until_first_success
 from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
@@ -310,9 +310,8 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         The other configurations are predicted for the mean of the blocks, and for the middle of the trend.
         """
         before = self.screened.runs
-        trends = before.trends.shape[1]
-        blocks = before.nuisance.shape[1] - trends
-        ahead = np.repeat([[1.0 / blocks] * blocks + [0.0] * trends], len(rows), axis=0)
+        middle = [*cell_columns(before.blocks).mean(axis=0), *np.zeros(before.trends.shape[1])]
+        ahead = np.repeat([middle], len(rows), axis=0)
         first, later = (self._columns(terms, levels) for levels in (before.levels, rows))
         return np.hstack([before.nuisance, first]), np.hstack([ahead, later])
 

@@ -14,7 +14,16 @@ from scipy.linalg import block_diag
 from hati.core import Configuration, Evidence, FloatArray, InputError, Metric, conversion
 from hati.design.coding import Levels, Model, levels
 from hati.space import Space
-from hati.stats import Index, Term, confounded_with_order, pure_error, within_residuals
+from hati.stats import (
+    Index,
+    Term,
+    additive_blocks,
+    block_columns,
+    confounded_with_order,
+    pure_error,
+    successive_blocks,
+    within_residuals,
+)
 from hati.stats.distributions import f_above, f_quantile
 from hati.stats.terms import spanned
 from hati.studies.screening.runs import model_units
@@ -48,8 +57,8 @@ class ValueScale(StrEnum):
 class Runs(Struct, frozen=True, eq=False):
     """Runs as arrays; equal if the arrays are.
 
-    ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, and ``blocks`` number the
-    runs made together: repetitions of a screening, and each follow-up, on each of their ``machines``. ``trends``,
+    ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, and ``blocks``, as in
+    ``additive_blocks``, the repetitions of a screening, each follow-up, and the ``machines`` of each. ``trends``,
     shape (runs, times), are linear trends over the order of the screening's runs and over that of each follow-up's,
     zero in the other runs; there are none if the order is unknown.
     """
@@ -85,27 +94,24 @@ class Runs(Struct, frozen=True, eq=False):
         machines: Index | None = None,
         order: FloatArray | None = None,
     ) -> Runs:
-        """The runs of one period; each repetition on each machine is a block.
+        """The runs of one period; repetitions and machines are blocks.
 
         Args:
             levels: the settings of each run by position, shape (runs, options).
             values: on the deciding scale.
-            repetitions: of the runs' configurations.
+            repetitions: of the runs' configurations; or blocks, as in ``additive_blocks``.
             machines: the machine of each run, from 0; a single one if not given.
             order: the place of each run in time, if known.
         """
         machines = np.zeros(len(values), dtype=np.intp) if machines is None else machines
-        cells = repetitions * (int(machines.max(initial=0)) + 1) + machines
-        blocks = np.unique(cells, return_inverse=True)[1].astype(np.intp) if machines.any() else repetitions
-        return cls(levels, values, blocks, machines, _trend(order, len(values)))
+        return cls(levels, values, additive_blocks(repetitions, machines), machines, _trend(order, len(values)))
 
     def followed_by(self, later: Runs) -> Runs:
         """These runs and those of a later period."""
-        first = int(self.blocks.max(initial=-1)) + 1
         return Runs(
             np.concatenate([self.levels, later.levels]),
             np.concatenate([self.values, later.values]),
-            np.concatenate([self.blocks, first + later.blocks]),
+            successive_blocks(self.blocks, later.blocks),
             np.concatenate([self.machines, later.machines]),
             block_diag(self.trends, later.trends),
         )
@@ -136,9 +142,8 @@ class Runs(Struct, frozen=True, eq=False):
 
     @property
     def nuisance(self) -> FloatArray:
-        """The columns that are in every model: the means of blocks, and the trends."""
-        means = np.asarray(self.blocks[:, None] == np.unique(self.blocks)[None, :], dtype=np.float64)
-        return np.hstack([means, self.trends])
+        """The columns that are in every model: the effects of blocks, and the trends."""
+        return np.hstack([block_columns(self.blocks), self.trends])
 
     @property
     def shifts(self) -> FloatArray:
