@@ -10,6 +10,7 @@ import pytest
 
 from hati.core import Better, Configuration, InputError, Metric, Setting, replace
 from hati.space import Option, Space, enumerate_configurations, parse_formula, sample
+from hati.stats import additive_blocks
 from hati.studies.recommendation import (
     ChangeScale,
     Findings,
@@ -277,7 +278,8 @@ def test_a_gain_is_estimated_in_addition_to_a_drift() -> None:
     assert (one.option, one.gain) == ("o1", pytest.approx(0.05, abs=0.01))
 
 
-def test_a_prediction_is_free_of_machines_and_drift() -> None:
+@pytest.mark.parametrize("repetition", [0.0, 0.4])
+def test_a_prediction_is_free_of_machines_repetitions_and_drift(repetition: float) -> None:
     space = switches(3)
     everything = list(enumerate_configurations(space)) * 2
     machines = np.array(
@@ -286,8 +288,10 @@ def test_a_prediction_is_free_of_machines_and_drift() -> None:
     machines[:2] = 1 - machines[:2]
     order = np.arange(16.0)
     found = findings(everything, lambda c: math.exp(-0.3 * on(c, "o0")), [("o0",)])
-    found = replace(found, values=found.values * np.exp(0.5 * machines + 0.02 * order))
-    known = replace(found, machines=machines, blocks=machines, order=order)
+    second = np.repeat([0, 1], 8)
+    found = replace(found, values=found.values * np.exp(0.5 * machines + repetition * second + 0.02 * order))
+    blocks = additive_blocks(second, machines) if repetition else machines
+    known = replace(found, machines=machines, blocks=blocks, order=order)
     (one,) = planned(space, known).recommended
     assert one.changes["time"] == pytest.approx(math.exp(-0.3) - 1)
     (other,) = planned(space, found).recommended

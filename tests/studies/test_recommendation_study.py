@@ -30,6 +30,7 @@ from hati.core import (
 from hati.document import publish
 from hati.render import table_text, to_plain
 from hati.space import Option, Space, parse_formula
+from hati.stats import additive_blocks
 from hati.studies.recommendation import (
     FOLLOW_UP,
     STAGE,
@@ -624,6 +625,28 @@ def test_changes_of_several_configurations_have_the_residual_variance_of_rows_an
         assert (each.df, each.pairs) == (df, pairs)
         assert (each.change, *(each.interval or ())) == pytest.approx(tuple(wanted))
     assert pooled_changes(values[rows > 0], rows[rows > 0], blocks[rows > 0]) == {}
+
+
+def test_changes_on_several_machines_are_of_runs_of_one_repetition_on_one_machine() -> None:
+    """The variance is that of rows, repetitions and machines: 20 runs less 2 + (5 - 1) + (3 - 1) parameters."""
+    rng = np.random.default_rng(6)
+    rows, repetitions = np.divmod(np.arange(20), 10)
+    repetitions = repetitions // 2
+    machines = np.array([0, 1, 0, 1, 1, 2, 0, 2, 0, 1, 0, 1, 1, 2, 1, 2, 0, 1, 2, 1])
+    values = np.exp(0.2 * rows + 0.3 * machines + 0.1 * repetitions + rng.normal(0.0, 0.01, 20))
+    design = np.hstack((np.eye(2)[rows], np.eye(5)[repetitions], np.eye(3)[machines]))
+    decided = np.log(values)
+    residual = decided - design @ np.linalg.lstsq(design, decided, rcond=None)[0]
+    ((row, found),) = pooled_changes(values, rows, additive_blocks(repetitions, machines)).items()
+    cells = [list(zip(repetitions[rows == place], machines[rows == place], strict=True)) for place in (0, 1)]
+    shared = sorted(set(cells[0]) & set(cells[1]))
+    first, other = (decided[rows == place][[own.index(cell) for cell in shared]] for place, own in enumerate(cells))
+    half = stats.t.ppf(0.975, 12) * math.sqrt(2.0 * (residual @ residual / 12) / len(shared))
+    middle = float(np.mean(other - first))
+    assert (row, found.pairs, found.df) == (1, len(shared), 12)
+    assert len(shared) == 7
+    wanted = np.expm1([middle, middle - half, middle + half])
+    assert (found.change, *(found.interval or ())) == pytest.approx(tuple(wanted))
 
 
 @pytest.mark.acceptance

@@ -12,9 +12,10 @@ from simulated_subject import BENCHMARK, LATENCY, multiplying, space
 
 from hati.core import Evidence, FloatArray, Plan, Run, StudyId, Task, generator, replace
 from hati.space import Option, Space
-from hati.studies.screening import AnyScreening, FractionRequest, asked_fraction, choose_followed
+from hati.studies.screening import AnyScreening, FractionRequest, ModelScreening, asked_fraction, choose_followed
 from hati.studies.screening import screening as screening_of
 from hati.studies.screening.planning.tasks import machine_share
+from hati.studies.screening.reruns import is_flip
 from hati.testing import FakeEngine, MemoryStore
 
 OPTIONS = space(6)
@@ -119,6 +120,18 @@ def test_an_option_of_three_settings_is_found_in_twelve_runs_on_three_machines()
             return 0.002 * 1.1 ** task.configuration["level"] * math.exp(0.02 * noise.standard_normal())
 
         assert study.conclude(on_any_of_three(study, value, seed)).important == ("level",)
+
+
+def test_the_runs_of_a_flip_on_two_machines_show_its_effect() -> None:
+    """Flips and machines take a parameter each: combinations would leave nothing of such a flip."""
+    study = followed(48)
+    assert isinstance(study, ModelScreening)
+    evidence = on_any_of_three(study, multiplying(EFFECTS, noise=0.005), 1)
+    flips = {(run.task.stage, run.task.repetition) for run in evidence.runs if is_flip(run.task)}
+    assert len(flips) >= 5
+    judged = study.judged(evidence).analysis.judged
+    assert judged.always.shape[1] == (1 + len(flips)) + (3 - 1) + 1
+    assert study.conclude(evidence).important == ("a", "b")
 
 
 @pytest.mark.parametrize("study", [asked(16, 32), asked(16, 64), followed(48)], ids=["whole", "repeated", "balanced"])

@@ -24,6 +24,18 @@ def test_configurations_that_are_many_count_once() -> None:
     assert runs.values - runs.values.mean() == pytest.approx(values - values.mean())
 
 
+def test_machines_take_a_parameter_each_in_every_period() -> None:
+    """Three repetitions on two machines, and a follow-up on two: 3 + 1 + 1 + 1 columns, not 6 + 2."""
+    levels, machines = np.zeros((12, 2), dtype=np.int16), np.tile([0, 1], 6)
+    before = Runs.together(levels, np.arange(12.0), np.repeat([0, 1, 2], 4), machines)
+    later = Runs.together(levels[:4], np.arange(4.0), np.zeros(4, dtype=np.intp), machines[:4])
+    both = before.followed_by(later)
+    assert [each.nuisance.shape[1] for each in (before, later, both)] == [4, 2, 6]
+    assert np.linalg.matrix_rank(both.nuisance) == 6
+    assert both.since(12).nuisance.shape[1] == 2
+    assert not np.any(both.nuisance[:12].any(axis=0) & both.nuisance[12:].any(axis=0))
+
+
 def test_few_configurations_are_the_whole_space_and_their_runs_count() -> None:
     levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 4, dtype=np.int16)
     runs = Runs.together(levels, np.arange(16.0), np.repeat(np.arange(4), 4))
