@@ -196,6 +196,21 @@ def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester:
     done.stdout.fnmatch_lines(["formulas.spl:1:9: *expected *"])
 
 
+def test_a_time_that_is_too_short_is_reported_with_one_that_is_not(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = pytester.mkdir("bin") / "python3"
+    slow.write_text("""#!/bin/sh\nsleep 0.4; echo '{"metric": "latency", "unit": "s", "value": 1.0}'\n""")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
+    pytester.makefile(".spl", formulas="quick <= 2 s")
+    done = run("--hati", "--hati-budget=1s", "formulas.spl")
+    advice = r"hati: the budget is spent: to decide takes (\d+) runs or more, .*; give --hati-budget (\d+)s or more"
+    (found,) = re.findall(advice, done.stdout.str())
+    assert int(found[1]) > 0.8 * int(found[0])
+    run("--hati", f"--hati-budget={found[1]}s", "formulas.spl").assert_outcomes(passed=1)
+
+
 def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
     formulas = "ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s\n"
     formulas += "unfit: quick <=(x: sqrt(x - 9 s), x: sqrt(x)) slow"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,9 @@ _FIRST_LINE = 2.0
 _BETWEEN_LINES = 5.0
 """In seconds, if lines cannot be overwritten."""
 _BETWEEN_DRAWINGS = 0.2
+_ENOUGH = "give --hati-budget {} or more for clear differences, several times that for small ones, or a time such as 2m"
+_SPARE = 2.0
+"""The budget that is advised, as a multiple of the time that clear formulas take at the least."""
 
 
 class Display:
@@ -170,7 +174,7 @@ class Measurements:
                 right = [test for test in stated if test not in self._judged]
                 self._judged.update(zip(right, self._made(prepared), strict=True))
         except ShortBudgetError as error:
-            short = InputError(error.message, fix=f"give --hati-budget {error.least} or more, or a time such as 2m")
+            short = InputError(error.message, fix=_ENOUGH.format(error.least))
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), short))
         except HatiError as error:
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
@@ -223,7 +227,7 @@ class Measurements:
             return iter([_unmeasured(each, book) or error for each in requirements])
         finally:
             display.end()
-        self._costs.append(f"{before}{_cost(found)}")
+        self._costs += [f"{before}{_cost(found)}", *_budget_advice(found, prepared.least)]
         book = prepared.study.book(prepared.evidence())
         return (_judgement(each, book, cost.booked) for each, cost in zip(found.answers, found.costs, strict=True))
 
@@ -243,6 +247,16 @@ def _unmeasured(requirement: Requirement, book: SampleCollector) -> HatiError | 
     """The error that methods of a formula could not be measured, with the reasons; None if they could."""
     why = unmeasured(requirement, book)
     return MeasurementError("; ".join(why), place=requirement.place) if why else None
+
+
+def _budget_advice(found: Assured, least: int) -> list[str]:
+    """A line with a budget of time that decides clear formulas, where a smaller one was spent on too few runs."""
+    if not 0 < found.runs < least or all(each.verdict is not FormulaVerdict.INCONCLUSIVE for each in found.answers):
+        return []
+    seconds = found.seconds * least / found.runs
+    enough = math.ceil(_SPARE * seconds)
+    takes = f"to decide takes {least} runs or more, about {duration(seconds)}"
+    return [f"the budget is spent: {takes}; give --hati-budget {enough}s or more"]
 
 
 def _cost(found: Assured) -> str:

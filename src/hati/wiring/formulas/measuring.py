@@ -74,6 +74,11 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
         evidence = self.evidence()
         return not self.finished and self.study.least_left(evidence) <= self.budget.left(evidence).runs
 
+    @property
+    def least(self) -> int:
+        """The fewest runs that decide all formulas."""
+        return sum(each.least for each in expected_runs(self.study, {}))
+
     def again(self) -> AssertionCampaign:
         """The same campaign, in which failed methods are measured again."""
         return replace(self, study=self.study.forgiving(self.evidence()))
