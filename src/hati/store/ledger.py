@@ -172,10 +172,10 @@ class Ledger:
 
     def states(self, numbers: Iterable[int]) -> dict[int, BatchState]:
         """The states of batches, by their numbers."""
-        table, found = schema.batch.c, dict[int, BatchState]()
+        found = dict[int, BatchState]()
         with self._reading() as connection:
             for some in _pieces(list(numbers)):
-                rows = connection.execute(select(table.number, table.state).where(table.number.in_(some)))
+                rows = connection.execute(_STATES, {"numbers": some})
                 found |= {row.number: BatchState(row.state) for row in rows}
         return found
 
@@ -184,10 +184,7 @@ class Ledger:
         found = dict[str, dict[str, object]]()
         with self._reading() as connection:
             for some in _pieces(list(tasks)):
-                joined = select(schema.result.c.task, schema.ledger.c.content).join_from(
-                    schema.result, schema.ledger, schema.result.c.entry == schema.ledger.c.number
-                )
-                rows = connection.execute(joined.where(schema.result.c.task.in_(some)).order_by(schema.ledger.c.number))
+                rows = connection.execute(_CONTENTS, {"tasks": some})
                 found |= {row.task: json.loads(row.content)["run"] for row in rows}
         return found
 
@@ -469,6 +466,15 @@ _BATCH = (
 _SAME = select(schema.batch.c.number, schema.batch.c.state).where(schema.batch.c.key == bindparam("key"))
 _CONTENT = select(schema.ledger.c.content).where(schema.ledger.c.number == bindparam("number"))
 _RESULTS = select(schema.result).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
+_STATES = select(schema.batch.c.number, schema.batch.c.state).where(
+    schema.batch.c.number.in_(bindparam("numbers", expanding=True))
+)
+_CONTENTS = (
+    select(schema.result.c.task, schema.ledger.c.content)
+    .join_from(schema.result, schema.ledger, schema.result.c.entry == schema.ledger.c.number)
+    .where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
+    .order_by(schema.ledger.c.number)
+)
 _LEASE = (
     select(schema.lease, schema.ledger.c.content)
     .join(schema.ledger, schema.ledger.c.number == schema.lease.c.batch)
