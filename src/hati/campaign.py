@@ -179,6 +179,13 @@ def silent(run: Run, evidence: Evidence, plan: Plan) -> None:
 def campaign(
     study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer = silent
 ) -> Conclusion:
+    """Let a study plan, an engine run and a store keep, and conclude: see ``measured``."""
+    return study.conclude(measured(study, engine, store, budget, observe))
+
+
+def measured(
+    study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer = silent
+) -> Evidence:
     """Let a study plan, an engine run and a store keep, until the study has enough or the budget is spent.
 
     Batches are released while the engine has capacity, and their runs recorded in the order of release. The study sees
@@ -191,7 +198,7 @@ def campaign(
     under_way = _UnderWay(study, engine, store, budget, observe)
     while under_way.ask():
         under_way.carry_out()
-    return study.conclude(under_way.evidence)
+    return under_way.evidence
 
 
 class _UnderWay:

@@ -13,6 +13,8 @@ import pytest
 from golden_json import held
 
 from hati.cli import main
+from hati.core import Evidence
+from hati.studies.screening.model_study import ModelScreening
 
 Hati = Callable[..., Any]
 
@@ -90,6 +92,18 @@ def test_a_table_is_screened_like_a_project(hati: Hati, spaced: Path) -> None:
     assert effects["a",]["relative"] == pytest.approx(0.5, rel=0.02)
     assert "t.csv: 64 rows of 64 configurations; latency in unit s, lower is better" in done.err
     assert hati(*FIRST, "--unit", "s", "--seed", "1", "--format", "json").json == told
+
+
+def test_a_screening_is_concluded_once(hati: Hati, spaced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    concluded = []
+
+    def conclude(self: ModelScreening, evidence: Evidence, original: Any = ModelScreening.conclude) -> Any:
+        concluded.append(len(evidence.runs))
+        return original(self, evidence)
+
+    monkeypatch.setattr(ModelScreening, "conclude", conclude)
+    assert hati(*FIRST, "--seed", "1", "--format", "json").status == 0
+    assert concluded == [32]
 
 
 def test_rows_metric_and_direction_are_chosen(hati: Hati, spaced: Path) -> None:

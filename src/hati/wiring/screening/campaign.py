@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hati.campaign import Observer, campaign, silent
+from hati.campaign import Observer, campaign, measured, silent
 from hati.core import (
     Benchmark,
     Budget,
@@ -358,7 +358,7 @@ def _made(
         study = prepared.designed(prepared.choice)
         watching = correcting(study, prepared.evidence().runs, promised, announce, observe)
         if place.table is not None:  # missing rows are not failures
-            campaign(study, engine, place.store, prepared.budget, watching)
+            measured(study, engine, place.store, prepared.budget, watching)
             break
         campaign(UntilFailure(study, prepared.isolation, *place.member), engine, place.store, prepared.budget, watching)
         prepared = _isolated(prepared, engine, announce, observe)
