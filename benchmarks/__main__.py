@@ -38,6 +38,7 @@ from benchmarks import (
     runs_needed,
     sensitivity,
     sharing_work,
+    small_designs,
     starting,
     steady,
     steering,
@@ -85,6 +86,7 @@ ALL = (
     parsing,
     steering,
     sharing_work,
+    small_designs,
     dask_path,
 )
 

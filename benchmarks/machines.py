@@ -4,7 +4,8 @@
 the studies. Each study is planned, run and concluded as `hati screen` does, in a pool of both machines: its blocks,
 whole repetitions or blocks of the design, go to one machine each, and pairs of flips to either. For comparison the
 same runs are analysed as if they came from one machine. As this is the best case for ignoring the machine, there are
-also studies in which the machine is drawn for each run. Comparisons have no goal, and fewer studies if a study is slow.
+also studies in which the machine is drawn for each run, ignored or as a block. Comparisons have no goal, and fewer
+studies if a study is slow.
 """
 
 from __future__ import annotations
@@ -54,6 +55,17 @@ class Machines(Enum):
     BLOCKS = "two machines, blocks"
     UNKNOWN = "the same runs, machine ignored"
     DRAWN = "machine drawn for each run and ignored"
+    DRAWN_BLOCKS = "machine drawn for each run, blocks"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the machine is drawn for each run."""
+        return self in (Machines.DRAWN, Machines.DRAWN_BLOCKS)
+
+    @property
+    def known(self) -> bool:
+        """Whether runs carry their machine."""
+        return self in (Machines.BLOCKS, Machines.DRAWN_BLOCKS)
 
 
 @dataclass(frozen=True)
@@ -171,12 +183,11 @@ def _concluded(
     measure = simulated.program(SPACE, effects, NOISE, generator(seed, "noise"))
     if machines is Machines.ONE:
         return study.conclude(simulated.made(study, measure))
-    drawn = machines is Machines.DRAWN
-    engine = TwoMachines(study, measure, generator(seed, "machines"), drawn, other_effect)
-    store, known = MemoryStore(), machines is Machines.BLOCKS
+    engine = TwoMachines(study, measure, generator(seed, "machines"), machines.drawn, other_effect)
+    store = MemoryStore()
     while ahead := study.plan(store.evidence(study.id)):
         for run in engine.run(ahead):
-            store.record(run if known else replace(run, machine="one"))
+            store.record(run if machines.known else replace(run, machine="one"))
     return study.conclude(Evidence(store.evidence(study.id).runs))
 
 
@@ -192,7 +203,7 @@ class Row:
     @classmethod
     def of(cls, plan: ScreeningPlan, machines: Machines, studies: int) -> Row:
         """The row of all studies, or of the fraction for comparisons."""
-        number = studies if machines is Machines.BLOCKS else int(plan.compared * studies)
+        number = studies if machines.known else int(plan.compared * studies)
         of_power = studies if machines is Machines.ONE else number
         return cls(plan, machines, made(plan, machines, EFFECTS, of_power), made(plan, machines, {}, number))
 
@@ -213,8 +224,9 @@ class Row:
             f"{self.inert.any_effect} of {len(self.inert.found)}",
         ]
         tested, goal = "", ""
-        if self.machines is Machines.BLOCKS:
+        if self.machines.known:
             tested = f"{self.acting.offset:+.1%}; {self.acting.refuted} refuted of {self.acting.tested} tested"
+        if self.machines is Machines.BLOCKS:
             goal = "held" if self.held(one) else "missed"
         return [self.plan.name, self.machines.value, power, f"{self.acting.mean_power:.1%}", *alarms, tested, goal]
 
