@@ -17,7 +17,7 @@ from volunteer_server import archive
 
 from hati.volunteer import artefacts
 from hati.volunteer.artefacts import unpack
-from hati.volunteer.errors import EnvelopeError
+from hati.volunteer.files import EnvelopeError
 
 MOST = 1 << 20
 

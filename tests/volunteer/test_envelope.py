@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from volunteer_server import Owner, Script, archive, job
 
 from hati.volunteer.envelope import CheckedEnvelope, opened
-from hati.volunteer.errors import EnvelopeError
+from hati.volunteer.files import EnvelopeError
 
 NOW = 1_000.0
 

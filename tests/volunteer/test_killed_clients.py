@@ -6,11 +6,14 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 from joining import Joining
 from volunteer_server import Script, job
+
+from hati.volunteer.files import write_json
 
 pytestmark = pytest.mark.acceptance
 
@@ -112,8 +115,10 @@ def test_a_task_that_ends_the_client_is_given_up(joining: Joining) -> None:
 def test_a_full_disk_loses_no_result(joining: Joining, monkeypatch: pytest.MonkeyPatch) -> None:
     from hati.volunteer import spool
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(path: Path, value: object) -> None:
+        if path.name != "claim.json":
+            raise OSError(28, "No space left on device")
+        write_json(path, value)
 
     joining.script.batch({"a": ""}, [job("t")], command=["echo", "done"])
     monkeypatch.setattr(spool, "write_json", full)

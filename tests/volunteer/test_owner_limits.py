@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.volunteer.errors import JoinError
+from hati.volunteer.files import JoinError
 from hati.volunteer.limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
 
 

@@ -13,17 +13,15 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Callable, Optional
 
-from .claim import ClaimFile
+from .artefacts import Kept
 from .connection import BackOff, Connection
 from .envelope import opened
-from .errors import EnvelopeError, JoinError, LimitExceeded, ServerRefusal, Unreachable
-from .files import locked, remove
+from .files import EnvelopeError, JoinError, LimitExceeded, ServerRefusal, Unreachable, locked, remove
 from .jobs import JobRunner
-from .kept import Kept
 from .limits import OwnerTemplate
 from .registration import RegisteredMachine
 from .sandbox import NoSandbox, Sandbox
-from .spool import Spool
+from .spool import ClaimFile, Spool
 
 Say = Callable[[str], None]
 _RENEWALS = 3

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 from .agent import Agent
+from .artefacts import Kept
 from .connection import Connection
-from .errors import BAD_INPUT, CANNOT_RUN, JoinError, Unreachable
-from .files import locked
-from .kept import Kept
+from .files import BAD_INPUT, CANNOT_RUN, JoinError, Unreachable, locked
 from .limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
-from .machine import about
-from .registration import chosen_name, default_home, folder_of, join
+from .registration import about, chosen_name, default_home, folder_of, join
 from .sandbox import check_hidden, find
 
 

@@ -20,7 +20,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO, Optional
 
-from .errors import BAD_INPUT, EnvelopeError, JoinError, ServerRefusal, Unreachable
+from .files import BAD_INPUT, EnvelopeError, JoinError, ServerRefusal, Unreachable
 
 PROTOCOL = "1"
 _TIMEOUT = 60.0

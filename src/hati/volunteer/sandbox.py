@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Union
 
-from .errors import JoinError, LimitExceeded
+from .files import JoinError, LimitExceeded
 from .limits import Limits
 
 WORK, TREE = "/tmp/work", "/tree"  # noqa: S108 - inside of the sandbox
