@@ -12,13 +12,12 @@ from hati.wiring.study_types import format_of, other_types
 
 _MODULES = (
     "design.document",
-    "document.samples",
+    "document.publishing",
     "document.document",
     "gateway.messages",
     "generate.document",
     "harness.document",
     "prediction.document",
-    "prediction.load_curves_document",
     "space.document",
     "steering.status",
     "studies.assertion.two_machines",
@@ -33,7 +32,6 @@ _MODULES = (
     "studies.measurement.document",
     "studies.paired.document",
     "studies.probe.document",
-    "studies.probe.fitness_document",
     "studies.regression.document",
     "studies.replay.document",
     "studies.screening.values",
