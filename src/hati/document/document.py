@@ -7,6 +7,7 @@ unrounded.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -45,6 +46,19 @@ class Column(Struct, frozen=True):
     def heading(self) -> str:
         """The name with its unit."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+_HEADING = re.compile(r"(> )?(.*?)(?: \((.*)\))?")
+
+
+def columns_of(*headings: str) -> tuple[Column, ...]:
+    """Columns by their headings, ``|`` between them: ``>`` is before one of numbers, and its unit in parentheses.
+
+    >>> [(each.name, each.unit, each.align.value) for each in columns_of("effect of | > change (%) | > p ()")]
+    [('effect of', None, 'left'), ('change', '%', 'right'), ('p', None, 'right')]
+    """
+    found = (_HEADING.fullmatch(each) for each in " | ".join(headings).split(" | "))
+    return tuple(Column(h[2], h[3] or None, Align.RIGHT if h[1] else Align.LEFT) for h in found if h)
 
 
 class Table(Struct, frozen=True):

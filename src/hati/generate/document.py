@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Align, Cell, Column, Shown, Table, change, percent, quantity
+from hati.document.document import Align, Cell, Column, Shown, Table, change, columns_of, percent, quantity
 from hati.document.publishing import publish
 from hati.generate import UNSTABLE, Calibration, KernelCalibration, LoadObservations, Sensor, SensorSeries
 
@@ -105,9 +105,7 @@ def load_run_table(run: LoadRunJson) -> Table:
     roles = len(run.clocks) > 1
     columns = (
         *([Column("role")] if roles else []),
-        Column("task"),
-        Column("sensor"),
-        Column("n", align=_RIGHT),
+        *columns_of("task | sensor | > n"),
         *(Column(name, align=_RIGHT) for name in _SHOWN),
     )
     rows = tuple((*([each.role] if roles else []), *_row(each)) for each in run.sensors)
@@ -188,11 +186,7 @@ def calibration_table(made: Calibration) -> Table:
     """The kernels with the errors of the demands."""
     demands = [check.demand_ms for check in made.kernels[0].checks] if made.kernels else []
     columns = (
-        Column("kernel"),
-        Column("unit", align=_RIGHT),
-        Column("CV", align=_RIGHT),
-        Column("drift", align=_RIGHT),
-        Column("linearity", align=_RIGHT),
+        *columns_of("kernel | > unit | > CV | > drift | > linearity"),
         *(Column(f"{demand:g} ms", align=_RIGHT) for demand in demands),
         Column("verdict"),
     )

@@ -12,11 +12,21 @@ from msgspec import Struct
 
 from hati.core import Configuration, Machine, Observations, Outcome, Plan, Run, Sample, Workload, usage
 from hati.core.wording import counted, listed
-from hati.document.document import Align, Cell, Column, Shown, Table, duration, fixed, general, percent, quantity
+from hati.document.document import (
+    Cell,
+    Column,
+    Shown,
+    Table,
+    columns_of,
+    duration,
+    fixed,
+    general,
+    percent,
+    quantity,
+)
 from hati.document.publishing import Joined, Of, publish
 from hati.harness import Aim, Allocation, QuantilePrecision, RunPlan, State, SteadyRun, SufficientRun, disturbances
 
-_RIGHT = Align.RIGHT
 _INDEPENDENT = (
     "It holds for independent observations of one distribution. Where successive ones are alike, more are needed: "
     "`hati harness observations FILE` estimates from a run's autocorrelation how many independent ones they are worth."
@@ -61,15 +71,7 @@ def _observed(one: SteadyRun) -> Observations:
 
 def steady_table(found: Sequence[SteadyRun], tolerance: float) -> Table:
     """A row for each run."""
-    columns = (
-        Column("benchmark"),
-        Column("run", None, _RIGHT),
-        Column("observations", None, _RIGHT),
-        Column("state"),
-        Column("start", None, _RIGHT),
-        Column("level", None, _RIGHT),
-        Column("disturbed", None, _RIGHT),
-    )
+    columns = columns_of("benchmark | > run | > observations", "state | > start | > level | > disturbed")
     rows = tuple(_steady_row(one, several=_several(found)) for one in found)
     counts = [(state, sum(one.found.state is state for one in found)) for state in State]
     summary = ", ".join(f"{number} {state.value}" for state, number in counts if number)
@@ -115,15 +117,7 @@ def observations_table(wanted: QuantilePrecision, found: Sequence[SufficientRun]
         return Table(
             "Observations of a run", (Column("observations"),), ((wanted.observations,),), (sentence, _INDEPENDENT)
         )
-    columns = (
-        Column("benchmark"),
-        Column("run", None, _RIGHT),
-        Column("observations", None, _RIGHT),
-        Column("independent", None, _RIGHT),
-        Column("precision", None, _RIGHT),
-        Column("needed", None, _RIGHT),
-        Column("enough"),
-    )
+    columns = columns_of("benchmark | > run | > observations", "> independent | > precision | > needed | enough")
     rows = tuple(
         (
             _name(one.sample, several=_several(found)),
@@ -195,15 +189,7 @@ def _relative(plan: RunPlan, of: str) -> float | None:
 
 def plans_table(plans: Sequence[RunPlan], aim: Aim) -> Table:
     """A row for each sample: its variation, and the runs needed with its observations per run and with the best."""
-    columns = (
-        Column("benchmark"),
-        Column("within", "%", _RIGHT),
-        Column("between", "%", _RIGHT),
-        Column("now", None, _RIGHT),
-        Column("time", None, _RIGHT),
-        Column("best", None, _RIGHT),
-        Column("time", None, _RIGHT),
-    )
+    columns = columns_of("benchmark | > within (%) | > between (%)", "> now | > time | > best | > time")
     several = len({plan.sample.metric.name for plan in plans}) > 1
     rows = tuple(_plan_row(plan, several=several) for plan in plans)
     notes = [
@@ -292,12 +278,7 @@ def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[
     return Table(
         "Runs",
         (
-            Column("task"),
-            Column("started"),
-            Column("took", "s", Align.RIGHT),
-            Column("stage"),
-            Column("outcome"),
-            Column("measured"),
+            *columns_of("task | started | > took (s) | stage | outcome | measured"),
             *((Column("machine"),) if several else ()),
             *((Column("disturbed"),) if reasons else ()),
         ),
@@ -319,14 +300,7 @@ class ListedStudy(NamedTuple):
 
 def studies_table(studies: Sequence[ListedStudy]) -> Table:
     """A row for each study, in the order given, with the command that made it."""
-    columns = (
-        Column("study"),
-        Column("command"),
-        Column("subject"),
-        Column("benchmark"),
-        Column("runs", align=Align.RIGHT),
-        Column("last run"),
-    )
+    columns = columns_of("study | command | subject | benchmark | > runs | last run")
     rows = tuple(
         (
             each.key,
@@ -388,7 +362,7 @@ def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = 
         *((f"values of {o.metric} after warm-up", o.steady.size) for o in run.observations),
         ("output", run.output),
     ]
-    return Table(f"Run {task.id}", (Column("property"), Column("value")), tuple(rows))
+    return Table(f"Run {task.id}", columns_of("property | value"), tuple(rows))
 
 
 def _row(run: Run) -> tuple[Cell, ...]:
@@ -427,7 +401,7 @@ def plan_table(
     ``seconds`` is the time that all tasks would take, None if unknown; ``notes`` are further notes.
     """
     tasks = plan.tasks
-    columns = (Column("task"), Column("stage"), Column("repetition", None, Align.RIGHT), *(Column(o) for o in options))
+    columns = (*columns_of("task | stage | > repetition"), *(Column(o) for o in options))
     rows = tuple(
         (task.id, task.stage, task.repetition, *(task.configuration.get(option) for option in options))
         for task in tasks

@@ -18,6 +18,7 @@ from hati.document.document import (
     Fact,
     Shown,
     Table,
+    columns_of,
     general,
     percent,
     quantity,
@@ -201,10 +202,7 @@ def _requests(prediction: ServicePrediction) -> Table:
     scale = tidy("s", [each.response.value for each in requests])
     probabilities = next((tuple(p for p, _ in each.quantiles) for each in requests if each.quantiles), ())
     columns = (
-        Column("workload"),
-        Column("request"),
-        Column("throughput", "1/s", _RIGHT),
-        Column("response", scale.unit, _RIGHT),
+        *columns_of(f"workload | request | > throughput (1/s) | > response ({scale.unit})"),
         *(Column(_named(p), scale.unit, _RIGHT) for p in probabilities),
     )
     rows = tuple(_request(each, probabilities, scale.factor) for each in requests)
@@ -247,7 +245,7 @@ def interval_notes(prediction: ServicePrediction) -> tuple[str, ...]:
 
 def _components(prediction: ServicePrediction) -> Table:
     scale = tidy("s", [each.response.value for each in prediction.components])
-    columns = (Column("component"), Column("visits", "1/s", _RIGHT), Column("response", scale.unit, _RIGHT))
+    columns = columns_of(f"component | > visits (1/s) | > response ({scale.unit})")
     rows = tuple(
         (each.name, shown(each.throughput), shown(each.response, scale.factor)) for each in prediction.components
     )
@@ -255,14 +253,7 @@ def _components(prediction: ServicePrediction) -> Table:
 
 
 def _resources(prediction: ServicePrediction) -> Table:
-    columns = (
-        Column("resource"),
-        Column("cores", None, _RIGHT),
-        Column("visits", "1/s", _RIGHT),
-        Column("utilisation", "%", _RIGHT),
-        Column("requests there", None, _RIGHT),
-        Column("formula"),
-    )
+    columns = columns_of("resource | > cores | > visits (1/s)", "> utilisation (%) | > requests there | formula")
     return Table("Resources", columns, tuple(_resource(prediction.model, each) for each in prediction.resources))
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Configuration, Outcome, Run, canonical_json, setting_text
 from hati.core.wording import counted
-from hati.document.document import Cell, Column, Table
+from hati.document.document import Cell, Column, Table, columns_of
 from hati.space import Diagnosis, Space
 
 
@@ -83,4 +83,4 @@ def diagnosis_table(space: Space, diagnosis: Diagnosis) -> Table:
     notes = [f"{size}: {'nothing is wrong' if diagnosis.sound else 'see above'}."]
     if diagnosis.undecided:
         notes.append(f"Not decided within the limit of solver steps: {diagnosis.undecided}.")
-    return Table("Space", (Column("finding"), Column("what"), Column("meaning")), tuple(rows), tuple(notes))
+    return Table("Space", columns_of("finding | what | meaning"), tuple(rows), tuple(notes))

@@ -24,6 +24,7 @@ from hati.document.document import (
     Table,
     change,
     change_number,
+    columns_of,
     duration,
     general,
     p_text,
@@ -65,12 +66,7 @@ _MEANT = (
 
 def expected_runs_table(methods: Sequence[ExpectedRuns]) -> Table:
     """A row for each method that is run, with all its names."""
-    columns = (
-        Column("method"),
-        Column("runs at least", align=Align.RIGHT),
-        Column("at most", align=Align.RIGHT),
-        Column("time at least", align=Align.RIGHT),
-    )
+    columns = columns_of("method | > runs at least | > at most | > time at least")
     rows = tuple((_NAMES.join(each.methods), each.least, _most(each), _time(each)) for each in methods)
     return Table("Methods", columns, rows, (_MEANT,))
 
@@ -184,11 +180,7 @@ def assertion_table(found: Assured, standard: Standard) -> Table:
     """A row for each formula, followed by one for each of its relations if it has several; with costs if any."""
     costs = (Column("cost", align=Align.RIGHT),) if found.costs else ()
     columns = (
-        Column("verdict"),
-        Column("formula"),
-        Column("estimate", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("runs", align=Align.RIGHT),
+        *columns_of("verdict | formula | > estimate | > interval | > runs"),
         *costs,
     )
     rows = tuple(row for each, cost in _with_costs(found) for row in _rows(each, cost))

@@ -12,7 +12,19 @@ from msgspec import Struct, field
 
 from hati.core import InputError, parse_unit, replace
 from hati.core.wording import counted
-from hati.document.document import Align, Cell, Chart, ChartKind, Column, Document, Shown, Table, general, percent
+from hati.document.document import (
+    Align,
+    Cell,
+    Chart,
+    ChartKind,
+    Column,
+    Document,
+    Shown,
+    Table,
+    columns_of,
+    general,
+    percent,
+)
 from hati.document.publishing import Interval, Of
 from hati.logic import syntax
 from hati.logic.interpret import ALPHA, MeasuredSample
@@ -287,9 +299,7 @@ def _tests(found: Portability) -> Table:
     right = Align.RIGHT
     first, second = found.names
     columns = (
-        Column("portability", align=right),
-        Column("interval", align=right),
-        Column("test"),
+        *columns_of("> portability | > interval | test"),
         Column(f"on {first}", align=right),
         Column("runs", align=right),
         Column(f"on {second}", align=right),
@@ -332,7 +342,7 @@ def _histogram(found: Portability) -> Table:
     bins = portability_bins(found)
     most = max(each.tests for each in bins)
     rows = tuple((each.label, each.tests, "#" * -(-_BARS * each.tests // most)) for each in bins)
-    return Table("Histogram", (Column("portability"), Column("tests", align=Align.RIGHT), Column("")), rows)
+    return Table("Histogram", (*columns_of("portability | > tests"), Column("")), rows)
 
 
 class PortedJson(Struct, frozen=True):

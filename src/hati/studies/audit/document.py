@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Better
-from hati.document.document import Align, Cell, Column, Document, Shown, Table, change, general, percent
+from hati.document.document import Cell, Document, Shown, Table, change, columns_of, general, percent
 from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.harness.document import SampleJson
 from hati.knowledge import Entry
@@ -17,7 +17,6 @@ from hati.studies.comparison import AUTO, ChangeVerdict, StatisticChoice
 from hati.studies.comparison.changes import ChoiceJson
 
 CONFIDENCE = 0.95
-_RIGHT = Align.RIGHT
 _TINY = 1e-4
 _LEVEL = 0.05
 
@@ -99,16 +98,7 @@ def audit_answer(found: Audit) -> str:
 
 def audit_table(found: Audit) -> Table:
     """A row for each benchmark."""
-    columns = (
-        Column("benchmark"),
-        Column("runs", None, _RIGHT),
-        Column("slower", None, _RIGHT),
-        Column("faster", None, _RIGHT),
-        Column("same", None, _RIGHT),
-        Column("detectable", None, _RIGHT),
-        Column("later", None, _RIGHT),
-        Column("verdict"),
-    )
+    columns = columns_of("benchmark | > runs | > slower | > faster", "> same | > detectable | > later | verdict")
     one = len({row.sample.metric.name for row in found.rows}) == 1
     notes = (
         f"Of {found.splits:,} splits into halves of that many runs: the numbers of slower, faster and same; the"

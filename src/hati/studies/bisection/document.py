@@ -7,7 +7,16 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Shown, Table, change, change_number, duration, percent
+from hati.document.document import (
+    Document,
+    Shown,
+    Table,
+    change,
+    change_number,
+    columns_of,
+    duration,
+    percent,
+)
 from hati.document.publishing import Interval, Of, StudyJson
 from hati.studies.bisection import BisectionConclusion
 from hati.studies.gate.document import RevisionJson
@@ -47,13 +56,7 @@ class BisectionJson(StudyJson, frozen=True, tag_field="format", tag="hati-bisect
 
 def bisection_table(found: BisectionConclusion) -> Table:
     """A row for each commit that changed the metric."""
-    columns = (
-        Column("revision"),
-        Column("change", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("confidence", "%", align=Align.RIGHT),
-        Column("title"),
-    )
+    columns = columns_of("revision | > change | > interval | > confidence (%) | title")
     rows = tuple(
         (
             " or ".join(revision.short for revision in culprit.revisions),

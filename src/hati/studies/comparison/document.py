@@ -19,6 +19,7 @@ from hati.document.document import (
     Shown,
     Table,
     change,
+    columns_of,
     general,
     p_text,
     percent,
@@ -259,14 +260,11 @@ def comparison_table(found: Comparisons) -> Table:
         for name, ratio in found.mean_ratios.items()
     )
     columns = (
-        Column("benchmark"),
-        Column("before", align=Align.RIGHT),
-        Column("after", align=Align.RIGHT),
+        *columns_of("benchmark | > before | > after"),
         _noise_column(found),
         Column("change", align=Align.RIGHT),
         Column(_P, align=Align.RIGHT),
-        Column("n", align=Align.RIGHT),
-        Column("verdict"),
+        *columns_of("> n | verdict"),
     )
     title = f"Comparison of {metrics.pop()}" if len(metrics) == 1 else "Comparison"
     return _without_empty(Table(title, columns, (*rows, *means), _notes(found)), _P)

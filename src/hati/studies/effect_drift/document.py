@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hati.core import Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Shown, Table, change, general, p_text, percent
+from hati.document.document import Document, Shown, Table, change, columns_of, general, p_text, percent
 from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.studies.effect_drift import EffectDrift, OptionDrift
 
@@ -43,15 +43,7 @@ class DriftJson(StudyJson, frozen=True, tag_field="format", tag="hati-compare-ef
 
 def drift_table(found: EffectDrift) -> Table:
     """A row for each option."""
-    columns = (
-        Column("option"),
-        Column("before", align=Align.RIGHT),
-        Column("after", align=Align.RIGHT),
-        Column("times", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("p", align=Align.RIGHT),
-        Column("verdict"),
-    )
+    columns = columns_of("option | > before | > after | > times | > interval | > p | verdict")
     rows = tuple(
         (
             f"{one.option}={setting_text(one.settings[1])}",

@@ -19,6 +19,7 @@ from hati.document.document import (
     Section,
     Shown,
     Table,
+    columns_of,
     duration,
     general,
     percent,
@@ -160,12 +161,7 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
     columns = (
         Column("settings"),
         *((Column("usage", "%", _RIGHT),) if used else ()),
-        Column("verdict"),
-        Column("failed", None, _RIGHT),
-        Column("configurations", None, _RIGHT),
-        Column("failed without one", None, _RIGHT),
-        Column("p", None, _RIGHT),
-        Column("first failure"),
+        *columns_of("verdict | > failed | > configurations", "> failed without one | > p | first failure"),
     )
     rows = tuple(
         (
@@ -194,7 +190,7 @@ def _percentage(fraction: float | None) -> Shown:
 
 
 def _near_misses(found: tuple[FailingCombination, ...]) -> Table:
-    columns = (Column("settings"), Column("option"), Column("its setting instead"), Column("failed", None, _RIGHT))
+    columns = columns_of("settings | option | its setting instead | > failed")
     rows = tuple(
         (each.text, miss.option, miss.other or "inactive", Shown(f"{miss.failed} of {miss.runs}", miss.failed))
         for each in found
@@ -204,7 +200,7 @@ def _near_misses(found: tuple[FailingCombination, ...]) -> Table:
 
 
 def _untraced(conclusion: FailureConclusion) -> Table:
-    columns = (Column("configuration"), Column("failed", None, _RIGHT), Column("why"), Column("first failure"))
+    columns = columns_of("configuration | > failed | why | first failure")
     rows = tuple(
         (str(each.configuration), Shown(f"{each.failed} of {each.runs}", each.failed), each.reason, each.message)
         for each in conclusion.untraced
@@ -295,7 +291,7 @@ class StoredTreeJson(Struct, frozen=True, tag_field="format", tag="hati-tree-1")
 
 def tree_sections(tree: FailureTree, *notes: str) -> tuple[Section, ...]:
     """The rules, and the tree as a chart."""
-    columns = (Column("runs that fail"), Column("failed", None, Align.RIGHT))
+    columns = columns_of("runs that fail | > failed")
     rows = tuple((rule.text, Shown(f"{rule.failed} of {rule.runs}", rule.failed)) for rule in tree.rules)
     guess = "" if rows else NOTHING
     omitted = (

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import EventKind, Finding, FindingState
-from hati.document.document import Align, Column, Table, change, change_number
+from hati.document.document import Table, change, change_number, columns_of
 from hati.document.publishing import Interval, Joined, Of
 from hati.studies.findings import Report
 
@@ -73,15 +73,7 @@ class FindingsJson(Struct, frozen=True, tag_field="format", tag="hati-findings-1
 
 def findings_table(found: Sequence[Finding]) -> Table:
     """A row for each finding."""
-    columns = (
-        Column("finding"),
-        Column("state"),
-        Column("range"),
-        Column("where"),
-        Column("change", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("since"),
-    )
+    columns = columns_of("finding | state | range | where | > change | > interval | since")
     rows = tuple((one.id, one.state.value, _range(one), *_largest(one), f"{one.since:%Y-%m-%d}") for one in found)
     open_ones = sum(one.worse and one.state is not FindingState.RESOLVED for one in found)
     note = f"{open_ones} of {len(found)} are regressions that are not resolved." if found else "There are none."

@@ -11,7 +11,6 @@ from msgspec import UNSET, Struct, UnsetType
 from hati.core import Configuration, Finding, RevisionKind, Setting, setting_text
 from hati.core.wording import counted
 from hati.document.document import (
-    Align,
     Brief,
     Case,
     Cell,
@@ -22,6 +21,7 @@ from hati.document.document import (
     Table,
     change,
     change_number,
+    columns_of,
     p_text,
     percent,
     quantity,
@@ -232,7 +232,7 @@ def gate_tables(ruling: Ruling) -> list[Table]:
     if found.affected_options:
         tables.append(_affected_table(found.affected_options))
     if found.broken:
-        columns = (Column("benchmark"), Column("configuration"), Column("revision"), Column("why"))
+        columns = columns_of("benchmark | configuration | revision | why")
         listed = tuple(
             (each.benchmark, str(each.configuration), each.revision.short, each.why.splitlines()[0] if each.why else "")
             for each in found.broken
@@ -256,15 +256,7 @@ def gate_table(ruling: Ruling) -> Table | None:
 _MOST = 20
 _RANKS = (ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE, ChangeVerdict.FASTER)
 
-_COLUMNS = (
-    Column("metric"),
-    Column("before", align=Align.RIGHT),
-    Column("after", align=Align.RIGHT),
-    Column("change", align=Align.RIGHT),
-    Column("interval", "%", align=Align.RIGHT),
-    Column("p", align=Align.RIGHT),
-    Column("verdict"),
-)
+_COLUMNS = columns_of("metric | > before | > after | > change | > interval (%) | > p | verdict")
 
 
 def _rows_table(ruling: Ruling) -> Table:
@@ -298,14 +290,7 @@ def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
 
 
 def _affected_table(affected: Sequence[AffectedOption]) -> Table:
-    columns = (
-        Column("benchmark"),
-        Column("metric"),
-        Column("setting"),
-        Column("change", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("p", align=Align.RIGHT),
-    )
+    columns = columns_of("benchmark | metric | setting | > change | > interval | > p")
     rows = tuple(
         (
             option.benchmark,

@@ -8,11 +8,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Better, Configuration
-from hati.document.document import Align, Cell, Column, Document, Shown, Table, duration, percent, quantity
+from hati.document.document import Cell, Column, Document, Shown, Table, columns_of, duration, percent, quantity
 from hati.document.publishing import Interval, Of, RunsJson, StudyJson
 from hati.studies.measurement import MeasurementConclusion, Summary
-
-_RIGHT = Align.RIGHT
 
 
 def measurement_table(conclusion: MeasurementConclusion) -> Table:
@@ -20,14 +18,7 @@ def measurement_table(conclusion: MeasurementConclusion) -> Table:
     several = len({summary.configuration for summary in conclusion.summaries}) > 1
     columns = (
         *((Column("configuration"),) if several else ()),
-        Column("metric"),
-        Column("mean", None, _RIGHT),
-        Column("+-95 %", None, _RIGHT),
-        Column("median", None, _RIGHT),
-        Column("min", None, _RIGHT),
-        Column("max", None, _RIGHT),
-        Column("sd", None, _RIGHT),
-        Column("runs", None, _RIGHT),
+        *columns_of("metric | > mean | > +-95 % | > median | > min | > max | > sd | > runs"),
     )
     rows = tuple(_row(summary, several=several) for summary in conclusion.summaries)
     return Table(f"Benchmark {conclusion.benchmark}", columns, rows, _notes(conclusion))

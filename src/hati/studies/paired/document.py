@@ -7,14 +7,13 @@ from typing import Annotated
 
 from hati.core import Configuration, Pairing, Stopping, Workload, setting_text
 from hati.document.document import (
-    Align,
     Cell,
-    Column,
     Document,
     Shown,
     Table,
     change,
     change_number,
+    columns_of,
     duration,
     general,
     p_text,
@@ -67,16 +66,7 @@ def _rows(found: PairedConclusion) -> Iterator[Joined]:
 
 def paired_table(found: PairedConclusion) -> Table:
     """A row for each metric."""
-    columns = (
-        Column("metric"),
-        Column("before", align=Align.RIGHT),
-        Column("after", align=Align.RIGHT),
-        Column("change", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("p", align=Align.RIGHT),
-        Column("pairs", align=Align.RIGHT),
-        Column("verdict"),
-    )
+    columns = columns_of("metric | > before | > after | > change", "> interval | > p | > pairs | verdict")
     rows = tuple(_row(row, each) for row, each in zip(found.comparisons.rows, found.weighed, strict=True))
     before, after = variant_names(found.before, found.after)
     return Table(f"{after} against {before}", columns, rows, _notes(found))

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Machine
-from hati.document.document import Align, Column, Document, Facts, Shown, Table, general, percent, quantity
+from hati.document.document import Document, Facts, Shown, Table, columns_of, general, percent, quantity
 from hati.document.publishing import Interval, Of
 from hati.studies.probe import (
     Conditions,
@@ -105,12 +105,7 @@ def property_text(one: Property) -> str:
 
 
 def _table(domain: str, found: ProbeConclusion) -> Table:
-    columns = (
-        Column("property"),
-        Column("value", align=Align.RIGHT),
-        Column("95 % interval", align=Align.RIGHT),
-        Column("verdict"),
-    )
+    columns = columns_of("property | > value | > 95 % interval | verdict")
     own = [each for each in found.probed if each.experiment.startswith(f"{domain}.")]
     rows = [_row(each) for probed in own for each in probed.properties]
     return Table(domain, columns, tuple(rows), tuple(_reasons(own)))
@@ -162,9 +157,6 @@ def _neighbours(probed: Probed) -> str:
     return ", ".join(
         f"{each.name} (process {each.pid}, {each.share:.0%} of CPU {each.cpu})" for each in probed.neighbours[:3]
     )
-
-
-_RIGHT = Align.RIGHT
 
 
 class DisturbanceJson(Struct, frozen=True):
@@ -284,7 +276,7 @@ def fitness_document(found: Fitness) -> Document:
     """The smallest visible changes, what disturbs, and what to do."""
     changes = Table(
         "Smallest visible change",
-        (Column("runs a side", align=_RIGHT), Column("change", align=_RIGHT)),
+        columns_of("> runs a side | > change"),
         tuple((each.runs, Shown(percent(each.change), each.change)) for each in found.visible),
         ("Of interleaved runs of 50 ms or more, at a level of 1 % with a power of 80 %.", *_counting(found)),
     )
@@ -297,7 +289,7 @@ def fitness_document(found: Fitness) -> Document:
         )
         for each in found.disturbances
     )
-    columns = (Column("disturbance"), Column("share of a CPU", align=_RIGHT), Column("evidence"), Column("what to do"))
+    columns = columns_of("disturbance | > share of a CPU | evidence | what to do")
     notes = tuple(f"{each.kind}: {each.command}" for each in found.disturbances)
     disturbances = Table("Disturbances, the largest first", columns, rows, notes)
     sections = tuple(table for table in (changes, disturbances) if table.rows)
@@ -333,13 +325,7 @@ def _answer(found: Fitness) -> str:
 
 def selftest_document(found: Sequence[Recovery]) -> Document:
     """The injected and the detected values."""
-    columns = (
-        Column("injected"),
-        Column("truth", align=_RIGHT),
-        Column("detected", align=_RIGHT),
-        Column("tolerance", align=_RIGHT),
-        Column("outcome"),
-    )
+    columns = columns_of("injected | > truth | > detected | > tolerance | outcome")
     rows = tuple(
         (
             each.name,
@@ -357,13 +343,7 @@ def selftest_document(found: Sequence[Recovery]) -> Document:
 
 def probe_diff_document(before: str, after: str, found: Sequence[PropertyDifference]) -> Document:
     """The properties of two machines or times, those that differ first."""
-    columns = (
-        Column("property"),
-        Column("before", align=_RIGHT),
-        Column("after", align=_RIGHT),
-        Column("ratio", align=_RIGHT),
-        Column("change"),
-    )
+    columns = columns_of("property | > before | > after | > ratio | change")
     rows = tuple(
         (
             each.name,

@@ -8,13 +8,12 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.document.document import (
-    Align,
     Cell,
-    Column,
     Shown,
     Table,
     change,
     change_number,
+    columns_of,
     general,
     p_text,
     percent,
@@ -121,14 +120,7 @@ def _options(found: EffectChanges, status: EffectStatus) -> list[Options]:
 
 def changes_table(found: EffectChanges) -> Table:
     """A row for each effect, with its interval then and now."""
-    columns = (
-        Column("effect"),
-        Column("before", align=Align.RIGHT),
-        Column("interval", align=Align.RIGHT),
-        Column("now", align=Align.RIGHT),
-        Column("interval now", align=Align.RIGHT),
-        Column("what became of it"),
-    )
+    columns = columns_of("effect | > before | > interval | > now", "> interval now | what became of it")
     rows = tuple(
         (
             effect_name(effect.options),

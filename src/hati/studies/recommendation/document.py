@@ -11,14 +11,13 @@ from msgspec import Struct
 from hati.core import Better, Configuration, Setting, setting_text
 from hati.core.wording import counted
 from hati.document.document import (
-    Align,
     Cell,
-    Column,
     Part,
     Shown,
     Table,
     change,
     change_number,
+    columns_of,
     general,
     percent,
     quantity,
@@ -58,8 +57,7 @@ def left_out_table(conclusion: RecommendationConclusion) -> Table | None:
     """
     if not conclusion.left_out:
         return None
-    right = Align.RIGHT
-    columns = Column("left out"), Column("reason"), Column("change", "%", right), Column("pairs", None, right)
+    columns = columns_of("left out | reason | > change (%) | > pairs")
     alike: dict[object, list[LeftOut]] = {}
     for place, one in enumerate(conclusion.left_out):
         alike.setdefault(one.reason if one.change is None and not one.broken else place, []).append(one)
@@ -127,9 +125,6 @@ def _broken(kept: KeptMetric) -> str:
     return f"{kept.rule} ({quantity(kept.value, kept.unit) if relative is None else change(relative)})"
 
 
-_RIGHT = Align.RIGHT
-
-
 def recommendation_table(conclusion: RecommendationConclusion) -> Table:
     """A row for each recommended configuration and metric; the warnings and failures are its notes."""
     notes = (
@@ -150,14 +145,7 @@ def recommendation_table(conclusion: RecommendationConclusion) -> Table:
             *map(_gain_row, one.gains),
         )
     )
-    columns = (
-        Column("set"),
-        Column("metric"),
-        Column("predicted", "%", _RIGHT),
-        Column("measured", "%", _RIGHT),
-        Column("95 % interval", "%", _RIGHT),
-        Column("verdict"),
-    )
+    columns = columns_of("set | metric | > predicted (%) | > measured (%)", "> 95 % interval (%) | verdict")
     return Table("Settings and their gains", columns, rows, notes)
 
 

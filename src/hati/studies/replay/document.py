@@ -8,7 +8,19 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Assignment, Configuration
-from hati.document.document import Align, Aside, Cell, Column, Document, Section, Shown, Table, general, tidy
+from hati.document.document import (
+    Align,
+    Aside,
+    Cell,
+    Column,
+    Document,
+    Section,
+    Shown,
+    Table,
+    columns_of,
+    general,
+    tidy,
+)
 from hati.document.publishing import Joined, Of, StudyJson, publish
 from hati.studies.gate.document import RevisionJson
 from hati.studies.known import CoverageJson, coverage_lines
@@ -136,13 +148,7 @@ def affected_tables(concluded: Sequence[HistoryConclusion]) -> list[Table]:
     found = affected_strata(concluded)
     if not found:
         return []
-    columns = (
-        Column("at"),
-        Column("benchmark"),
-        Column("metric"),
-        Column("strata", None, Align.RIGHT),
-        Column("where"),
-    )
+    columns = columns_of("at | benchmark | metric | > strata | where")
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (each.position, each.benchmark, each.metric, f"{len(each.strata)} of {each.of}", _where(each)) for each in found
     )

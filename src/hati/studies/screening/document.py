@@ -7,18 +7,17 @@ from typing import NamedTuple
 
 from hati.core import replace, setting_text
 from hati.document.document import (
-    Align,
     Aside,
     Cell,
     Chart,
     ChartKind,
-    Column,
     Document,
     Facts,
     Section,
     Shown,
     Table,
     change_number,
+    columns_of,
     decimals,
     fixed,
     roman,
@@ -52,7 +51,6 @@ from hati.studies.screening.words import (
     verdict,
 )
 
-_RIGHT = Align.RIGHT
 _OTHERS = 8
 """The number of effects that are not important in the short table."""
 _ALIASES = 4
@@ -106,14 +104,7 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
     places = decimals([e.estimate * factor for e in shown])
     return Table(
         f"Effects on {conclusion.metric.name}",
-        (
-            Column("effect of"),
-            Column("effect", unit or None, _RIGHT),
-            Column("change", "%", _RIGHT),
-            Column("95 % interval", "%", _RIGHT),
-            Column("share", "%", _RIGHT),
-            Column("verdict"),
-        ),
+        columns_of(f"effect of | > effect ({unit}) | > change (%)", "> 95 % interval (%) | > share (%) | verdict"),
         tuple(
             (
                 Shown(_effect_of(conclusion, e), effect_name(e.options)),
@@ -149,17 +140,10 @@ def all_effects_table(conclusion: ScreeningConclusion) -> Table:
 
     return Table(
         f"Effects on {conclusion.metric.name}",
-        (
-            Column("effect of"),
-            Column("effect", unit or None, _RIGHT),
-            Column("from", unit or None, _RIGHT),
-            Column("to", unit or None, _RIGHT),
-            Column("standard error", unit or None, _RIGHT),
-            Column("change", "%", _RIGHT),
-            Column("95 % interval", "%", _RIGHT),
-            Column("share", "%", _RIGHT),
-            Column("p", None, _RIGHT),
-            Column("verdict"),
+        columns_of(
+            f"effect of | > effect ({unit}) | > from ({unit})",
+            f"> to ({unit}) | > standard error ({unit})",
+            "> change (%) | > 95 % interval (%) | > share (%) | > p | verdict",
         ),
         tuple(map(row, effects)),
         (
@@ -177,13 +161,7 @@ def _options_table(conclusion: ScreeningConclusion) -> Table:
     ranks = {name: rank for rank, name in enumerate(conclusion.ranking, 1)}
     return Table(
         "Options",
-        (
-            Column("letter"),
-            Column("option"),
-            Column("settings"),
-            Column("rank", None, _RIGHT),
-            Column("meaning"),
-        ),
+        columns_of("letter | option | settings | > rank | meaning"),
         tuple(
             (o.letter, o.name, ", ".join(map(setting_text, o.settings)), ranks.get(o.name), o.doc)
             for o in conclusion.options
@@ -204,13 +182,13 @@ def _design_table(conclusion: ScreeningConclusion) -> Table:
     ]
     if design.d_efficiency is not None:
         rows.append(("D-efficiency", Shown(fixed(design.d_efficiency, 3), design.d_efficiency)))
-    return Table("Design", (Column("property"), Column("value")), tuple(rows))
+    return Table("Design", columns_of("property | value"), tuple(rows))
 
 
 def _alias_table(conclusion: ScreeningConclusion) -> Table:
     return Table(
         "Alias structure",
-        (Column("effect"), Column("aliased with")),
+        columns_of("effect | aliased with"),
         tuple(
             (effect_name(e.options), Shown(aliased_with(e, len(e.aliases)), aliased_with(e, len(e.aliases))))
             for e in sorted(conclusion.effects, key=lambda e: (len(e.options), _letters(conclusion, e)))
@@ -228,7 +206,7 @@ def _letters(conclusion: ScreeningConclusion, effect: Effect) -> tuple[int, ...]
 def _runs_table(conclusion: ScreeningConclusion) -> Table:
     return Table(
         "Runs",
-        (Column("outcome"), Column("runs", None, _RIGHT)),
+        columns_of("outcome | > runs"),
         (
             ("planned", conclusion.design.runs),
             ("done", conclusion.done),
@@ -247,7 +225,7 @@ def _dispersion_table(conclusion: ScreeningConclusion) -> Table | None:
     places = decimals([e.estimate for e in shown])
     return Table(
         f"Effects on the variation of {conclusion.metric.name} (ln s^2 of {dispersion.of})",
-        (Column("effect of"), Column("effect", None, _RIGHT), Column("share", "%", _RIGHT), Column("verdict")),
+        columns_of("effect of | > effect | > share (%) | verdict"),
         tuple(
             (
                 Shown(_effect_of(conclusion, e), effect_name(e.options)),

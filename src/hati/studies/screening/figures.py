@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hati.core import Configuration, Setting, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Shown, Table, general, tidy
+from hati.document.document import Shown, Table, columns_of, general, tidy
 from hati.studies.screening import Effect, EffectScale, Options, OptionSummary, ScreeningConclusion, SettingEstimate
 from hati.studies.screening.words import effect_name, main_effect, option_summary
 
@@ -165,12 +165,7 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffectsFigure:
 
 def means_table(figure: MainEffectsFigure) -> Table:
     """A row for each setting of each option."""
-    columns = (
-        Column("option"),
-        Column("setting"),
-        Column("mean", figure.unit, Align.RIGHT),
-        Column("95 % interval", figure.unit, Align.RIGHT),
-    )
+    columns = columns_of(f"option | setting | > mean ({figure.unit})", f"> 95 % interval ({figure.unit})")
     rows = tuple(
         (
             option.option,

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
-from hati.document.document import Align, Column, Shown, Table, change_number, fixed, quantity
+from hati.document.document import Shown, Table, change_number, columns_of, fixed, quantity
 from hati.document.publishing import Interval, Of, Settings
 from hati.studies.screening import (
     ConditionalEffect,
@@ -33,16 +33,9 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
         notes.append("Depends: the interaction was found.")
     if not all(effect.found for effect in found):
         notes.append("May depend: the runs do not exclude that the effect differs by half between settings.")
-    right = Align.RIGHT
     return Table(
         f"Effects on {conclusion.metric.name} at each setting of another option",
-        (
-            Column("effect of"),
-            Column("at"),
-            Column("change", "%", right),
-            Column("95 % interval", "%", right),
-            Column("on it"),
-        ),
+        columns_of("effect of | at | > change (%) | > 95 % interval (%) | on it"),
         tuple(
             (
                 f"{each.option}: {setting_text(each.before)} -> {setting_text(each.after)}",
@@ -156,17 +149,9 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
     others = [name for name in conclusion.important if name not in flipped]
     if others:
         notes.append(f"Not flipped, for lack of runs: {listed(others, MOST_NAMED)}.")
-    right = Align.RIGHT
     return Table(
         f"Follow-up of effects on {conclusion.metric.name}",
-        (
-            Column("flips of"),
-            Column("number", None, right),
-            Column("claimed", "%", right),
-            Column("change", "%", right),
-            Column("99 % interval", "%", right),
-            Column("claim"),
-        ),
+        columns_of("flips of | > number | > claimed (%)", "> change (%) | > 99 % interval (%) | claim"),
         tuple(
             (
                 f"{each.option}: {' -> '.join(map(setting_text, each.ends))}",
@@ -217,16 +202,9 @@ def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
             "Not repeated. A robust fit is shown next to the analysis of all runs, with the values that the other "
             "runs predict."
         )
-    right = Align.RIGHT
     return Table(
         f"Suspect runs of {conclusion.metric.name}",
-        (
-            Column("run", None, right),
-            Column("value", None, right),
-            Column("fresh", None, right),
-            Column("used", None, right),
-            Column("configuration"),
-        ),
+        columns_of("> run | > value | > fresh | > used | configuration"),
         tuple(
             (
                 each.order + 1,

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from hati.core import Better, setting_text
 from hati.document.document import (
-    Align,
     Cell,
     Chart,
     ChartKind,
@@ -18,6 +17,7 @@ from hati.document.document import (
     Shown,
     Table,
     change,
+    columns_of,
     general,
     percent,
     quantity,
@@ -25,8 +25,6 @@ from hati.document.document import (
 )
 from hati.document.publishing import Interval, Joined, Of, RunsJson, StudyJson
 from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
-
-_RIGHT = Align.RIGHT
 
 
 def suite_tables(conclusion: SuiteConclusion) -> tuple[Table, ...]:
@@ -100,7 +98,7 @@ def _distribution_table(conclusion: SuiteConclusion) -> Table:
             rows.append((name, Shown(quantity(mean.estimate, unit), mean.estimate), _bounds(low, high, unit)))
     return Table(
         f"{conclusion.metric.name} over the whole space",
-        (Column("quantile"), Column("estimate", None, _RIGHT), Column("95 % interval", None, _RIGHT)),
+        columns_of("quantile | > estimate | > 95 % interval"),
         tuple(rows),
         ("Strata are weighted by their numbers of valid completions.",),
     )
@@ -123,11 +121,7 @@ def _strata_table(conclusion: SuiteConclusion) -> Table:
         f"Mean {conclusion.metric.name} in each stratum",
         (
             *(Column(name) for name in conclusion.options),
-            Column("weight", None, _RIGHT),
-            Column("share", None, _RIGHT),
-            Column("mean", None, _RIGHT),
-            Column("95 % interval", None, _RIGHT),
-            Column("runs", None, _RIGHT),
+            *columns_of("> weight | > share | > mean | > 95 % interval | > runs"),
         ),
         tuple(rows),
         ("Weight: how many valid configurations the stratum has. Intervals: from the variation within all strata.",),
@@ -155,7 +149,7 @@ def _against_table(conclusion: SuiteConclusion, found: Agreement) -> Table:
             (f"equivalent within {_margin(conclusion, found)}", "yes" if found.equivalence.equivalent else "not shown"),
             ("smallest margin that can be shown", percent(math.expm1(provable)) if log else quantity(provable, unit)),
         ]
-    return Table(f"Against the {found.kind}", (Column("comparison"), Column("result", None, _RIGHT)), tuple(rows))
+    return Table(f"Against the {found.kind}", columns_of("comparison | > result"), tuple(rows))
 
 
 def _bounds(low: float | None, high: float | None, unit: str) -> Cell:
