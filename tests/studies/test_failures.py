@@ -1,18 +1,16 @@
-"""Runs without a value: what is said of them, and when a study gives up."""
+"""Runs without a value: what is said of them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import numpy as np
-import pytest
 
-from hati.core import Configuration, Evidence, Metric, Observations, Outcome, Plan, Run, Task, Workload, replace
-from hati.studies.failures import failure_reasons, limit_until_first_success, nothing_measured
+from hati.core import Configuration, Metric, Observations, Outcome, Run, Task, Workload, replace
+from hati.studies.failures import failure_reasons, nothing_measured
 
 LATENCY = Metric("latency", "s")
 TASKS = tuple(Task("s", "design", "main", Configuration({"a": 1}), "1", Workload(), number) for number in range(9))
-PLAN = Plan.of(TASKS)
 
 
 def failed(number: int, detail: str = "", outcome: Outcome = Outcome.FAILED) -> Run:
@@ -22,16 +20,6 @@ def failed(number: int, detail: str = "", outcome: Outcome = Outcome.FAILED) -> 
 def done(number: int, metric: str = "latency") -> Run:
     seen = (Observations(metric, "s", np.ones(1)),)
     return Run(TASKS[number], "m", datetime(2026, 1, 1, tzinfo=UTC), 1.0, Outcome.DONE, observations=seen)
-
-
-@pytest.mark.parametrize(("failures", "left"), [(0, 5), (3, 2), (5, 0), (7, 0)])
-def test_five_failures_are_enough(failures: int, left: int) -> None:
-    made = Evidence(tuple(failed(number) for number in range(failures)))
-    assert limit_until_first_success(PLAN, made).tasks == TASKS[:left]
-
-
-def test_one_run_that_works_lets_a_study_go_on() -> None:
-    assert limit_until_first_success(PLAN, Evidence((*(failed(number) for number in range(5)), done(5)))) == PLAN
 
 
 def test_reasons_are_counted_and_the_most_frequent_comes_first() -> None:

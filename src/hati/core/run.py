@@ -5,6 +5,7 @@ A sample holds all runs of one benchmark, configuration and revision, from the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +15,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from hati.core.errors import InputError
-from hati.core.metric import Metric
+from hati.core.metric import Metric, conversion
 from hati.core.study import Task
 from hati.core.values import Configuration, Workload
 
@@ -43,6 +44,10 @@ LARGEST = 1e100
 REMARKS_APART = "; "
 WARM_UP = "warm-up of"
 """How a remark on the warm-up of a metric begins; the metric's name in quotes follows."""
+
+
+def _mean(values: FloatArray) -> float:
+    return float(np.mean(values))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,7 +86,7 @@ class Observations:
     @property
     def mean(self) -> float:
         """Mean of the values after warm-up, in ``unit``."""
-        return float(np.mean(self.steady))
+        return _mean(self.steady)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -152,6 +157,15 @@ class Run(Struct, frozen=True):
     def of(self, metric: str) -> Observations | None:
         """The observations of that metric, or None where the run has none."""
         return next((o for o in self.observations if o.metric == metric), None)
+
+    def value(self, metric: Metric, statistic: Callable[[FloatArray], float] = _mean) -> float | None:
+        """The mean, or another statistic, of a metric after warm-up, in the metric's unit; None where it has none.
+
+        Raises:
+            InputError: where the run's unit cannot be converted to the metric's.
+        """
+        observed = self.of(metric.name)
+        return None if observed is None else statistic(observed.steady) * conversion(observed.unit, metric.unit)
 
 
 class Usage(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Runs without a value, or with a remark: their messages, and when a study gives up."""
+"""Runs without a value, or with a remark, and their messages."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from hati.core import Evidence, MeasurementError, Metric, Outcome, Plan, Run
+from hati.core import MeasurementError, Metric, Outcome, Run
 from hati.core.run import REMARKS_APART
 
 _FOLDERS = re.compile(r"(?<![\w.-])(?:[\w.-]*/)+")
 _HEXADECIMAL = re.compile(r"\b(?:0x[0-9a-fA-F]+|(?=[0-9a-f]*\d)[0-9a-f]{7,})\b")
 _NUMBERS = re.compile(r"\d+(?:[.:,#/-]\d+)*")
-GIVE_UP_AFTER = 5
-"""The first runs after which a study ends if all failed: it would only spend the budget on failures."""
-
-
-def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:
-    """The plan; before a first run has worked, limited to five runs in all."""
-    return plan if made.done else plan.at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
 
 
 def remarked(runs: Sequence[Run]) -> Iterator[str]:

@@ -42,7 +42,8 @@ from hati.studies.assertion.requirement import (
     costs_of,
     methods_of,
 )
-from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
+from hati.studies.failures import failure_reasons
+from hati.studies.schedule import GIVE_UP_AFTER, unmade
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
 _MOST_REASONS = 5
@@ -98,8 +99,7 @@ class Assertion(Struct, frozen=True, dict=True):
         last = max((run.task.repetition for run in evidence.runs), default=-1)
         for number in range(max(last, 0), last + 2):
             before = tuple(run for run in evidence.runs if run.task.repetition < number)
-            left = tuple(task for task in self._round(number, self._wanted(before)) if task.id not in evidence.known)
-            if left:
+            if left := unmade(self._round(number, self._wanted(before)), evidence):
                 return Plan((Batch(left),)).within(self.budget.left(evidence))
         return Plan()
 

@@ -19,20 +19,19 @@ from hati.core import (
     FloatArray,
     InputError,
     Metric,
-    Outcome,
     Plan,
     Revision,
     Stopping,
     StudyId,
     Task,
     batches,
-    conversion,
     generator,
 )
 from hati.harness import RULES
 from hati.studies.comparison import Question, Statistic
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.paired.judging import JudgedPairs, PairValues
+from hati.studies.schedule import given_up, unmade
 
 
 class Culprit(Struct, frozen=True):
@@ -77,7 +76,6 @@ class BisectionConclusion(Struct, frozen=True):
 
 
 RULE = RULES[Stopping.ANYTIME]
-MOST_FAILURES = 3
 PART = 1.0 / 3.0
 """The fraction of an interval's change below which a half is not followed."""
 
@@ -132,10 +130,7 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
 
     def broken(self, revision: str, side: ProbeSide = ProbeSide.PROBE) -> bool:
         """Whether a revision, or by ``side`` the good one paired with it, does not work or cannot be built."""
-        outcomes = self._outcomes.get(stage(revision, side), [])
-        if Outcome.DONE in outcomes:
-            return False
-        return Outcome.NOT_BUILT in outcomes or len(outcomes) >= MOST_FAILURES
+        return stage(revision, side) in self._given_up
 
     def differences(self, revision: str) -> FloatArray:
         """The differences of the complete pairs, in order.
@@ -175,11 +170,8 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         return _beyond(ends, PART), _beyond([1.0 - ends[1], 1.0 - ends[0]], PART)
 
     @cached_property
-    def _outcomes(self) -> dict[str, list[Outcome]]:
-        found: dict[str, list[Outcome]] = {}
-        for run in self.evidence.runs:
-            found.setdefault(run.task.stage, []).append(run.outcome)
-        return found
+    def _given_up(self) -> frozenset[str]:
+        return given_up(self.evidence.runs, lambda run: run.task.stage)
 
     @cached_property
     def _rounds(self) -> dict[str, dict[int, dict[ProbeSide, PlacedValue]]]:
@@ -188,9 +180,8 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         for run in self.evidence.runs:
             side, _, probe = run.task.stage.partition(" ")
             sides = found.setdefault(probe, {}).setdefault(run.task.repetition, {})
-            observed = run.of(self.metric.name)
-            if observed is not None:
-                value = self.statistic.of(observed.steady) * conversion(observed.unit, self.metric.unit)
+            value = run.value(self.metric, self.statistic.of)
+            if value is not None:
                 sides[ProbeSide(side)] = PlacedValue(value, run.machine)
         return found
 
@@ -272,8 +263,7 @@ class Bisection(Struct, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The next pair; none if every change is found, or there is none."""
         levels = self._levels(evidence)
-        unfinished = [task for task in self._begun(levels) if task.id not in evidence.known]
-        tasks = unfinished or self._next(levels)
+        tasks = unmade(self._begun(levels), evidence) or self._next(levels)
         return Plan(batches(tasks, lambda task: (probe_of(task), task.repetition))).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> BisectionConclusion:

@@ -22,13 +22,13 @@ from hati.core import (
     Setting,
     StudyId,
     Task,
-    conversion,
     generator,
 )
 from hati.design import sum_codes
 from hati.stats import cell_noise, f_above, holm, t_quantile
 from hati.studies.comparison import Question
-from hati.studies.failures import failure_reasons, limit_until_first_success, nothing_measured
+from hati.studies.failures import failure_reasons, nothing_measured
+from hati.studies.schedule import paired_round, tasks_left
 
 
 class OptionDrift(Struct, frozen=True):
@@ -276,9 +276,7 @@ class EffectDriftStudy(Struct, frozen=True):
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; at most five before a first run has worked."""
-        return limit_until_first_success(
-            Plan.of(task for task in self.tasks() if task.id not in evidence.known), evidence
-        )
+        return tasks_left(self.tasks(), evidence)
 
     def conclude(self, evidence: Evidence) -> EffectDrift:
         """The change of each effect, from complete rounds of the configurations with values.
@@ -317,10 +315,8 @@ class EffectDriftStudy(Struct, frozen=True):
         """All tasks, round after round."""
         for number in range(self.rounds):
             rng = generator(self.id.seed, "effect-drift", str(number))
-            for row in rng.permutation(len(self.configurations)).tolist():
-                first = int(rng.integers(2))
-                for side in (first, 1 - first):
-                    yield self._task(side, self.configurations[row], number)
+            for row, side in paired_round(len(self.configurations), rng):
+                yield self._task(side, self.configurations[row], number)
 
     def _task(self, side: int, configuration: Configuration, number: int) -> Task:
         return self.benchmark.task(
@@ -332,9 +328,7 @@ class EffectDriftStudy(Struct, frozen=True):
         places = {configuration: place for place, configuration in enumerate(self.configurations)}
         found = np.full((self.rounds, len(self.configurations)), np.nan)
         for run in evidence.stage(stage).done:
-            observed = run.of(self.metric.name)
-            if observed is not None:
-                value = self.question.fixed.of(observed.steady) * conversion(observed.unit, self.metric.unit)
-                if value > 0.0:
-                    found[run.task.repetition, places[run.task.configuration]] = np.log(value)
+            value = run.value(self.metric, self.question.fixed.of)
+            if value is not None and value > 0.0:
+                found[run.task.repetition, places[run.task.configuration]] = np.log(value)
         return found

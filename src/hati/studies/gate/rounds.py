@@ -24,7 +24,6 @@ from hati.core import (
     FloatArray,
     InputError,
     Metric,
-    Outcome,
     Run,
     Stopping,
     Task,
@@ -44,6 +43,7 @@ from hati.studies.comparison import (
 )
 from hati.studies.gate.conclusion import WarmUpCut
 from hati.studies.paired.judging import AnyJudged, PairValues, among, judge
+from hati.studies.schedule import given_up
 
 
 class Cell(Struct, frozen=True, dict=True):
@@ -69,7 +69,7 @@ class Cell(Struct, frozen=True, dict=True):
 
     def has(self, task: Task) -> bool:
         """Whether it is a task of this cell."""
-        return self.key == (task.benchmark, task.configuration.key)
+        return self.key == _cell_key(task)
 
 
 class Group(Struct, frozen=True):
@@ -105,10 +105,6 @@ def _groups(cells: Sequence[Cell]) -> Iterator[Group]:
                     yield Group(benchmark, metric, stratum, tuple(p for p in own if cells[p].stratum == stratum))
 
 
-MOST_FAILURES = 3
-"""The number of failed runs of a side, with none that worked, that ends the measuring of a cell."""
-
-
 class Stage(StrEnum):
     """The purpose of a round; each stage counts its rounds from 0."""
 
@@ -142,23 +138,20 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
     for run in evidence.done:
         task = run.task
         if task.stage in sides:
-            place = task.repetition, positions[task.benchmark, task.configuration.key]
+            place = task.repetition, positions[_cell_key(task)]
             found[place][sides[task.stage]] = run
     return {place: RunPair(*both) for place, both in found.items() if len({run.machine for run in both if run}) == 1}
 
 
 def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
     """The positions of cells that cannot be measured: a side does not work, or cannot be built."""
-    made: dict[tuple[tuple[str, str], str], list[Outcome]] = defaultdict(list)
-    for run in evidence.runs:
-        side = run.task.stage.rpartition(" ")[2]
-        made[(run.task.benchmark, run.task.configuration.key), side].append(run.outcome)
-    given_up = {
-        key
-        for (key, _), outcomes in made.items()
-        if Outcome.DONE not in outcomes and (Outcome.NOT_BUILT in outcomes or len(outcomes) >= MOST_FAILURES)
-    }
-    return frozenset(position for position, cell in enumerate(cells) if cell.key in given_up)
+    sides = given_up(evidence.runs, lambda run: (_cell_key(run.task), run.task.stage.rpartition(" ")[2]))
+    keys = {key for key, _ in sides}
+    return frozenset(position for position, cell in enumerate(cells) if cell.key in keys)
+
+
+def _cell_key(task: Task) -> tuple[str, str]:
+    return task.benchmark, task.configuration.key
 
 
 class Differences(Struct, frozen=True, eq=False):

@@ -39,6 +39,7 @@ from hati.studies.gate.conclusion import (
 )
 from hati.studies.gate.rounds import RULE, Cell, GateJudgement, Group, Stage, groups, hopeless, pairs_of
 from hati.studies.paired.judging import AnyJudged, JudgedWithMean
+from hati.studies.schedule import paired_round, rounds_begun, unmade
 
 POWER = 0.8
 
@@ -342,7 +343,7 @@ class Gate:
         for stage, positions in wanted.items():
             begun = _rounds(evidence, stage)
             if begun:
-                yield from (t for t in self._round(stage, begun - 1, positions) if t.id not in evidence.known)
+                yield from unmade(self._round(stage, begun - 1, positions), evidence)
 
     @staticmethod
     def _suspected_cells(found: GateJudgement, alive: Sequence[int]) -> list[int]:
@@ -351,11 +352,9 @@ class Gate:
 
     def _round(self, stage: Stage, number: int, positions: Sequence[int]) -> Iterator[Task]:
         rng = generator(self.id.seed, "gate", stage.value, str(number))
-        for place in rng.permutation(len(self.cells)).tolist():
-            first = int(rng.integers(2))
+        for place, side in paired_round(len(self.cells), rng):
             if place in positions:
-                for side in (first, 1 - first):
-                    yield self._task(stage, number, self.cells[place], side)
+                yield self._task(stage, number, self.cells[place], side)
 
     def _task(self, stage: Stage, number: int, cell: Cell, side: int) -> Task:
         return cell.benchmark.task(
@@ -366,4 +365,4 @@ class Gate:
 def _rounds(evidence: Evidence, stage: Stage) -> int:
     """The number of rounds of a stage that were begun."""
     sides = {stage.side(0), stage.side(1)}
-    return 1 + max((run.task.repetition for run in evidence.runs if run.task.stage in sides), default=-1)
+    return rounds_begun(run for run in evidence.runs if run.task.stage in sides)

@@ -29,7 +29,8 @@ from hati.core import (
 from hati.harness import disturbances
 from hati.harness.interference import FEWEST
 from hati.stats import t_margin
-from hati.studies.failures import limit_until_first_success, remarked
+from hati.studies.failures import remarked
+from hati.studies.schedule import limit_until_first_success
 
 
 class Summary(Struct, frozen=True):

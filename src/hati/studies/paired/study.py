@@ -45,8 +45,9 @@ from hati.studies.comparison import (
     ratio_of,
     spread_of,
 )
-from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
+from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
+from hati.studies.schedule import GIVE_UP_AFTER, rounds_begun, unmade
 
 
 class Variant(Struct, frozen=True):
@@ -216,9 +217,9 @@ def _judged(design: PairedDesign, pairs: Sequence[tuple[Run, Run]], metric: Metr
 
 def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statistic) -> PairValues:
     def of(run: Run) -> float:
-        observed = run.of(metric.name)
-        assert observed is not None
-        return statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
+        value = run.value(metric, statistic.of)
+        assert value is not None
+        return value
 
     sides = np.array([[of(before), of(after)] for before, after in pairs], dtype=np.float64).reshape(-1, 2)
     return PairValues(sides[:, 0], sides[:, 1])
@@ -377,7 +378,7 @@ class PairedComparison(Struct, frozen=True):
 
     def most_pairs(self, evidence: Evidence) -> int:
         """The most pairs that the budget has runs for; for a budget in time, a batch more than were begun."""
-        return int(self._most) if math.isfinite(self._most) else _begun(evidence) + BATCH
+        return int(self._most) if math.isfinite(self._most) else rounds_begun(evidence.runs) + BATCH
 
     @property
     def _most(self) -> float:
@@ -390,7 +391,7 @@ class PairedComparison(Struct, frozen=True):
             return self.most_pairs(evidence)
         if decided(self.design, evidence, self.metrics):
             return 0
-        begun = _begun(evidence)
+        begun = rounds_begun(evidence.runs)
         halved = len(evidence.runs) < _RUNS * begun and self.design.pairing is Pairing.INTERLEAVED
         fewest = self.design.rule.fewest(self.design.question.alpha)
         pairs = min(len(complete(evidence, metric)) for metric in self.metrics)
@@ -401,7 +402,7 @@ class PairedComparison(Struct, frozen=True):
         duet = self.design.pairing is Pairing.DUET
         found: list[Batch[Task]] = []
         for tasks in map(self._pair, pairs):
-            left = tuple(task for task in tasks if task.id not in evidence.known)
+            left = unmade(tasks, evidence)
             if left and not (duet and len(left) < len(tasks)):
                 found.append(Batch(left, BatchOrder.TOGETHER if duet else BatchOrder.SEQUENCE))
         return tuple(found)
@@ -413,8 +414,3 @@ class PairedComparison(Struct, frozen=True):
     def _task(self, side: int, pair: int) -> Task:
         variant = (self.design.before, self.design.after)[side]
         return variant.benchmark.task(self.id, STAGES[side], variant.configuration, self.design.revision, pair)
-
-
-def _begun(evidence: Evidence) -> int:
-    """The number of pairs that were begun."""
-    return 1 + max((run.task.repetition for run in evidence.runs), default=-1)

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import Configuration, FloatArray, InputError, Metric, Run, Setting, conversion
+from hati.core import Configuration, FloatArray, InputError, Metric, Run, Setting
 from hati.design import sum_codes
 from hati.stats import f_above, holm
 from hati.studies.screening import Choice, Effect, EffectScale, Options, ScreeningConclusion
@@ -29,9 +29,9 @@ def values_of(runs: Iterable[Run], metric: Metric, configurations: Sequence[Conf
     """
     found: dict[Configuration, list[float]] = {configuration: [] for configuration in configurations}
     for run in runs:
-        observed = run.of(metric.name)
-        if observed is not None and run.task.configuration in found:
-            found[run.task.configuration].append(observed.mean * conversion(observed.unit, metric.unit))
+        value = run.value(metric) if run.task.configuration in found else None
+        if value is not None:
+            found[run.task.configuration].append(value)
     values = np.full((max(map(len, found.values()), default=0), len(configurations)), np.nan)
     for place, configuration in enumerate(configurations):
         own = found[configuration]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, generator, replace
 from hati.space import Space
-from hati.studies.failures import failure_reasons, limit_until_first_success
+from hati.studies.failures import failure_reasons
 from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
@@ -35,6 +35,7 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
+from hati.studies.schedule import tasks_left, unmade
 
 MOST_ROUNDS = 4
 """The most rounds of confirmation."""
@@ -86,9 +87,8 @@ class Recommendation(Struct, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks left of the first incomplete round; at most five before a run has worked."""
         for each in self.rounds(evidence):
-            left = Plan.of(task for task in self.tasks(each) if task.id not in evidence.known)
-            if left:
-                return limit_until_first_success(left, evidence)
+            if unmade(self.tasks(each), evidence):
+                return tasks_left(self.tasks(each), evidence)
         return Plan()
 
     def tasks(self, each: Round) -> tuple[Task, ...]:
@@ -393,7 +393,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         """The number of runs of a round that are still to be made; 0 once the time for the runs is spent."""
         if evidence.seconds >= self.wanted.seconds:
             return 0
-        return sum(task.id not in evidence.known for task in self.tasks(each))
+        return len(unmade(self.tasks(each), evidence))
 
     def _warnings(self, last: list[Round]) -> tuple[str, ...]:
         remarks = []

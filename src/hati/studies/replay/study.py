@@ -37,6 +37,7 @@ from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, Sta
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS, Series, SeriesBridge, Tails
+from hati.studies.schedule import given_up, unmade
 
 
 class RevisionSpread(Struct, frozen=True):
@@ -345,7 +346,6 @@ def typical_noise(deviations: Sequence[float]) -> float:
 
 
 STAGE = "replay"
-_MOST_FAILURES = 3
 
 
 def replay_id(
@@ -401,7 +401,7 @@ class Replay:
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in order; for a refining replay, those of the next revision."""
-        tasks = tuple(task for task in self._wanted(evidence) if task.id not in evidence.known)
+        tasks = unmade(self._wanted(evidence), evidence)
         total = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
         return Plan.of(tasks, total if tasks else 0)
 
@@ -453,30 +453,23 @@ class Replay:
         else:
             yield from self._refining(evidence, given_up)
 
-    def _interleaved(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
+    def _interleaved(self, evidence: Evidence, given_up: frozenset[int]) -> Sequence[Task]:
         """The rest of the first incomplete repetition, after which failing revisions are known."""
         pairs = [(place, cell) for place in range(len(self.revisions)) for cell in self.cells]
         for number in range(self.repetitions):
             rng = generator(self.id.seed, "replay", str(number))
             ordered = (pairs[row] for row in rng.permutation(len(pairs)).tolist())
             tasks = [self._task(place, cell, number) for place, cell in ordered if place not in given_up]
-            left = [task for task in tasks if task.id not in evidence.known]
-            if left:
+            if left := unmade(tasks, evidence):
                 return left
-        return []
+        return ()
 
-    def _refining(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
+    def _refining(self, evidence: Evidence, given_up: frozenset[int]) -> Sequence[Task]:
         """The rest of revisions that were begun, else the next one."""
         begun = {run.task.revision for run in evidence.runs}
         places = [place for place, revision in enumerate(self.revisions) if revision.id in begun]
-        left = [
-            task
-            for place in places
-            if place not in given_up
-            for task in self.tasks_of(place)
-            if task.id not in evidence.known
-        ]
-        if left:
+        begun_tasks = (task for place in places if place not in given_up for task in self.tasks_of(place))
+        if left := unmade(begun_tasks, evidence):
             return left
         measured = self._measured(evidence)
         following = refined(len(self.revisions), [_known(measured, group, places) for group in groups(self.cells)])
@@ -484,14 +477,7 @@ class Replay:
 
     def _given_up(self, evidence: Evidence) -> frozenset[int]:
         """The places of revisions that cannot be built, or with three failed runs and none that worked."""
-        outcomes: dict[str, list[Outcome]] = defaultdict(list)
-        for run in evidence.runs:
-            outcomes[run.task.revision].append(run.outcome)
-        bad = {
-            name
-            for name, found in outcomes.items()
-            if Outcome.DONE not in found and (Outcome.NOT_BUILT in found or len(found) >= _MOST_FAILURES)
-        }
+        bad = given_up(evidence.runs, lambda run: run.task.revision)
         return frozenset(place for place, revision in enumerate(self.revisions) if revision.id in bad)
 
     def _skipped(self, evidence: Evidence) -> Iterator[Skipped]:

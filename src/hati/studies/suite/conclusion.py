@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
+from hati.core import Configuration, Evidence, FloatArray, Metric, Run
 from hati.design.suite import Suite
 from hati.stats import Index
 from hati.stats.intervals import (
@@ -150,11 +150,10 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
     where = {configuration: place for place, configuration in enumerate(configurations)}
     failed = list[Run]()
     for run in evidence.runs:
-        observations = run.of(metric.name)
-        if observations is None:
+        value = run.value(metric)
+        if value is None:
             failed.append(run)
         elif run.task.configuration in where:
-            value = observations.mean * conversion(observations.unit, metric.unit)
             found.append((where[run.task.configuration], run.machine, value))
     places, owners = np.unique([place for place, _, _ in found], return_inverse=True)
     machines = np.unique([machine for _, machine, _ in found], return_inverse=True)[1]

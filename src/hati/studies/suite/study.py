@@ -26,7 +26,7 @@ from hati.core import (
 from hati.design.matrix import run_order
 from hati.design.suite import Suite, centred_columns, screening_suite
 from hati.space import Space, count, enumerate_configurations, sample
-from hati.studies.failures import limit_until_first_success
+from hati.studies.schedule import tasks_left
 from hati.studies.suite.conclusion import (
     FULL,
     PARTIAL,
@@ -252,8 +252,7 @@ class SuiteStudy:
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; at most five until a first run has worked, so that a study that cannot work ends."""
-        left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
-        return limit_until_first_success(left, evidence)
+        return tasks_left(self.tasks, evidence)
 
     def conclude(self, evidence: Evidence) -> SuiteConclusion:
         """The estimates for the whole space from the runs so far, complete or not.

@@ -11,7 +11,7 @@ from hati.core.wording import listed
 from hati.design.coding import from_levels
 from hati.design.optimal_designs import Augmentation, Replication, augment, confounded
 from hati.stats import Term
-from hati.studies.failures import limit_until_first_success
+from hati.studies.schedule import tasks_left
 from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -94,8 +94,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in random order; at most five before a first run has worked."""
-        left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
-        return limit_until_first_success(left, evidence)
+        return tasks_left(self.tasks, evidence)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:

@@ -16,7 +16,7 @@ from hati.core.wording import listed
 from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
 from hati.design.information import Identified, identified
 from hati.stats import ModelTerms, Term, cell_columns, forward_selection
-from hati.studies.failures import limit_until_first_success
+from hati.studies.schedule import tasks_left
 from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -324,8 +324,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; at most five before a first run has worked."""
-        left = Plan.of(task for task in self.tasks if task.id not in evidence.known)
-        return limit_until_first_success(left, evidence)
+        return tasks_left(self.tasks, evidence)
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
         """The test of predictions, the effects that hold, and the results for the screening's assumptions."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Assignment, Benchmark, Budget, HatiError, InputError, Metric, conversion, generator, replace
+from hati.core import Assignment, Benchmark, Budget, HatiError, InputError, Metric, generator, replace
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_LEFT,
@@ -168,13 +168,12 @@ def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> Measured
     """A screening's design runs that have a value of the metric; None without any."""
     parameters = json.loads(record.id.parameters)
     runs = place.store.evidence(record.id).stage(STAGE).runs
-    values = [(run, observed) for run in runs if (observed := run.of(metric.name)) is not None]
-    if not values:
-        return None
     try:
-        numbers = [observed.mean * conversion(observed.unit, metric.unit) for _, observed in values]
+        values = [(run, value) for run in runs if (value := run.value(metric)) is not None]
         planned = read_choice(record.choice or "").runs
     except InputError:  # the metric had another dimension then, or the choice is not readable
+        return None
+    if not values:
         return None
     return MeasuredScreening(
         provenance=Provenance(
@@ -186,7 +185,7 @@ def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> Measured
         ),
         definition=parameters["definition"],
         configurations=tuple(run.task.configuration for run, _ in values),
-        values=np.array(numbers, dtype=np.float64),
+        values=np.array([value for _, value in values], dtype=np.float64),
         complete=len(values) / planned,
         recalibrates=parameters.get("recalibrates"),
         machines=tuple(run.machine for run, _ in values),

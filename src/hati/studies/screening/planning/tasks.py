@@ -10,7 +10,7 @@ from typing import Protocol
 
 from hati.core import Benchmark, Configuration, Evidence, Plan, StudyId, Task, generator
 from hati.design import run_order
-from hati.studies.failures import limit_until_first_success
+from hati.studies import schedule
 
 STAGE = "design"
 
@@ -43,9 +43,7 @@ def design_tasks(
 
 def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
     """The tasks that are left; at most five until a first run has worked, so that a study that cannot work ends."""
-    made = evidence.stage(STAGE)
-    left = tuple(task for task in tasks if task.id not in made.known)
-    return limit_until_first_success(Plan.of(left), made)
+    return schedule.tasks_left(tasks, evidence.stage(STAGE))
 
 
 class Blocked(Protocol):
