@@ -29,9 +29,8 @@ import psutil
 from benchmarks.markdown import table
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Run, Task, Workload
 from hati.engine import LocalEngine, Worker
-from hati.engine.dask_connection import machine_label
 from hati.engine.dask_engine import DaskEngine
-from hati.engine.dask_worker import serve_requests
+from hati.engine.dask_worker import machine_label, serve_requests
 from hati.engine.serial import SerialEngine
 from hati.project import ClusterAddress
 from hati.steering import Client

@@ -288,7 +288,7 @@ def test_a_campaign_says_that_no_worker_is_there(cluster: Cluster, ledger: Ledge
 STRANGER = """
 import asyncio, sys
 from distributed import Worker
-from hati.engine.dask_connection import labels, security_of
+from hati.engine.dask_worker import labels, security_of
 from hati.project import ClusterAddress
 
 async def main(address):

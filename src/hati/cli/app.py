@@ -27,14 +27,11 @@ from hati.cli import (
     harness,
     importing,
     init,
-    join,
     predict,
     probing,
     report,
     runs,
-    serve,
     space,
-    worker,
 )
 from hati.cli.commands import SeveralFiles, study_command
 from hati.cli.output import discard_output, say, write
@@ -154,9 +151,9 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     "Share": {
         "export": export.export,
         "import": importing.import_,
-        "worker": worker.worker,
-        "serve": serve.serve,
-        "join": join.join,
+        "worker": grid.worker,
+        "serve": grid.serve,
+        "join": grid.join,
         "grid": grid.app,
     },
     "Set up": {"completion": completion},

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from hati.core import Batch, Job, MeasurementError
 from hati.core.wording import counted, listed
-from hati.engine.dask_connection import (
+from hati.engine.dask_worker import (
     NothingToRun,
     labelled,
     machine_label,

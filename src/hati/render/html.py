@@ -73,7 +73,7 @@ def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
 
 
 def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
-    from hati.render import effect_charts, sample_charts, tree_charts
+    from hati.render import effect_charts, sample_charts
 
     return {
         ChartKind.PARETO: effect_charts.pareto_chart,
@@ -87,7 +87,7 @@ def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
         ChartKind.RELATION: sample_charts.relation_chart,
         ChartKind.HISTOGRAM: sample_charts.portability_chart,
         ChartKind.LOADS: sample_charts.load_chart,
-        ChartKind.TREE: tree_charts.tree_chart,
+        ChartKind.TREE: sample_charts.tree_chart,
     }
 
 

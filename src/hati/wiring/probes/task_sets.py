@@ -16,7 +16,7 @@ from msgspec import Struct
 from hati.core import InputError, MeasurementError, Place, digest
 from hati.core.wording import listed
 from hati.driver import LoadDriverError, calibrate, compile_and_run, compiler
-from hati.engine.lock import FileLock, default_path
+from hati.engine.local import FileLock, default_path
 from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservations, TaskSet, parse_task_set, tasks_of
 from hati.subject import make_own, remedy, this_machine
 
