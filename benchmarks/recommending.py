@@ -170,7 +170,7 @@ def recommended(case: Case, seed: int) -> RecommendationConclusion:
     )
     store = MemoryStore()
     conclusion = campaign(study, engine, store, Budget(runs=SCREENED))
-    findings = as_findings(conclusion, study.measured(store.evidence(asked)))
+    findings = as_findings(conclusion, study.measured(store.evidence(asked)), study.space)
     made = recommendation_id(
         screening=asked.key,
         metric=RATE.name,

@@ -46,6 +46,6 @@ def test_gains_are_estimated_within_machines_and_in_addition_to_a_drift() -> Non
     )
     store = MemoryStore(list(made(study.tasks)))
     evidence = store.evidence(asked)
-    findings = as_findings(study.conclude(evidence), study.measured(evidence))
+    findings = as_findings(study.conclude(evidence), study.measured(evidence), study.space)
     plan = plan_recommendation(SPACE, findings, 60, np.random.default_rng(1))
     assert [(one.option, one.gain) for one in plan.candidates] == [("a", pytest.approx(-math.log(0.95), abs=0.005))]

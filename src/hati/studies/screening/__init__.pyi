@@ -38,7 +38,6 @@ from .planning.choosing import Outlook as Outlook
 from .planning.choosing import choose_design as choose_design
 from .planning.choosing import choose_followed as choose_followed
 from .planning.choosing import first_check as first_check
-from .planning.choosing import followed as followed
 from .planning.choosing import is_checked as is_checked
 from .planning.choosing import isolated_of as isolated_of
 from .planning.choosing import metric_of as metric_of
@@ -48,7 +47,6 @@ from .planning.choosing import read_choice as read_choice
 from .planning.choosing import repeated_from as repeated_from
 from .planning.choosing import screening as screening
 from .planning.choosing import stored_choice as stored_choice
-from .planning.choosing import with_reruns as with_reruns
 from .planning.fractions import Choice as Choice
 from .planning.fractions import FractionRequest as FractionRequest
 from .planning.fractions import asked_fraction as asked_fraction
@@ -68,6 +66,8 @@ from .planning.models import precision as precision
 from .planning.pilot import Pilot as Pilot
 from .planning.pilot import PilotResult as PilotResult
 from .planning.pilot import affordable_runs as affordable_runs
+from .planning.set_aside import followed as followed
+from .planning.set_aside import with_reruns as with_reruns
 from .reruns import Ends as Ends
 from .reruns import Flip as Flip
 from .reruns import Pair as Pair

@@ -296,16 +296,29 @@ DOMINATING = 0.9
 """An option that explains this fraction of the variance, interactions included, hides the rest."""
 
 
+class Narrowing(Struct, frozen=True):
+    """A design whose runs after the first ``runs`` were all made at one ``setting`` of an option.
+
+    ``others`` of the first runs yielded a value at another setting.
+    """
+
+    setting: Setting
+    runs: int
+    others: int
+
+
 class DominatingOption(Struct, frozen=True):
     """An option that explains nearly all of the variance: its ``share`` of it, and its ``default`` setting.
 
-    ``fixed`` holds the options that the space fixes, each with its setting.
+    ``fixed`` holds the options that the space fixes, each with its setting. If the design was ``narrowed`` to one
+    setting of the option, the other options' effects are those at this setting.
     """
 
     name: str
     share: float
     default: Setting
     fixed: tuple[tuple[str, Setting], ...]
+    narrowed: Narrowing | None = None
 
 
 class Point(Struct, frozen=True):

@@ -145,7 +145,9 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffectsFigure:
     error of the effect divided by sqrt(2), which gives the intervals.
     """
     means = _configuration_means(conclusion)
-    effects = [effect for name in conclusion.ranking if (effect := main_effect(conclusion, name))]
+    fixed = conclusion.dominating.name if conclusion.dominating and conclusion.dominating.narrowed else None
+    names = (name for name in conclusion.ranking if name != fixed)
+    effects = [effect for name in names if (effect := main_effect(conclusion, name))]
     if not means or not effects:
         return MainEffectsFigure(conclusion.metric.name, conclusion.metric.unit, math.nan, (), len(conclusion.ranking))
     centre = fmean(means.values())
@@ -214,8 +216,10 @@ def run_order(conclusion: ScreeningConclusion) -> RunOrder:
 
 def _configuration_means(conclusion: ScreeningConclusion) -> dict[Configuration, float]:
     values: dict[Configuration, list[float]] = defaultdict(list)
+    found = conclusion.dominating
     for point in conclusion.points:
-        values[point.configuration].append(point.value)
+        if not (found and found.narrowed) or point.configuration.get(found.name) == found.narrowed.setting:
+            values[point.configuration].append(point.value)
     return {configuration: fmean(of) for configuration, of in values.items()}
 
 

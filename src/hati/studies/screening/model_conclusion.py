@@ -30,7 +30,6 @@ from hati.studies.screening.conclusion import (
     MachineBlocks,
     ModelSummary,
     Noise,
-    Point,
     ScreeningConclusion,
     SettingEstimate,
     option_summaries,
@@ -390,10 +389,7 @@ class ConclusionBuilder(Struct, frozen=True):
             detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
             missing=tuple(self.model.named(term) for term in analysis.missing),
             dispersion=self._dispersion(found, analysis.readable.scale),
-            points=tuple(
-                Point(int(order), float(value), run.task.configuration)
-                for order, value, run in zip(found.order, found.values, found.runs, strict=True)
-            ),
+            points=found.points,
             done=len(found.values),
             failed=len(found.failed),
             failures=found.reasons,

@@ -15,6 +15,7 @@ from hati.core import (
     Evidence,
     InputError,
     Metric,
+    Outcome,
     Plan,
     Run,
     StudyId,
@@ -24,10 +25,12 @@ from hati.core import (
 )
 from hati.design import Model, balanced_blocks, from_levels, levels
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
+from hati.studies.screening.dominance import InterimLook, dominating_effect, runs_until, with_dominating
 from hati.studies.screening.follow_up import FollowedDesign, FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice, parameters_of
+from hati.studies.screening.planning.set_aside import with_usable
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
 from hati.studies.screening.reruns import RERUN_STAGE, Reruns, blocks_of_tasks, design_reruns, is_flip, with_suspects
 from hati.studies.screening.runs import MeasuredDesign
@@ -81,10 +84,16 @@ class ModelScreening(Struct, frozen=True, dict=True):
         )
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left: those of the design, then those that may refute what it shows."""
-        left = tasks_left(self._first, evidence)
+        """The tasks that are left: those of the design, then those that may refute what it shows.
+
+        After the interim look they are those at the better setting of an option that dominates, if there is one.
+        """
+        own = self._as_run(evidence)
+        if own is not self:
+            return own.plan(evidence)
+        left, first = tasks_left(self._first, evidence), tasks_left(self.tasks[: self.choice.look], evidence)
         if left or not evidence.stage(STAGE).done:
-            return left
+            return left.at_most(len(first)) if first else left
         if any(is_flip(run.task) for run in evidence.runs):
             return self._flips_left(evidence)
         again = self._reruns.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
@@ -111,6 +120,9 @@ class ModelScreening(Struct, frozen=True, dict=True):
         Raises:
             MeasurementError: if no run yielded a value, with the reason of the failures.
         """
+        own = self._as_run(evidence)
+        if own is not self:
+            return self._with_dominating(own.conclude(evidence), evidence)
         judged = self.judged(evidence)
         given_up = len(self.tasks) - len(self.due(evidence))
         rows = self._builder.conclusion(judged.found, judged.analysis, evidence.seconds, given_up)
@@ -158,7 +170,53 @@ class ModelScreening(Struct, frozen=True, dict=True):
         Raises:
             MeasurementError: where there is none of the design.
         """
-        return self._rows.measured_with_flips(evidence)
+        return self._with_later(evidence)._rows.measured_with_flips(evidence)
+
+    def narrowed(self, evidence: Evidence) -> ModelScreening | None:
+        """The screening of the other options at the better setting of one that dominates at the interim look.
+
+        None if no option dominates, or if later runs of the design have other settings: what they were planned for
+        then was another metric.
+        """
+        looked = self._looked(evidence)
+        rest = None if looked is None else self._look.rest(looked[0])
+        if looked is None or rest is None or not all(map(rest.holds, looked[1])):
+            return None
+        choice = with_usable(rest.choice, _worked(looked[1], rest.space), rest.space)
+        assert isinstance(choice, ModelChoice)
+        return replace(self, space=rest.space, choice=choice)
+
+    def _looked(self, evidence: Evidence) -> tuple[Evidence, tuple[Run, ...]] | None:
+        return runs_until(self.choice.look, [task.id for task in self.tasks[: self.choice.look]], evidence)
+
+    @property
+    def _look(self) -> InterimLook:
+        return InterimLook(self.metric, self.space, self.choice, self._rows, self.id.seed)
+
+    def _as_run(self, evidence: Evidence) -> ModelScreening:
+        """The study that the runs so far belong to: of the narrowed space, or with further rows."""
+        return self.narrowed(evidence) or self._with_later(evidence)
+
+    def _with_later(self, evidence: Evidence) -> ModelScreening:
+        """The study with the configurations that were run after the interim look, if there are further ones."""
+        looked = self._looked(evidence)
+        if looked is None:
+            return self
+        choice = with_usable(self.choice, _worked(looked[1], self.space), self.space)
+        assert isinstance(choice, ModelChoice)
+        return self if choice is self.choice else replace(self, choice=replace(choice, look=0))
+
+    def _with_dominating(self, conclusion: ScreeningConclusion, evidence: Evidence) -> ScreeningConclusion:
+        """The conclusion of the narrowed space with the dominating option; else the conclusion as it is."""
+        looked, narrowed = self._looked(evidence), self.narrowed(evidence)
+        rest = None if looked is None or narrowed is None else self._look.rest(looked[0])
+        if looked is None or narrowed is None or rest is None:
+            return conclusion
+        typical = float(np.mean(np.abs(narrowed.measured(evidence).values)))
+        rows = self._with_later(evidence)._rows.measured(evidence)
+        effect = dominating_effect(rest.dominance, self.space, rows, conclusion, typical)
+        first = self._rows.measured(looked[0])
+        return with_dominating(conclusion, effect, rest.dominance, self.space, first, self.measured(evidence))
 
     def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
         """The analysis of the runs."""
@@ -166,6 +224,9 @@ class ModelScreening(Struct, frozen=True, dict=True):
 
     def due(self, evidence: Evidence) -> tuple[Task, ...]:
         """The design's runs, without those replaced by repeats of suspect runs."""
+        narrowed = self.narrowed(evidence)
+        if narrowed is not None:
+            return tuple(dict.fromkeys((*self.tasks[: self.choice.look], *narrowed.due(evidence))))
         return (*self._first, *self._last(evidence))
 
     @cached_property
@@ -239,3 +300,9 @@ class ModelScreening(Struct, frozen=True, dict=True):
         done = sum(is_flip(run.task) and run.of(self.metric.name) is not None for run in evidence.runs)
         given_up = self._follow_up(evidence).given_up(evidence, self._judgement.claims)
         return FollowUpSummary(self.choice.follow_up, done, given_up)
+
+
+def _worked(runs: Sequence[Run], space: Space) -> tuple[Configuration, ...]:
+    """The configurations of successful runs that are valid in a space."""
+    done = dict.fromkeys(run.task.configuration for run in runs if run.outcome is Outcome.DONE)
+    return tuple(each for each in done if space.valid(each))

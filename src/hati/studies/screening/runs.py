@@ -21,7 +21,7 @@ from hati.stats import (
     unit_means,
 )
 from hati.studies.failures import failure_reasons
-from hati.studies.screening.conclusion import EffectScale
+from hati.studies.screening.conclusion import EffectScale, Point
 
 
 class MeasuredDesign(Struct, frozen=True, eq=False):
@@ -43,6 +43,14 @@ class MeasuredDesign(Struct, frozen=True, eq=False):
     samples: tuple[FloatArray, ...]
     failed: tuple[Run, ...]
     reasons: tuple[str, ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The runs as points of a conclusion."""
+        return tuple(
+            Point(int(order), float(value), run.task.configuration)
+            for order, value, run in zip(self.order, self.values, self.runs, strict=True)
+        )
 
     @property
     def machine_columns(self) -> FloatArray:

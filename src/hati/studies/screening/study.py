@@ -33,7 +33,6 @@ from hati.studies.screening.conclusion import (
     MachineBlocks,
     ModelSummary,
     OptionSummary,
-    Point,
     RunCounts,
     ScreeningConclusion,
     option_summaries,
@@ -162,6 +161,9 @@ class Screening(Struct, frozen=True, dict=True):
         """The design's runs; repeats of suspect runs replace none of them."""
         return self.tasks
 
+    def narrowed(self, _: Evidence) -> None:
+        """None: a fraction is measured as a whole."""
+
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that repeat suspect runs."""
         left = tasks_left(self.tasks, evidence)
@@ -275,10 +277,7 @@ class Screening(Struct, frozen=True, dict=True):
             detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
             missing=tuple(self._named(term) for term in analysis.missing),
             dispersion=None if spread is None else self._dispersion(spread),
-            points=tuple(
-                Point(int(order), float(value), run.task.configuration)
-                for order, value, run in zip(found.order, found.values, found.runs, strict=True)
-            ),
+            points=found.points,
             done=len(found.values),
             failed=len(found.failed),
             failures=found.reasons,

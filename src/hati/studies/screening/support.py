@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
@@ -20,7 +20,7 @@ from hati.studies.screening import (
     RobustFit,
     ScreeningConclusion,
 )
-from hati.studies.screening.conclusion import DOMINATING
+from hati.studies.screening.conclusion import DOMINATING, Narrowing
 
 
 def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
@@ -51,16 +51,38 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
 
 
 def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
-    """What to do about an option that explains most of the variance, with the command; None where there is none."""
+    """What an option that explains most of the variance hides, with the command that shows it; None without one."""
     found = conclusion.dominating
     if found is None:
         return None
-    settings = (f"{name}={setting_text(setting)}" for name, setting in (*found.fixed, (found.name, found.default)))
-    words = " ".join(f"--set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
+    if found.narrowed is not None:
+        return _narrowed_sentence(conclusion, found, found.narrowed)
     return (
         f"{_explained(conclusion, found)} of the variance, and the effects in the table are averages over "
-        f"its settings. Fix it and screen the rest: hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
+        f"its settings. Fix it and screen the rest: {_command(conclusion, found, found.default)}"
     )
+
+
+def _narrowed_sentence(conclusion: ScreeningConclusion, found: DominatingOption, narrowed: Narrowing) -> str:
+    """From where on all runs have one setting of the dominating option, and what was not tested."""
+    at = f"{found.name}={setting_text(narrowed.setting)}"
+    option = next(each for each in conclusion.options if each.name == found.name)
+    others = [each for each in option.settings if each != narrowed.setting]
+    elsewhere = f"{found.name}={setting_text(others[0])}" if len(others) == 1 else f"other settings of {found.name}"
+    command = f": {_command(conclusion, found, others[0])}" if len(others) == 1 else " by --set"
+    return (
+        f"From run {narrowed.runs + 1} on, all runs were made at {at}: {found.name} explains "
+        f"{fixed(100 * found.share, 1)} % of the variance of the first {narrowed.runs}. The other effects are those at "
+        f"{at}; at {elsewhere} they were not tested, in {counted(narrowed.others, 'run')} only. Screen them there"
+        f"{command}"
+    )
+
+
+def _command(conclusion: ScreeningConclusion, found: DominatingOption, setting: Setting) -> str:
+    """The command that screens the other options at a setting of the dominating one."""
+    settings = (f"{name}={setting_text(own)}" for name, own in (*found.fixed, (found.name, setting)))
+    words = " ".join(f"--set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
+    return f"hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
 
 
 def _explained(conclusion: ScreeningConclusion, found: DominatingOption) -> str:
@@ -92,12 +114,16 @@ class ConditionalEffectJson(Struct, frozen=True):
 
 
 class DominatingOptionJson(Struct, frozen=True):
-    """The option next to which all others are small, and what to set to screen the rest."""
+    """The option next to which all others are small, and what to set to screen the rest.
+
+    If the design was narrowed to one of its settings, the effects of the other options are those at this setting.
+    """
 
     option: str
     share: float
     set: Settings
     constraints: list[str]
+    narrowed: Narrowing | UnsetType = UNSET
 
 
 def dominating_json(conclusion: ScreeningConclusion) -> DominatingOptionJson | None:
@@ -105,8 +131,9 @@ def dominating_json(conclusion: ScreeningConclusion) -> DominatingOptionJson | N
     found = conclusion.dominating
     if found is None:
         return None
-    fixed = {**dict(found.fixed), found.name: found.default}
-    return DominatingOptionJson(found.name, found.share, fixed, _constraints(conclusion))
+    fixed = {**dict(found.fixed), found.name: found.narrowed.setting if found.narrowed else found.default}
+    narrowed = UNSET if found.narrowed is None else found.narrowed
+    return DominatingOptionJson(found.name, found.share, fixed, _constraints(conclusion), narrowed)
 
 
 def _interval(effect: ConditionalEffect) -> Shown | None:

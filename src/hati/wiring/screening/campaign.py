@@ -58,8 +58,8 @@ from hati.studies.screening.planning.pilot import (
     left_for_design,
     usable_configurations,
     with_losses,
-    with_usable,
 )
+from hati.studies.screening.planning.set_aside import with_usable, without_look
 from hati.studies.screening.planning.tasks import own_tasks
 from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
@@ -177,9 +177,10 @@ class ScreeningCampaign(Struct, frozen=True):
         """The design that a number of runs buys in addition to known runs, or the requested fraction."""
         rng, space = generator(self.id.seed, "design"), self.space
         if self.fraction is None:
-            if self.place.table is None:
-                return choose_followed(space, runs, rng, known)
-            return choose_design(space, runs, rng, self.place.repetitions)
+            if self.place.table is not None:
+                return choose_design(space, runs, rng, self.place.repetitions)
+            choice = choose_followed(space, runs, rng, known)
+            return without_look(choice) if self.place.member[1] > 1 else choice
         check_two_level(space)
         asked = asked_fraction(self.fraction, len(space.options), runs, rng, self.place.repetitions)
         fraction = self._assigned(asked)

@@ -199,9 +199,10 @@ def prepare_recommendation(
     evidence = place.store.evidence(known.study.id)
 
     def planned() -> RecommendationPlan:
+        screened = _at_default(known.study, evidence)
         return plan_recommendation(
-            known.study.space,
-            as_findings(known.conclusion, known.study.measured(evidence)),
+            screened.space,
+            as_findings(known.conclusion, screened.measured(evidence), screened.space),
             _affordable(left, evidence),
             generator(first.seed, "recommendation"),
             among=() if place.table is None else place.table.configurations,
@@ -291,22 +292,30 @@ def _allowed(place: Workplace, space: Space) -> dict[str, tuple[Setting, ...]]:
     return {name: own for name, own in place.project.recommendable.items() if name in space.by_name}
 
 
-def as_findings(found: ScreeningConclusion, measured: MeasuredDesign) -> Findings:
-    """A screening's findings and runs in the form that a recommendation takes."""
+def _at_default(study: AnyScreening, evidence: Evidence) -> AnyScreening:
+    """The study at the better setting of a dominating option, if that is its default; else the study."""
+    narrowed = study.narrowed(evidence)
+    return narrowed if narrowed is not None and narrowed.space.default == study.space.default else study
+
+
+def as_findings(found: ScreeningConclusion, measured: MeasuredDesign, space: Space) -> Findings:
+    """A screening's findings and runs in a space in the form that a recommendation takes."""
     places = np.argsort(measured.order)
-    offered = found.model.terms if found.by_model else [effect.options for effect in found.effects]
+    effects = [effect for effect in found.effects if set(effect.options) <= set(space.names)]
+    offered = found.model.terms if found.by_model else [effect.options for effect in effects]
+    dominating = found.dominating.name if found.dominating and found.dominating.narrowed is None else ""
     return Findings(
         metric=found.metric,
         scale=ChangeScale(found.scale.value),
         configurations=tuple(measured.runs[place].task.configuration for place in places),
         values=measured.values[places],
-        important=tuple(effect.options for effect in found.effects if effect.shown),
+        important=tuple(effect.options for effect in effects if effect.shown),
         offered=tuple(offered),
         relevant=found.relevant,
         blocks=measured.blocks[places],
         machines=measured.machines[places],
         order=None if measured.in_time is None else measured.in_time[places],
-        dominating=found.dominating.name if found.dominating else "",
+        dominating=dominating,
     )
 
 

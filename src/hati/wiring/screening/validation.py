@@ -169,6 +169,10 @@ def _usual_mode(found: ScreeningConclusion, suspects: tuple[str, ...]) -> Mode:
 def _validation(place: Workplace, found: ScreeningConclusion, screening: AnyScreening, study: StudyId) -> AnyValidation:
     what = json.loads(study.parameters)
     mode, suspects = Mode(what["mode"]), tuple(what.get("options", ()))
+    evidence = place.store.evidence(screening.id)
+    narrowed = screening.narrowed(evidence)
+    if narrowed is not None and set(suspects) <= set(narrowed.space.names):
+        screening, found = narrowed, narrowed.conclude(evidence)
     makers: dict[Mode, Callable[..., AnyValidation]] = {
         Mode.CONFIRM: Confirming,
         Mode.DISCRIMINATE: Validation,
@@ -182,7 +186,7 @@ def _validation(place: Workplace, found: ScreeningConclusion, screening: AnyScre
         metric=found.metric,
         revision=found.revision,
         space=screening.space,
-        screened=_screened(screening, found, place.store.evidence(screening.id), screening.space),
+        screened=_screened(screening, found, evidence, screening.space),
         order=what["order"],
         budget=what["budget"],
         repeats=place.repetitions,

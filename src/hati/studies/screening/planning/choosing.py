@@ -21,25 +21,22 @@ from hati.core import (
     StudyId,
     canonical_json,
     conversion,
-    replace,
 )
 from hati.design import check_two_level
 from hati.knowledge import FEWEST_LEFT, SumsOfSquares, Variation, variation
-from hati.stats import FEWEST_SUSPECTED
 from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.planning.fractions import Choice, full_factorial_of
 from hati.studies.screening.planning.isolation import NOTHING_ISOLATED, Isolated
 from hati.studies.screening.planning.models import (
     ALPHA,
-    PARTIAL,
     RELEVANT,
     ModelChoice,
     choose_optimal,
     expected_detectable,
 )
+from hati.studies.screening.planning.set_aside import followed, with_look, with_reruns
 from hati.studies.screening.planning.tasks import STAGE
-from hati.studies.screening.reruns import FRESH, runs_again
 from hati.studies.screening.study import Screening
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
 
@@ -71,50 +68,26 @@ def choose_design(
     return choose_optimal(space, runs, rng, most, known)
 
 
-_SPARE = 3
-"""The runs needed in addition to one per parameter: with fewer, no main effect is tested."""
-
-
 def choose_followed(
     space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
 ) -> AnyChoice:
     """The default design with runs set aside for a follow-up, together with a run of each ``known`` configuration.
 
-    No runs are set aside if they suffice for all valid configurations: then nothing is aliased.
+    No runs are set aside if they suffice for all valid configurations: then nothing is aliased. Otherwise an interim
+    look follows a quarter of the design.
 
     Raises:
         InputError: if the runs are too few.
     """
     aside = runs_aside(runs, 1 + sum(len(option.settings) - 1 for option in space.options))
     whole = runs + len(known)
-    if not aside or _drawable(space) <= whole:
+    if _drawable(space) <= whole:
         return with_reruns(choose_design(space, runs, rng, known=known), whole)
+    if not aside:
+        return with_look(with_reruns(choose_design(space, runs, rng, known=known), whole))
     choice = choose_design(space, runs - aside, rng, known=known)
     assert isinstance(choice, ModelChoice)
-    return with_reruns(followed(choice, aside), whole)
-
-
-def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
-    """The choice with runs to repeat suspect ones: those of ``runs`` that the design leaves, or half with a follow-up.
-
-    If none are left, the last runs of a design that is judged by a model are held back to repeat one suspect run; on
-    clean data they are made after all, and nothing is lost. The last runs of a follow-up are held back for suspect
-    flips in the same way.
-    """
-    spare = runs - choice.runs
-    if isinstance(choice, Choice):
-        return replace(choice, again=runs_again(choice.runs, spare))
-    again = runs_again(choice.runs, spare // 2 if choice.follow_up else spare)
-    enough = max(FEWEST_SUSPECTED, choice.parameters + _SPARE) + FRESH
-    if not again and choice.repetitions == 1 and choice.runs >= enough and choice.kind != PARTIAL:
-        return replace(choice, again=FRESH, held_back=FRESH)
-    flips = runs_again(choice.follow_up, choice.follow_up) if choice.follow_up else 0
-    return replace(choice, again=again, flips_held_back=flips)
-
-
-def followed(choice: ModelChoice, aside: int) -> ModelChoice:
-    """The choice with ``aside`` runs for a follow-up."""
-    return replace(choice, follow_up=aside, reason=f"{choice.reason}; then up to {aside} runs to refute what is found")
+    return with_look(with_reruns(followed(choice, aside), whole))
 
 
 def _drawable(space: Space) -> int:
@@ -301,7 +274,8 @@ def _by_model(study: AnyScreening, made: tuple[Run, ...]) -> Outlook | None:
     if not isinstance(study, ModelScreening):
         return None
     try:
-        analysis = study.analysis(study.measured(Evidence(made)))
+        own = study.narrowed(Evidence(made)) or study
+        analysis = own.analysis(own.measured(Evidence(made)))
     except (InputError, MeasurementError):
         return None
     if analysis.detectable is None or analysis.judged.df < FEWEST_LEFT:

@@ -83,7 +83,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
     to distinguish noise from lack of fit. Up to ``follow_up`` further runs may refute what the design finds.
     Up to ``again`` runs, taken from the follow-up's if there are any, repeat suspect runs. They may take the place of
     the last ``held_back`` of the design's own runs. Repeats of suspect flips may take the place of the last
-    ``flips_held_back`` of the follow-up's.
+    ``flips_held_back`` of the follow-up's. After the first ``look`` runs, an option that explains nearly all of the
+    variance is fixed for the rest; 0 if none ever is.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -99,6 +100,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
     again: int = 0
     held_back: int = 0
     flips_held_back: int = 0
+    look: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
@@ -109,6 +111,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
             raise InputError(f"{self.held_back} of {self.runs} runs cannot be held back")
         if min(self.follow_up, self.again) < 0:
             raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
+        if not 0 <= self.look <= self.runs - self.held_back:
+            raise InputError(f"no interim look is possible after {self.look} of {self.runs} runs")
         if not 0 <= self.flips_held_back <= self.follow_up:
             raise InputError(f"{self.flips_held_back} of {self.follow_up} runs of flips cannot be held back")
 
@@ -133,11 +137,9 @@ class ModelChoice(Struct, frozen=True, dict=True):
         return np.array(self.rows, dtype=np.int16)
 
     def to_json(self) -> str:
-        """The choice as canonical JSON, without ``flips_held_back`` where there are none, as in earlier versions."""
-        fields = asdict(self)
-        if not self.flips_held_back:
-            del fields["flips_held_back"]
-        return canonical_json(fields)
+        """The choice as canonical JSON, without the fields that earlier versions lack where these are 0."""
+        later = ("flips_held_back", "look")
+        return canonical_json({name: own for name, own in asdict(self).items() if own or name not in later})
 
     @classmethod
     def from_json(cls, text: str) -> ModelChoice:

@@ -30,12 +30,10 @@ from hati.core.wording import counted
 from hati.knowledge import Variation
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.screening import (
-    AnyChoice,
     AnyScreening,
     Isolated,
     Isolation,
     Losses,
-    ModelChoice,
     ScreeningConclusion,
 )
 from hati.studies.screening.planning.tasks import machine_share
@@ -294,20 +292,6 @@ class UntilFailure(Struct, frozen=True):
 def left_for_design(budget: Budget, evidence: Evidence) -> Budget:
     """The budget left after all runs except pilots, whose cost the planning of the design subtracts."""
     return budget.left(Evidence(tuple(run for run in evidence.runs if run.task.stage != STAGE)))
-
-
-def with_usable(choice: AnyChoice, usable: Sequence[Configuration], space: Space) -> AnyChoice:
-    """The choice with already measured configurations added to its rows; a full factorial has them anyway."""
-    if not isinstance(choice, ModelChoice) or not usable:
-        return choice
-    from hati.design import levels
-
-    known = set(choice.rows)
-    rows = [tuple(row) for row in levels(usable, space).tolist()]
-    more = tuple(row for row in dict.fromkeys(rows) if row not in known)
-    if not more:
-        return choice
-    return replace(choice, rows=(*choice.rows, *more), reason=f"{choice.reason}; and {len(more)} that were run before")
 
 
 def usable_configurations(evidence: Evidence, space: Space) -> tuple[Configuration, ...]:

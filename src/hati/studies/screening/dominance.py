@@ -1,0 +1,304 @@
+"""An option that explains nearly all of the variance: the interim look that finds it, and the design of the rest.
+
+At the worse setting of such an option nothing else may act. So the rest of the budget is spent at its better setting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import (
+    Better,
+    Evidence,
+    FloatArray,
+    InputError,
+    MeasurementError,
+    Metric,
+    Run,
+    Setting,
+    generator,
+    replace,
+    setting_text,
+)
+from hati.design import Levels, levels
+from hati.stats import f_above, f_quantile, half_normal, t_quantile
+from hati.studies.screening.conclusion import (
+    DominatingOption,
+    Effect,
+    EffectScale,
+    Narrowing,
+    ScreeningConclusion,
+    SettingEstimate,
+    option_summaries,
+)
+from hati.studies.screening.follow_up import FollowedDesign, runs_aside
+from hati.studies.screening.planning.models import ModelChoice, choose_optimal, parameters_of
+from hati.studies.screening.planning.set_aside import followed, with_reruns
+from hati.studies.screening.planning.tasks import STAGE
+from hati.studies.screening.runs import MeasuredDesign, Readable
+
+if TYPE_CHECKING:
+    from hati.space import Option, Space
+
+DECISIVE = 0.95
+"""The fraction of the variance that an option explains in the runs of the look: few runs overestimate a fraction."""
+_TIMES = 2.0
+"""The ratio between its best and its worst setting: from here on, it makes up half of a run at the worse one."""
+_FEWEST_AT = 3
+"""The fewest runs at each setting."""
+_CONFIDENCE = 0.99
+_SHOWN = 0.95
+_TWO_LEVEL = 2
+
+
+class Dominance(Struct, frozen=True):
+    """The ``option`` that explains a ``share`` of the variance, and its better ``setting``."""
+
+    option: str
+    setting: Setting
+    share: float
+
+
+def dominance(rows: Levels, values: FloatArray, space: Space, better: Better) -> Dominance | None:
+    """The only option that explains nearly all of the variance, if its best setting is better than each other one.
+
+    Values are compared by their logarithms; no option dominates if some are not positive. Only the values'
+    distribution at each setting of the option matters, not which of them belongs to which configuration. So
+    permutation tests of the other options at one setting remain exact after this choice.
+
+    Args:
+        rows: the settings of each run by position, shape (runs, options).
+        values: one per run.
+        space: with the options.
+        better: the good direction.
+    """
+    if np.min(values, initial=math.inf) <= 0.0:
+        return None
+    worth = -np.log(values) if better is Better.LOWER else np.log(values)
+    every = (_dominance(option, rows[:, place], worth) for place, option in enumerate(space.options))
+    found = [each for each in every if each is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _dominance(option: Option, places: Levels, worth: FloatArray) -> Dominance | None:
+    """The dominance of one option; ``worth`` is the logarithm of a value, higher where a run is better."""
+    groups = [worth[places == place] for place in range(len(option.settings))]
+    if min(map(len, groups)) < _FEWEST_AT or len(groups) == 1 or sum(map(len, groups)) < len(worth):
+        return None
+    df = len(worth) - len(groups)
+    variance = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups) / df
+    total = float(np.var(worth, ddof=1))
+    means = np.array([group.mean() for group in groups])
+    best = int(np.argmax(means))
+    lead = np.delete(means[best] - means, best)
+    errors = np.sqrt(variance * (1.0 / len(groups[best]) + np.delete(1.0 / np.array(list(map(len, groups))), best)))
+    share = 1.0 - variance / total if total > 0.0 else 0.0
+    decided = lead > t_quantile(1.0 - (1.0 - _CONFIDENCE) / len(lead), df) * errors
+    if share < DECISIVE or np.max(lead) < math.log(_TIMES) or not np.all(decided):
+        return None
+    return Dominance(option.name, option.settings[best], share)
+
+
+class Rest(Struct, frozen=True):
+    """The rest of a screening after the look: the ``space`` at the better setting, and its ``choice`` of a design."""
+
+    dominance: Dominance
+    space: Space
+    choice: ModelChoice
+
+    def holds(self, run: Run) -> bool:
+        """Whether a run has the better setting."""
+        return run.task.configuration.get(self.dominance.option) == self.dominance.setting
+
+
+class InterimLook(Struct, frozen=True):
+    """The look at the first runs of a design in a space, for a metric."""
+
+    metric: Metric
+    space: Space
+    choice: ModelChoice
+    rows: FollowedDesign
+    seed: int
+
+    def rest(self, first: Evidence) -> Rest | None:
+        """The rest if an option dominates the runs up to the look; None if none does, or if no design is possible."""
+        return _rest(self, first)
+
+
+@lru_cache(maxsize=8)
+def _rest(look: InterimLook, first: Evidence) -> Rest | None:
+    """The rest, cached since every later run is planned by it."""
+    from hati.space import narrowed, parse_template
+
+    try:
+        found = look.rows.measured(first)
+    except MeasurementError:
+        return None
+    settings = levels([run.task.configuration for run in found.runs], look.space)
+    seen = dominance(settings, found.values, look.space, look.metric.better)
+    if seen is None:
+        return None
+    template = parse_template([f"`{seen.option}`={setting_text(seen.setting)}"], look.space)
+    try:
+        space = narrowed(look.space, template.formulas)
+        return Rest(seen, space, _design_of_rest(look, found, space))
+    except InputError:
+        return None
+
+
+def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space) -> ModelChoice:
+    """The design of the remaining runs, which contains the configurations of the look that the space allows.
+
+    Raises:
+        InputError: if the runs are too few.
+    """
+    known = tuple(dict.fromkeys(each for run in found.runs if space.valid(each := run.task.configuration)))
+    runs = _total(look.choice) - len(found.runs) - len(found.failed)
+    whole = runs + len(known)
+    aside = runs_aside(whole, parameters_of(space)) if look.choice.follow_up else 0
+    choice = choose_optimal(space, runs - aside, generator(look.seed, "rest of the design"), known=known)
+    made = with_reruns(followed(choice, aside) if aside else choice, whole)
+    assert isinstance(made, ModelChoice)
+    return made
+
+
+def _total(choice: ModelChoice) -> int:
+    """All runs of a choice: repeats of suspect runs take the place of flips, or of the runs that are held back."""
+    return choice.runs + max(choice.follow_up, choice.again - choice.held_back)
+
+
+def runs_until(look: int, tasks: Sequence[str], evidence: Evidence) -> tuple[Evidence, tuple[Run, ...]] | None:
+    """The design's runs up to the look, and those after it; None before its last run, and if there is no look.
+
+    Args:
+        look: the number of tasks before it.
+        tasks: the ids of the design's tasks in order.
+        evidence: of the campaign.
+    """
+    due, made = set(tasks[:look]), evidence.stage(STAGE).runs
+    places = [place for place, run in enumerate(made) if run.task.id in due]
+    if not due or len(places) < len(due):
+        return None
+    return Evidence(made[: places[-1] + 1]), made[places[-1] + 1 :]
+
+
+def dominating_effect(
+    found: Dominance, space: Space, rows: MeasuredDesign, rest: ScreeningConclusion, typical: float
+) -> Effect:
+    """The effect of a dominating option by Welch's test, since the spreads at its settings differ.
+
+    The p-value is corrected for the choice of the option, and for more than two settings for that of two of them
+    (Scheffe 1953).
+
+    Args:
+        found: the dominating option.
+        space: with all options.
+        rows: the runs of the design, those before the look included.
+        rest: the conclusion at the better setting, with the scale, the level and the relevant fraction.
+        typical: the mean size of a value there, of which effects on the raw scale are fractions.
+    """
+    option = space.option(found.option)
+    decided = np.log(rows.values) if rest.scale is EffectScale.LOG else rows.values
+    readable = Readable(decided, rest.scale, typical)
+    at = [run.task.configuration[option.name] for run in rows.runs]
+    decided_at, own_at = (
+        [values[[each == setting for each in at]] for setting in option.settings] for values in (decided, rows.values)
+    )
+    means = [float(values.mean()) for values in decided_at]
+    low, high = (0, 1) if len(means) == _TWO_LEVEL else (int(np.argmin(means)), int(np.argmax(means)))
+    contrast, own = (_Welch.of(groups[low], groups[high], len(means) - 1) for groups in (decided_at, own_at))
+    p_value = min(1.0, len(space.options) * contrast.p_value)
+    significant = p_value <= rest.alpha and abs(contrast.estimate) > readable.difference(rest.relevant)
+    return Effect(
+        options=(option.name,),
+        estimate=own.estimate,
+        interval=own.interval,
+        standard_error=own.error,
+        relative=readable.relative(contrast.estimate),
+        relative_interval=(readable.relative(contrast.interval[0]), readable.relative(contrast.interval[1])),
+        contrast=contrast.estimate,
+        share=found.share,
+        p_value=p_value,
+        important=significant,
+        half_normal=0.0,
+        aliases=(),
+        settings=tuple(
+            SettingEstimate(setting, float(values.mean()), None, readable.relative(mean - fmean(means)))
+            for setting, values, mean in zip(option.settings, own_at, means, strict=True)
+        )
+        if len(means) > _TWO_LEVEL
+        else (),
+    )
+
+
+class _Welch(Struct, frozen=True):
+    """A difference of two means with its standard error, 95 % interval and p-value, for spreads that may differ."""
+
+    estimate: float
+    error: float
+    interval: tuple[float, float]
+    p_value: float
+
+    @classmethod
+    def of(cls, low: FloatArray, high: FloatArray, dimensions: int) -> _Welch:
+        """The difference between two settings, chosen among all differences in ``dimensions`` dimensions."""
+        parts = [float(np.var(values, ddof=1)) / len(values) for values in (low, high)]
+        estimate, variance = float(high.mean() - low.mean()), sum(parts)
+        if variance == 0.0:
+            return cls(estimate, 0.0, (estimate, estimate), 0.0)
+        freedom = variance**2 / sum(part**2 / (len(v) - 1) for part, v in zip(parts, (low, high), strict=True))
+        error = math.sqrt(variance)
+        margin = error * math.sqrt(dimensions * f_quantile(_SHOWN, dimensions, freedom))
+        ratio = np.array([estimate**2 / variance / dimensions])
+        return cls(
+            estimate, error, (estimate - margin, estimate + margin), float(f_above(ratio, dimensions, freedom)[0])
+        )
+
+
+def with_dominating(
+    rest: ScreeningConclusion,
+    effect: Effect,
+    found: Dominance,
+    space: Space,
+    looked: MeasuredDesign,
+    everything: MeasuredDesign,
+) -> ScreeningConclusion:
+    """The conclusion at the better setting of a dominating option, together with this option's effect.
+
+    Args:
+        rest: the conclusion of the narrowed space.
+        effect: of the dominating option.
+        found: the dominating option.
+        space: with all options.
+        looked: the runs of the look.
+        everything: all runs of the design and its follow-up.
+    """
+    from hati.space import count
+
+    option = space.option(found.option)
+    others = sum(run.task.configuration.get(option.name) != found.setting for run in looked.runs)
+    narrowing = Narrowing(found.setting, len(looked.runs) + len(looked.failed), others)
+    effects = sorted((effect, *rest.effects), key=lambda each: -abs(each.contrast))
+    places = half_normal(np.array([abs(each.contrast) for each in effects]))
+    named = (option.name, *rest.ranking)
+    return replace(
+        rest,
+        options=option_summaries(space),
+        configurations=count(space),
+        design=replace(rest.design, runs=rest.design.runs + others),
+        effects=tuple(replace(each, half_normal=float(own)) for each, own in zip(effects, places, strict=True)),
+        ranking=(*named, *(name for name in space.names if name not in named)),
+        important=(*((option.name,) if effect.important else ()), *rest.important),
+        points=everything.points,
+        done=len(everything.values),
+        failed=len(everything.failed),
+        template=tuple(map(str, space.template)),
+        dominating=DominatingOption(option.name, found.share, option.default, tuple(space.fixed.items()), narrowing),
+    )
