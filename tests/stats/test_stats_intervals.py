@@ -28,8 +28,11 @@ from hati.stats import (
     bootstrap_interval,
     clustered_proportion,
     critical_p_value,
+    difference,
+    least_ratio,
     proportion,
     quotient_interval,
+    ratio_interval,
     sign_test,
     stratified_mean,
     stratified_quantiles,
@@ -400,3 +403,36 @@ def test_intervals_of_quantiles_cover(counts: tuple[int, ...]) -> None:
         for place, q in enumerate(stratified_quantiles(values, owners, SHARES, levels)):
             hits[place] += (q.low is None or q.low <= truth[place]) and (q.high is None or q.high >= truth[place])
     assert (hits / 600).min() >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("means", "runs", "covered"),
+    [((2.0, 4.0), 10, 0.99), ((5.0, 1.0), 10, 0.99), ((10.0, 15.0), 5, 0.99), ((10.0, 10.0), 30, 0.985)],
+)
+def test_the_ratio_of_means_of_counts_is_covered_and_never_negative(
+    means: tuple[float, float], runs: int, covered: float
+) -> None:
+    """At 99 %: t on the difference in units of the first mean covers 95 % of the first case, and reaches below zero."""
+    rng = np.random.default_rng(1)
+    holds = []
+    for _ in range(2_000):
+        first, second = (rng.poisson(mean, runs).astype(float) for mean in means)
+        found = difference(first / first.mean(), second / first.mean())
+        critical = found.half_width(0.99) / found.standard_error
+        interval = ratio_interval(1.0 + found.estimate, found.variance / runs, found.variance / runs, 0.0, critical)
+        holds.append(interval is None or interval[0] <= means[1] / means[0] <= interval[1])
+        if interval is not None:
+            assert interval[0] >= 0.0
+            assert (interval[0] <= 1.0 <= interval[1]) is (found.p_value >= 0.01)
+    assert np.mean(holds) >= covered
+
+
+def test_a_ratio_to_a_mean_that_may_be_zero_has_no_interval() -> None:
+    assert ratio_interval(2.0, 0.2, 0.2, 0.0, 3.0) is None
+    assert ratio_interval(2.0, 0.2, 0.2, 0.0, math.inf) is None
+    assert ratio_interval(0.0, 0.01, 0.0, 0.0, 3.0) == (0.0, 0.0)
+
+
+def test_the_least_ratio_is_that_of_values_that_are_never_negative() -> None:
+    assert least_ratio(np.array([0.0, np.nan]), np.array([2.0])) == 0.0
+    assert least_ratio(np.array([0.0]), np.array([-2.0])) == -math.inf

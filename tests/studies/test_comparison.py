@@ -130,6 +130,19 @@ def test_values_at_zero_and_below_are_compared_as_they_are() -> None:
     assert (zero.change.verdict, zero.change.ratio) == (ChangeVerdict.SAME, None)
 
 
+def test_a_metric_that_is_never_negative_cannot_fall_by_more_than_all_of_it() -> None:
+    rng = np.random.default_rng(3)
+    many, few = (rng.poisson(mean, (30, 1)).astype(float) for mean in (5.0, 1.0))
+    found = pairs([sample(many)], [sample(few)])[0]
+    told = compare(found, Question())
+    for row in (*told.rows, *with_bootstrap_intervals(told, found, Question(), 1).rows):
+        assert row.change.interval is not None
+        assert 0.0 <= row.change.interval[0] < few.mean() / many.mean() < row.change.interval[1] < 1.0
+    unknown = compare(pairs([sample(few[:4] * 0.0 + np.array([[0], [0], [0], [1.0]]))], [sample(many)])[0], Question())
+    assert unknown.rows[0].change.ratio is not None
+    assert unknown.rows[0].change.interval is None
+
+
 def test_statistics_of_runs() -> None:
     values = np.array([1.0, 2.0, 3.0, 10.0])
     assert [Statistic.parse(name).of(values) for name in ("mean", "median", "q1")] == [4.0, 2.5, 10.0]

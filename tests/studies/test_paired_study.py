@@ -201,6 +201,16 @@ def test_values_at_zero_and_below_are_compared_as_fractions() -> None:
     assert zero.change.verdict is ChangeVerdict.SAME
 
 
+def test_a_metric_that_is_never_negative_cannot_fall_by_more_than_all_of_it() -> None:
+    def measured(task: Task) -> dict[str, list[float]]:
+        rng = np.random.default_rng([task.repetition, task.stage == "after"])
+        return {"time": [float(rng.poisson(5.0 if task.stage == "before" else 0.3))]}
+
+    (row,) = concluded(comparison(Budget(runs=24)), FakeEngine(measured)).comparisons.rows
+    assert row.change.interval is not None
+    assert 0.0 <= row.change.interval[0] < row.change.ratio < row.change.interval[1] < 1.0
+
+
 @pytest.mark.parametrize("stopping", Stopping)
 def test_no_margin_is_a_share_of_zero(stopping: Stopping) -> None:
     def measured(task: Task) -> dict[str, list[float]]:

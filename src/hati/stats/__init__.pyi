@@ -65,11 +65,13 @@ from .intervals import bootstrap_interval as bootstrap_interval
 from .intervals import clustered_proportion as clustered_proportion
 from .intervals import equivalence as equivalence
 from .intervals import ks_distance as ks_distance
+from .intervals import least_ratio as least_ratio
 from .intervals import mann_whitney as mann_whitney
 from .intervals import proportion as proportion
 from .intervals import quantile_pairs as quantile_pairs
 from .intervals import quotient_interval as quotient_interval
 from .intervals import range_covered as range_covered
+from .intervals import ratio_interval as ratio_interval
 from .intervals import sign_test as sign_test
 from .intervals import stratified_mean as stratified_mean
 from .intervals import stratified_quantiles as stratified_quantiles

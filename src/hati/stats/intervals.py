@@ -62,6 +62,36 @@ _LARGEST = 300.0
 """The largest logarithm of an interval's end."""
 
 
+def least_ratio(*values: FloatArray) -> float:
+    """The least possible ratio of means: 0 if no value is negative, since such a metric cannot fall below zero."""
+    return 0.0 if all(float(np.nanmin(each)) >= 0.0 for each in values) else -math.inf
+
+
+def ratio_interval(
+    ratio: float, first: float, second: float, both: float, critical: float
+) -> tuple[float, float] | None:
+    """The interval of a second mean over a first one, where neither can be negative, by Fieller's theorem.
+
+    It has the ratios r for which the second mean less r times the first does not differ from zero by more than
+    ``critical`` standard errors (Fieller 1954, Journal of the Royal Statistical Society B 16, 175-185). 1 is among them
+    if a test of the difference does not reject it. None if the first mean may be zero: then no ratio is too large.
+
+    Args:
+        ratio: the second mean, in units of the first.
+        first: the variance of the first mean, in units of its square.
+        second: the variance of the second mean, in the same units.
+        both: their covariance.
+        critical: the critical value of the test.
+    """
+    square = critical**2
+    bounded = 1.0 - square * first
+    if not bounded > 0.0 or not math.isfinite(square):
+        return None
+    middle = ratio - square * both
+    root = math.sqrt(max(0.0, middle**2 - bounded * (ratio**2 - square * second)))
+    return max(0.0, (middle - root) / bounded), (middle + root) / bounded
+
+
 def quotient_interval(
     above: Sequence[FloatArray], below: Sequence[FloatArray], confidence: float
 ) -> tuple[float, float] | None:

@@ -14,7 +14,7 @@ from hati.core.benchmark import COUNT, COUNTERS
 from hati.core.run import WARM_UP
 from hati.core.wording import listed, span_text
 from hati.harness import State, disturbances, steadiness
-from hati.stats import Difference, JoinedDifference, VariancePrior, bootstrap_interval, two_sample_tests
+from hati.stats import Difference, JoinedDifference, VariancePrior, bootstrap_interval, least_ratio, two_sample_tests
 from hati.studies.comparison.conclusion import (
     Change,
     ChangeVerdict,
@@ -425,7 +425,8 @@ def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: 
     before, after, scale = on_scale(tail)
     rng = generator(seed, "bootstrap", *pair.before.identity)
     found = bootstrap_interval(before, after, 1.0 - question.alpha, rng)
-    interval = None if found is None else (ratio_of(found[0], scale), ratio_of(found[1], scale))
+    least = least_ratio(before, after) if scale is not None else 0.0
+    interval = None if found is None else (max(least, ratio_of(found[0], scale)), ratio_of(found[1], scale))
     return replace(row, change=replace(row.change, interval=interval))
 
 

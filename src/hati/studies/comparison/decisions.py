@@ -22,8 +22,10 @@ from hati.stats import (
     difference,
     earlier_variances,
     joined,
+    least_ratio,
     matched_clusters,
     rank_shift,
+    ratio_interval,
     t_quantile,
     variance_prior,
 )
@@ -111,7 +113,7 @@ class Decision(NamedTuple):
     It is of logarithms, or, if ``scale`` is given, of values divided by the scale: the size of the first mean, unless
     that is zero. ``q_value`` is the p-value corrected for all pairs, None if the noise is unknown; ``level`` is the
     largest p-value that is significant, given the others. If the statistic is not the mean and ``rest`` is given, the
-    tail has a part of the level.
+    tail has a part of the level. ``least`` is the least possible ratio.
     """
 
     decided: Difference
@@ -119,6 +121,7 @@ class Decision(NamedTuple):
     q_value: float | None
     level: float
     rest: MeanDifference | None = None
+    least: float = -math.inf
 
     @property
     def p_value(self) -> float:
@@ -168,21 +171,28 @@ class Decision(NamedTuple):
             part = TAIL_PART if self.of_tail else 1.0 - TAIL_PART
         if self.scale == 0.0:
             return Change(verdict, p_value=None if self.q_value is None else self.p_value, q_value=self.q_value)
-        width = decided.half_width(1.0 - part * question.alpha)
-        low, high = self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)
+        interval = self._interval(decided, 1.0 - part * question.alpha)
         if self.q_value is None:
-            shown = (low, high) if math.isfinite(high) else None
-            return Change(verdict, _finite(self._ratio(decided.estimate)), shown)
+            return Change(verdict, _finite(self._ratio(decided.estimate)), interval)
         return Change(
             verdict=verdict,
             ratio=_finite(self._ratio(decided.estimate)),
-            interval=(low, high) if math.isfinite(high) else None,
+            interval=interval,
             p_value=self.p_value,
             q_value=self.q_value,
             detectable=_finite(self._ratio(self._detectable(question)) - 1.0),
             runs_needed=self._runs_needed(question, verdict),
             of_tail=self.of_tail,
         )
+
+    def _interval(self, decided: Difference, confidence: float) -> tuple[float, float] | None:
+        """The interval of the ratio; None if it has no end."""
+        width = decided.half_width(confidence)
+        if self.scale is None or self.least < 0.0 or not decided.standard_error:
+            low, high = self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)
+            return (low, high) if math.isfinite(high) else None
+        first, second = (decided.variance / runs for runs in decided.runs)
+        return ratio_interval(1.0 + decided.estimate, first, second, 0.0, width / decided.standard_error)
 
     def _runs_needed(self, question: Question, verdict: ChangeVerdict) -> int | None:
         """The runs that find a change of the statistic, or show it and the mean to be within the margin."""
@@ -243,8 +253,8 @@ def decide(
     p_values = [p_value_of(own, other) if own.testable else None for own, other in zip(decided, kept, strict=True)]
     corrections = corrected(p_values, question.alpha)
     found = [
-        Decision(own, scale, *correction, other)
-        for own, scale, correction, other in zip(decided, scales, corrections, kept, strict=True)
+        Decision(own, scale, *correction, other, least_ratio(each.before.values, each.after.values))
+        for each, own, scale, correction, other in zip(sides, decided, scales, corrections, kept, strict=True)
     ]
     return found, prior
 

@@ -27,6 +27,7 @@ from hati.core import (
 )
 from hati.harness import disturbances
 from hati.knowledge import Coverage
+from hati.stats import least_ratio
 from hati.studies.comparison import Change, ChangeVerdict, Comparison, Question, Side, StatisticChoices, ratio_of
 from hati.studies.failures import nothing_measured
 from hati.studies.gate.conclusion import (
@@ -91,9 +92,10 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
     judged = found.whole(group)
     if judged is None:
         return None
-    raw = found.differences(group, Stage.EXPLORING).raw
-    scale = 1.0 if raw else None
+    differences = found.differences(group, Stage.EXPLORING)
+    scale = 1.0 if differences.raw else None
     low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
+    low = max(low, least_ratio(differences.before, differences.after))
     detectable = judged.detectable(POWER)
     p_value, q_value = _p_values(found, group)
     change = Change(

@@ -11,8 +11,17 @@ from msgspec import Struct
 
 from hati.core import FloatArray, Stopping, replace
 from hati.harness import StoppingRule
-from hati.stats import POWER, BoundTest, PlannedTest, looks_to_decide, noncentrality_of_t, runs_to_decide
-from hati.studies.comparison import DIRECTION, TAIL_PART
+from hati.stats import (
+    POWER,
+    BoundTest,
+    PlannedTest,
+    least_ratio,
+    looks_to_decide,
+    noncentrality_of_t,
+    ratio_interval,
+    runs_to_decide,
+)
+from hati.studies.comparison import DIRECTION, TAIL_PART, ratio_of
 
 
 class JudgedPairs(Struct, frozen=True, eq=False):
@@ -265,6 +274,15 @@ class PairValues(Struct, frozen=True, eq=False):
         if scale is None:
             return np.log(self.before), np.log(self.after)
         return self.before / (scale or 1.0), self.after / (scale or 1.0)
+
+    def ratio_interval(self, estimate: float, half_width: float) -> tuple[float, float] | None:
+        """The interval of the ratio, by that of a mean difference on the scale; None if it has no end."""
+        error = float(np.std(self.differences, ddof=1)) / math.sqrt(len(self.before)) if len(self.before) > 1 else 0.0
+        if self.scale is None or least_ratio(self.before, self.after) < 0.0 or not error:
+            low, high = (ratio_of(estimate + sign * half_width, self.scale) for sign in (-1.0, 1.0))
+            return (low, high) if math.isfinite(high) else None
+        (first, both), (_, second) = np.cov(self.sides) / len(self.before)
+        return ratio_interval(1.0 + estimate, float(first), float(second), float(both), half_width / error)
 
     @property
     def differences(self) -> FloatArray:

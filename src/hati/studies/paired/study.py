@@ -229,14 +229,14 @@ def _row(design: PairedDesign, found: _Found, alpha: float) -> Comparison:
     """The comparison of a metric; ``alpha`` is the level of this metric alone."""
     values, judged = found.values, found.judged
     scale = values.scale
-    low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
+    shown = None if scale == 0.0 else values.ratio_interval(judged.estimate, judged.half_width)
     detectable = None if scale == 0.0 else judged.detectable(POWER)
     before, after = design.before, design.after
     names = dict.fromkeys((before.benchmark.name, after.benchmark.name))
     change = Change(
         verdict=found.verdict,
         ratio=None if scale == 0.0 else ratio_of(judged.estimate, scale),
-        interval=(low, high) if math.isfinite(high) and scale != 0.0 else None,
+        interval=shown,
         p_value=judged.p_value,
         q_value=found.q_value,
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setting
 from hati.design import levels
 from hati.space import Space
-from hati.stats import Index, block_cells, pure_error, t_margin, t_quantile
+from hati.stats import Index, block_cells, least_ratio, pure_error, t_margin, t_quantile
 from hati.studies.recommendation.better_settings import to_set
 from hati.studies.recommendation.conclusion import (
     KeepRule,
@@ -192,7 +192,8 @@ class _Scale(Struct, frozen=True):
         if df:
             deviation = math.sqrt(variance / len(values))
             half = t_margin(confidence, df) * deviation
-            around = (self._relative(middle - half, other), self._relative(middle + half, other))
+            low, high = (self._relative(middle + sign * half, other) for sign in (-1.0, 1.0))
+            around = (max(low, least_ratio(values, baselines) - 1.0), high)
         return PairedChange(
             value=self._back(one),
             baseline=self._back(other),

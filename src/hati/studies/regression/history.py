@@ -15,6 +15,7 @@ from hati.stats import (
     weighted_drift,
 )
 from hati.stats.dependence import equal_persistence
+from hati.stats.intervals import least_ratio
 from hati.stats.linear_models import Index
 from hati.studies.comparison import TAIL_PART
 from hati.studies.regression.conclusion import (
@@ -222,7 +223,7 @@ def _change(series: Series, step: LevelStep) -> LevelChange:
         positions=(series.positions[first], series.positions[last]),
         before=step.before,
         after=step.after,
-        interval=step.interval,
+        interval=_possible(step.interval, step.before, series.values),
         p_value=step.p_value,
         direction=direction_of(step.after - step.before, series.metric),
     )
@@ -243,10 +244,16 @@ def _trend(series: Series, found: SeriesLevels, start: int, alpha: float) -> Tre
         positions=len(values) - 1,
         level=level,
         slope=line.slope,
-        interval=line.interval,
+        interval=_possible(line.interval, level / max(1, len(values) - 1), series.values),
         p_value=line.p_value,
         direction=_shown(line.slope, line.interval, line.p_value, alpha, series.metric),
     )
+
+
+def _possible(interval: Interval, most: float, values: FloatArray) -> Interval:
+    """The interval of a change without falls by more than ``most``, which values that are never negative exclude."""
+    low, high = interval
+    return (max(low, -most), high) if min(most, most + high) > 0.0 and least_ratio(values) == 0.0 else interval
 
 
 def _line(series: Series, found: SeriesLevels, start: int, values: FloatArray, strata: Index) -> GradualDrift | None:
