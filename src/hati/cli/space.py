@@ -96,12 +96,16 @@ def sample(
 @app.command("check")
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
     """Find contradictory constraints, impossible settings and forced options."""
+    from hati.project import read_project
+    from hati.project.reach import unreached_warning
     from hati.space import check as diagnose
     from hati.space.document import diagnosis_table
 
-    space = _space(path)
-    diagnosis = diagnose(space)
-    write_table(diagnosis_table(space, diagnosis), chosen, output)
+    project = read_project(path)
+    diagnosis = diagnose(project.space)
+    write_table(diagnosis_table(project.space, diagnosis), chosen, output)
+    if warning := unreached_warning(project):
+        say(f"warning: {warning}")
     return 2 if diagnosis.contradiction else 0
 
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hati.core import InputError, Outcome
+from hati.core import InputError, Outcome, replace
 from hati.core.wording import listed
+from hati.project.reach import unreached_warning
 from hati.studies.failure_search import StoredTree, failure_tree
 from hati.studies.failure_search.outcomes import is_infrastructure
 from hati.studies.known import Knowledge
@@ -68,6 +69,8 @@ def screening_report(
         return screening_json(conclusion, validation, advice, changes, known)
 
     document = screening_document(conclusion, advice, changes, known)
+    if place.table is None and (warning := unreached_warning(place.project)):
+        document = replace(document, warnings=(warning, *document.warnings))
     return StudyReport(document, values, kept=conclusion.metric.name)
 
 

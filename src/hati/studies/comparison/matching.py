@@ -35,6 +35,10 @@ class SamplePair(Struct, frozen=True):
         return self.on_other_machines and not (self.before.revision and self.before.revision == self.after.revision)
 
 
+_FIX = "compare samples of the same benchmarks, metrics, configurations and workloads"
+_FIX_OF_NAMES = "give both one name, as by `hyperfine --command-name NAME`, or compare samples of the same metric"
+
+
 class Unmatched(Struct, frozen=True):
     """Names of samples that only the first side has, and only the second."""
 
@@ -58,7 +62,7 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Samp
     if not found:
         raise InputError(
             f"no benchmark is in both: {_listed(first)} before, {_listed(second)} after",
-            fix="compare samples of the same benchmarks, metrics, configurations and workloads",
+            fix=_FIX_OF_NAMES if len(first) == len(second) == 1 else _FIX,
         )
     for pair in found:
         if pair.before.metric.better is not pair.after.metric.better:
