@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from hati.studies.screening import (
     ScreeningConclusion,
     choose_followed,
     flipped,
+    follow_up,
     is_flip,
     mean_interval,
     read_choice,
@@ -150,6 +152,20 @@ def test_the_flips_are_pairs_that_differ_in_one_option_and_follow_the_design() -
         (name,) = (n for n in made.space.names if one.configuration[n] != other.configuration[n])
         assert one.stage == other.stage == f"follow-up {name}"
     assert {task.stage for task in tasks[:4]} == {"follow-up a", "follow-up b"}
+
+
+def test_each_flip_is_drawn_once_though_each_look_follows_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+
+    def draw(place: Space, option: str, *others: Any) -> Any:
+        drawn.append(option)
+        return flipped(place, option, *others)
+
+    monkeypatch.setattr(follow_up, "flipped", draw)
+    evidence = measure(study(space(10), 96, seed=97), value(strong_and_aliased))
+    flips = sum(is_flip(run.task) for run in evidence.runs)
+    assert flips > 10
+    assert len(drawn) <= flips // 2 + 1
 
 
 def test_what_both_runs_of_a_flip_share_is_not_evidence_for_other_options() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -131,7 +132,7 @@ def _spread_over(runs: int) -> Index:
     return np.unique(np.linspace(0, runs - 1, min(runs, _MOST_RUNS)).round().astype(np.intp))
 
 
-class _Pairs(Struct, frozen=True, eq=False):
+class _Pairs(Struct, frozen=True, eq=False, dict=True):
     """The similarity of each pair of runs in each option, shape (options, pairs).
 
     The pairs are the upper triangle of a matrix of ``runs``.
@@ -147,19 +148,26 @@ class _Pairs(Struct, frozen=True, eq=False):
         rows = [_with_inactive(own)[of[one], of[other]] for own, of in zip(alike, levels.T, strict=True)]
         return cls(len(levels), np.array(rows, dtype=np.float64).reshape(len(rows), len(one)))
 
+    @cached_property
+    def _upper(self) -> tuple[Index, Index]:
+        return np.triu_indices(self.runs)
+
+    @cached_property
+    def _lower(self) -> tuple[Index, Index]:
+        return np.tril_indices(self.runs, -1)
+
     def matrix(self, values: FloatArray) -> FloatArray:
         """The symmetric matrix with these values of pairs."""
         found = np.empty((self.runs, self.runs))
-        found[np.triu_indices(self.runs)] = values
-        lower = np.tril_indices(self.runs, -1)
-        found[lower] = found.T[lower]
+        found[self._upper] = values
+        found[self._lower] = found.T[self._lower]
         return found
 
     def triangle(self, matrix: FloatArray) -> FloatArray:
         """The upper triangle of a symmetric matrix, with the entries off the diagonal doubled."""
         doubled = 2.0 * matrix
         np.fill_diagonal(doubled, np.diag(matrix))
-        return doubled[np.triu_indices(self.runs)]
+        return np.asarray(doubled[self._upper])
 
     def factors(self, weights: FloatArray) -> list[FloatArray]:
         """For each option 1 + weight x alike, kept away from zero."""

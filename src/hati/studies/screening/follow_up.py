@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 
 import numpy as np
@@ -377,14 +377,17 @@ class FlipOrder(Struct, frozen=True):
 
     def _pair(self, claim: Claim, number: int) -> Pair:
         """The two tasks in the order in which they are run; empty if no pair of valid configurations was drawn."""
-        rng = generator(self.id.seed, f"flip {claim.option} {number}")
-        pair = flipped(self.space, claim.option, claim.ends, rng)
-        if pair is None:
-            return ()
-        return tuple(
-            self.benchmark.task(self.id, flip_stage(claim.option), pair[int(place)], self.revision, number)
-            for place in rng.permutation(2)
-        )
+        pair = _flip(self.id, self.space, claim.option, claim.ends, number)
+        stage = flip_stage(claim.option)
+        return tuple(self.benchmark.task(self.id, stage, each, self.revision, number) for each in pair)
+
+
+@lru_cache(maxsize=4096)
+def _flip(study: StudyId, space: Space, option: str, ends: Ends, number: int) -> tuple[Configuration, ...]:
+    """The configurations of a flip in their order, empty if none is valid; cached since each look repeats the order."""
+    rng = generator(study.seed, f"flip {option} {number}")
+    pair = flipped(space, option, ends, rng)
+    return () if pair is None else tuple(pair[int(place)] for place in rng.permutation(2))
 
 
 def _worked(pair: Pair, outcomes: Mapping[str, bool]) -> bool:
