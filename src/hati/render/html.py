@@ -44,8 +44,11 @@ def charts_of(document: Document) -> dict[str, Chart]:
 
 
 def specification(chart: Chart) -> Mapping[str, Any]:
-    """The chart in Vega-Lite, not validated, which takes longer than drawing: charts differ only in their data."""
-    found: dict[str, Any] = chart_in_altair(chart).to_dict(validate=False)
+    """The chart in Vega-Lite; neither it nor its parts are validated, which takes longer: charts differ in data only."""
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        found: dict[str, Any] = chart_in_altair(chart).to_dict(validate=False)
     return found
 
 
