@@ -17,6 +17,7 @@ from hati.render import to_plain
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import ModelChoice, ModelScreening, choose_followed, is_flip, outlook, read_choice
 from hati.studies.screening.dominance import Dominance, dominance
+from hati.studies.screening.document import screening_tables
 from hati.studies.screening.figures import main_effects
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.support import dominating_sentence
@@ -91,6 +92,9 @@ def test_the_answer_says_from_where_on_and_what_was_not_tested() -> None:
     others = found.dominating.narrowed.others
     assert f"at a=true they were not tested, in {others} runs only." in said
     assert said.endswith("hati screen --metric latency --set a=true")
+    notes = " ".join(screening_tables(found).effects.notes)
+    assert "All effects but that of a are those at a=false" in notes
+    assert "the share of a is that of the first 16 runs" in notes
     published = to_plain(screening_json(found))
     assert published["dominating"]["narrowed"] == {"setting": False, "runs": 16, "others": others}  # type: ignore[index, call-overload]
 

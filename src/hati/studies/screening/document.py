@@ -30,7 +30,13 @@ from hati.studies.recommendation import RecommendationConclusion
 from hati.studies.recommendation.document import recommendation_part
 from hati.studies.screening import Effect, ScreeningConclusion
 from hati.studies.screening.figures import half_normal, interactions, main_effects, means_table, pareto, run_order
-from hati.studies.screening.support import conditional_table, dominating_sentence, follow_up_table, suspects_table
+from hati.studies.screening.support import (
+    conditional_table,
+    dominating_sentence,
+    follow_up_table,
+    narrowed_note,
+    suspects_table,
+)
 from hati.studies.screening.words import (
     aliased_with,
     answer,
@@ -96,7 +102,7 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
     if conclusion.effects:
         notes += [estimate_meaning(conclusion), judgement(conclusion), *interval_meaning(conclusion)]
         notes.append(detection(conclusion))
-    notes += _signs(shown)
+    notes += [*narrowed_note(conclusion), *_signs(shown)]
     notes += [_sharing(e) for e in shown if e.shown and _noted(e)]
     if conclusion.missing:
         notes.append(f"Can no longer be estimated: {', '.join(map(effect_name, conclusion.missing))}.")

@@ -78,6 +78,18 @@ def _narrowed_sentence(conclusion: ScreeningConclusion, found: DominatingOption,
     )
 
 
+def narrowed_note(conclusion: ScreeningConclusion) -> tuple[str, ...]:
+    """A note on the effects if all later runs have one setting of a dominating option."""
+    found = conclusion.dominating
+    if found is None or found.narrowed is None:
+        return ()
+    at = f"{found.name}={setting_text(found.narrowed.setting)}"
+    return (
+        f"All effects but that of {found.name} are those at {at}, with their shares of the variance there; the share of "
+        f"{found.name} is that of the first {found.narrowed.runs} runs.",
+    )
+
+
 def _command(conclusion: ScreeningConclusion, found: DominatingOption, setting: Setting) -> str:
     """The command that screens the other options at a setting of the dominating one."""
     settings = (f"{name}={setting_text(own)}" for name, own in (*found.fixed, (found.name, setting)))
