@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,9 +16,17 @@ from hati.core import Better, Evidence, Metric, Reader, ReaderKind, Run, StudyId
 from hati.design import levels
 from hati.render import to_plain
 from hati.space import Option, Space, parse_formula
-from hati.studies.screening import ModelChoice, ModelScreening, choose_followed, is_flip, outlook, read_choice
-from hati.studies.screening.dominance import Dominance, dominance
+from hati.studies.screening import (
+    ModelChoice,
+    ModelScreening,
+    ScreeningConclusion,
+    choose_followed,
+    is_flip,
+    outlook,
+    read_choice,
+)
 from hati.studies.screening.document import screening_tables
+from hati.studies.screening.dominance import Dominance, dominance
 from hati.studies.screening.figures import main_effects
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.support import dominating_sentence
@@ -29,10 +38,11 @@ RUNS = 64
 Truth = Callable[[Task], float]
 
 
-def study(place: Space = SPACE, runs: int = RUNS, seed: int = 1, metric: Metric = LATENCY) -> ModelScreening:
-    choice = choose_followed(place, runs, generator(seed, "design"))
+@cache
+def study(place: Space = SPACE) -> ModelScreening:
+    choice = choose_followed(place, RUNS, generator(1, "design"))
     assert isinstance(choice, ModelChoice)
-    return ModelScreening(StudyId.of("screening", {}, seed, "fake"), "s", BENCHMARK, metric, "1", place, choice)
+    return ModelScreening(StudyId.of("screening", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, choice)
 
 
 def noisy(truth: Truth, noise: float = 0.02) -> Truth:
@@ -49,8 +59,14 @@ def mild(task: Task) -> float:
     return 0.47 * float(bool(task.configuration["a"])) - 0.22 * float(bool(task.configuration["b"]))
 
 
+@cache
 def made(screened: ModelScreening, truth: Truth = hiding) -> Evidence:
     return measure(screened, noisy(truth))  # type: ignore[arg-type]  # any screening
+
+
+@cache
+def concluded(truth: Truth = hiding) -> ScreeningConclusion:
+    return study().conclude(made(study(), truth))
 
 
 def design_runs(evidence: Evidence) -> tuple[Run, ...]:
@@ -71,7 +87,7 @@ def test_after_the_look_all_runs_are_at_the_better_setting() -> None:
 
 
 def test_effects_of_the_others_are_those_at_the_better_setting() -> None:
-    found = study().conclude(made(study()))
+    found = concluded()
     effects = {effect.options: effect for effect in found.effects if effect.important}
     assert set(effects) == {("a",), ("b",)}
     assert found.important == found.ranking[:2] == ("a", "b")
@@ -84,7 +100,7 @@ def test_effects_of_the_others_are_those_at_the_better_setting() -> None:
 
 
 def test_the_answer_says_from_where_on_and_what_was_not_tested() -> None:
-    found = study().conclude(made(study()))
+    found = concluded()
     assert found.dominating is not None
     assert found.dominating.narrowed is not None
     said = dominating_sentence(found) or ""
@@ -110,7 +126,7 @@ def test_an_effect_at_the_worse_setting_alone_is_not_denied() -> None:
 
 
 def test_charts_show_the_others_at_the_better_setting() -> None:
-    figure = main_effects(study().conclude(made(study())))
+    figure = main_effects(concluded())
     assert "a" not in [each.option for each in figure.options]
     (b,) = (each for each in figure.options if each.option == "b")
     assert [at.mean for at in b.settings] == pytest.approx([1.0, 0.8], rel=0.05)
@@ -126,7 +142,7 @@ def test_a_campaign_that_is_interrupted_makes_the_same_runs(truth: Truth, at_onc
             store.record(run)
     evidence = store.evidence(screened.id)
     assert [run.task.id for run in evidence.runs] == [run.task.id for run in made(screened, truth).runs]
-    assert study().conclude(evidence) == screened.conclude(evidence)
+    assert study().conclude(evidence) == concluded(truth)
 
 
 def test_where_no_option_dominates_runs_and_verdicts_are_those_without_a_look() -> None:

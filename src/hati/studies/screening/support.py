@@ -85,8 +85,8 @@ def narrowed_note(conclusion: ScreeningConclusion) -> tuple[str, ...]:
         return ()
     at = f"{found.name}={setting_text(found.narrowed.setting)}"
     return (
-        f"All effects but that of {found.name} are those at {at}, with their shares of the variance there; the share of "
-        f"{found.name} is that of the first {found.narrowed.runs} runs.",
+        f"All effects but that of {found.name} are those at {at}, with their shares of the variance there; "
+        f"the share of {found.name} is that of the first {found.narrowed.runs} runs.",
     )
 
 
