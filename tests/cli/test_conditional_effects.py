@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import sys
@@ -106,9 +107,10 @@ def test_an_option_hides_the_others_of_many_as_well(hati_here: Hati, server: Pat
     """Of few runs for many options each option's columns explain a part of every other's."""
     more = "".join(OPTION.format(name=f"more{i}", default="off") for i in range(12))
     (server / "hati.toml").write_text((server / "hati.toml").read_text() + more)
-    done = hati_here("screen", ".", "--budget", "60", "--format", "json")
+    done = hati_here("screen", ".", "--budget", "31", "--format", "json")  # too few for an interim look
     assert done.status == 0, done.err
     assert done.json["dominating"]["option"] == "jit"
+    assert "narrowed" not in done.json["dominating"]
     (jit,) = (effect for effect in done.json["effects"] if effect["options"] == ["jit"])
     assert jit["share"] < done.json["dominating"]["share"]
 
@@ -116,3 +118,38 @@ def test_an_option_hides_the_others_of_many_as_well(hati_here: Hati, server: Pat
 def test_where_effects_are_the_same_everywhere_nothing_is_reported(hati_here: Hati, fake_project: Path) -> None:
     done = hati_here("screen", ".", "--metric", "latency", "--budget", "64", "--format", "json")
     assert (done.json["conditional_effects"], done.json["dominating"]) == ([], None)
+
+
+@pytest.fixture
+def large_server(server: Path) -> Path:
+    """The server with seven more options that do nothing: not all configurations can be run."""
+    more = [OPTION.format(name=f"x{place}", default="off") for place in range(7)]
+    (server / "hati.toml").write_text((server / "hati.toml").read_text() + "".join(more))
+    return server
+
+
+def test_later_runs_are_made_at_the_better_setting_of_an_option_that_hides_the_others(
+    hati_here: Hati, large_server: Path
+) -> None:
+    done = hati_here("screen", ".", "--budget", "64", "--format", "json")
+    assert done.status == 0, done.err
+    assert set(done.json["important"]) == {"jit", "fsync", "commit"}
+    effects = {tuple(effect["options"]): effect["relative"] for effect in done.json["effects"]}
+    assert effects["jit",] == pytest.approx(0.04 / math.sqrt(1.41 * 1.2) - 1, abs=0.01)
+    assert effects["fsync",] == pytest.approx(1 / 1.41 - 1, abs=0.02)
+    narrowed = done.json["dominating"]["narrowed"]
+    assert (narrowed["setting"], narrowed["runs"]) == ("off", 16)
+    report = " ".join(hati_here("report", ".").out.split())
+    assert "From run 17 on, all runs were made at jit=off" in report
+    assert "hati screen --metric tps --set jit=on" in report
+    assert done.json["runs"]["done"] == 64
+
+
+def test_what_is_found_at_the_better_setting_is_recommended_and_validated(hati_here: Hati, large_server: Path) -> None:
+    advised = hati_here("screen", ".", "--budget", "110", "--recommend", "--format", "json")
+    assert advised.status == 0, advised.err
+    (advice, *_) = advised.json["recommendation"]["configurations"]
+    assert (advice["confirmed"], advice["set"]["fsync"]) == (True, "off")
+    validated = hati_here("validate", ".", "--budget", "24", "--format", "json")
+    assert validated.status == 0, validated.err
+    assert {tuple(effect["options"]) for effect in validated.json["effects"]} >= {("fsync",), ("commit",)}
