@@ -216,7 +216,20 @@ def dispersion_of(values: np.ndarray, column: dict[str, np.ndarray]) -> Dispersi
         contrast = float(spread[x > 0].mean() - spread[x < 0].mean())
         important = abs(contrast) > 1.5
         effects.append(
-            Effect(named(words[0]), contrast, None, None, 0.0, None, contrast, 0.03, None, important, 0.0, ())
+            Effect(
+                options=named(words[0]),
+                aliases=(),
+                estimate=contrast,
+                interval=None,
+                standard_error=None,
+                relative=0.0,
+                relative_interval=None,
+                contrast=contrast,
+                share=0.03,
+                p_value=None,
+                important=important,
+                half_normal=0.0,
+            )
         )
     effects.sort(key=lambda e: -abs(e.contrast))
     return Dispersion("runs", tuple(effects), tuple(e.options[0] for e in effects if e.important))

@@ -25,7 +25,20 @@ def shown(place: Space, levels: Levels, values: FloatArray, effects: Sequence[Ef
 
 
 def important(options: tuple[str, ...], contrast: float) -> Effect:
-    return Effect(options, contrast, None, None, contrast, None, contrast, 0.1, 0.001, True, 1.0, ())
+    return Effect(
+        options=options,
+        aliases=(),
+        estimate=contrast,
+        interval=None,
+        standard_error=None,
+        relative=contrast,
+        relative_interval=None,
+        contrast=contrast,
+        share=0.1,
+        p_value=0.001,
+        important=True,
+        half_normal=1.0,
+    )
 
 
 def switches(names: str) -> Space:

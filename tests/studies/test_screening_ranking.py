@@ -12,7 +12,20 @@ from hati.studies.screening.contrasts import Estimated, likely_pairs, named_by_h
 
 
 def effect(term: Term, share: float, *aliases: Term, important: bool = True) -> Estimated:
-    return Estimated(term, aliases, 1.0, None, None, 0.1, None, 0.1, share, 0.01, important, 1.0)
+    return Estimated(
+        term=term,
+        aliases=aliases,
+        estimate=1.0,
+        interval=None,
+        standard_error=None,
+        relative=0.1,
+        relative_interval=None,
+        contrast=0.1,
+        share=share,
+        p_value=0.01,
+        important=important,
+        half_normal=1.0,
+    )
 
 
 def test_main_effects_come_first_and_equals_go_by_name() -> None:

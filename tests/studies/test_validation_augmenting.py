@@ -15,6 +15,7 @@ from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, gene
 from hati.document import publish
 from hati.render import to_plain
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
+from hati.studies.screening import EffectScale
 from hati.studies.validation import (
     Augmenting,
     Mode,
@@ -22,7 +23,6 @@ from hati.studies.validation import (
     Screened,
     ValidationConclusion,
     ValidationOutcome,
-    ValueScale,
     screened_runs,
 )
 from hati.studies.validation.document import ValidationJson, validation_answer, validation_tables
@@ -215,8 +215,8 @@ def nested_screening(important: tuple[tuple[str, ...], ...]) -> Screened:
     every = list(enumerate_configurations(NESTED))
     chosen = tuple(every[int(place)] for place in rng.permutation(len(every))[:16])
     values = np.exp([nested_value(c) + 0.002 * rng.standard_normal() for c in chosen])
-    runs = screened_runs(chosen, values, np.zeros(16, dtype=np.intp), NESTED, ValueScale.LOG)
-    return Screened("screening-1", runs, ValueScale.LOG, important, tuple(() for _ in important), 0.00995, 1.0)
+    runs = screened_runs(chosen, values, np.zeros(16, dtype=np.intp), NESTED, EffectScale.LOG)
+    return Screened("screening-1", runs, EffectScale.LOG, important, tuple(() for _ in important), 0.00995, 1.0)
 
 
 def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() -> None:

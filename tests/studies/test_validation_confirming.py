@@ -22,7 +22,7 @@ from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task, replace
 from hati.design import Model, from_levels, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
-from hati.studies.screening import ModelChoice, choose_optimal
+from hati.studies.screening import EffectScale, ModelChoice, choose_optimal
 from hati.studies.screening.model import analyse_model
 from hati.studies.validation import (
     Confirming,
@@ -32,7 +32,6 @@ from hati.studies.validation import (
     ScreenedSize,
     ValidationConclusion,
     ValidationOutcome,
-    ValueScale,
     screened_runs,
 )
 from hati.studies.validation.confirmed_effects import confirmed_effects
@@ -80,7 +79,7 @@ def screened(
     values = np.exp([log_value(c, third) + noise * rng.standard_normal() for c in every])
     model = Model.of_order([len(option.settings) for option in place.options], 2)
     told = analyse_model(model, levels(every, place), values, blocks, rng, alpha=0.05, relevant=0.01)
-    scale = ValueScale(told.readable.scale.value)
+    scale = told.readable.scale
 
     def named(term: tuple[int, ...]) -> tuple[str, ...]:
         return tuple(place.names[option] for option in term)
@@ -259,7 +258,7 @@ def test_where_everything_was_measured_nothing_is_planned() -> None:
     every = from_levels(np.array(list(np.ndindex(2, 2, 2)), dtype=np.int16), place)
     values = np.array([1.0 + bool(c["a"]) for c in every])
     start = Screened(
-        "s", screened_runs(every, values, np.zeros(8, dtype=np.intp), place, ValueScale.RAW), ValueScale.RAW,
+        "s", screened_runs(every, values, np.zeros(8, dtype=np.intp), place, EffectScale.RAW), EffectScale.RAW,
         (("a",),), ((),), 0.01, 1.5,
     )  # fmt: skip
     study = Confirming(StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, start)
@@ -271,8 +270,8 @@ def grid_screening(place: Space, chosen: tuple[Configuration, ...], told: tuple[
     """Runs of options p and q that matter together, each combination having a mean of its own; noise of 1 %."""
     rng = np.random.default_rng(3)
     values = np.exp([grid_log(c) + 0.01 * rng.standard_normal() for c in chosen])
-    runs = screened_runs(chosen, values, np.zeros(len(chosen), dtype=np.intp), place, ValueScale.LOG)
-    return Screened("s", runs, ValueScale.LOG, told, tuple(() for _ in told), 0.00995, 1.0, told)
+    runs = screened_runs(chosen, values, np.zeros(len(chosen), dtype=np.intp), place, EffectScale.LOG)
+    return Screened("s", runs, EffectScale.LOG, told, tuple(() for _ in told), 0.00995, 1.0, told)
 
 
 def grid_log(settings: Mapping[str, Setting]) -> float:
@@ -387,7 +386,7 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
 
 def test_effects_are_changes_in_percent_with_their_interval() -> None:
     start = screened("nested", 40, 0.0, np.random.default_rng(1))
-    log, raw = (replace(start, scale=scale, typical=50.0) for scale in (ValueScale.LOG, ValueScale.RAW))
+    log, raw = (replace(start, scale=scale, typical=50.0) for scale in (EffectScale.LOG, EffectScale.RAW))
     assert log.sized(math.log(0.5), math.log(1.25)) == "-50.0 % (-60.0 to -37.5)"
     assert raw.sized(-10.0, 5.0) == "-20.0 % (-30.0 to -10.0)"
     assert raw.sized(1000.0, None) == "+2,000.0 %"

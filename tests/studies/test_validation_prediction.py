@@ -19,8 +19,8 @@ from hati.core import FloatArray, generator
 from hati.design import Levels, Model, from_levels
 from hati.space import Option, Space
 from hati.stats import ModelTerms, Term, forward_selection
-from hati.studies.screening import choose_optimal
-from hati.studies.validation import Screened, ValueScale, screened_runs
+from hati.studies.screening import EffectScale, choose_optimal
+from hati.studies.validation import Screened, screened_runs
 from hati.studies.validation.conclusion import PredictionCheck
 from hati.studies.validation.screened import REPETITIONS, Runs, check_predictions
 
@@ -54,8 +54,8 @@ def checked(pair: float, repetitions: int, rng: np.random.Generator, lacking: Te
     before, after = np.tile(design(), (repetitions, 1)), rng.integers(0, 2, (8, 10)).astype(np.int16)
     values = truth(before, pair) + rng.standard_normal(len(before))
     blocks = np.repeat(np.arange(repetitions), 36)
-    runs = screened_runs(from_levels(before, PLACE), 100.0 + values, blocks, PLACE, ValueScale.RAW)
-    screened = Screened("s", runs, ValueScale.RAW, (), (), relevant=0.1, typical=100.0)
+    runs = screened_runs(from_levels(before, PLACE), 100.0 + values, blocks, PLACE, EffectScale.RAW)
+    screened = Screened("s", runs, EffectScale.RAW, (), (), relevant=0.1, typical=100.0)
 
     def chosen(simulated: FloatArray) -> tuple[FloatArray, FloatArray]:
         terms = selected(before, simulated, lacking)

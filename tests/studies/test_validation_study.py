@@ -14,13 +14,13 @@ from hati.core import Budget, Evidence, InputError, StudyId, Task, generator, re
 from hati.design import by_runs, configurations
 from hati.design.optimal_designs import confounded
 from hati.space import Option, Space, parse_formula
+from hati.studies.screening import EffectScale
 from hati.studies.validation import (
     Result,
     Screened,
     Validation,
     ValidationConclusion,
     ValidationOutcome,
-    ValueScale,
     screened_runs,
 )
 from hati.studies.validation.document import validation_answer
@@ -45,8 +45,8 @@ def screened(effects: dict[str, float], important: tuple[tuple[str, ...], ...], 
     ]
     return Screened(
         "screening-1",
-        screened_runs(chosen, 0.002 * np.exp(logs), np.zeros(32, dtype=np.intp), place, ValueScale.LOG),
-        ValueScale.LOG,
+        screened_runs(chosen, 0.002 * np.exp(logs), np.zeros(32, dtype=np.intp), place, EffectScale.LOG),
+        EffectScale.LOG,
         important,
         tuple(() for _ in important),
         relevant=math.log1p(0.01),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct
 
-from hati.core import Assignment, Configuration, Evidence, Metric, Setting
+from hati.core import Assignment, Configuration, Evidence, FloatArray, InputError, Metric, Setting
 from hati.design import letters
 
 if TYPE_CHECKING:
@@ -58,6 +59,28 @@ class EffectScale(StrEnum):
 
     LOG = "log"
     RAW = "raw"
+
+    def decided(self, values: FloatArray) -> FloatArray:
+        """Values on this scale.
+
+        Raises:
+            InputError: if a value at or below zero has no logarithm.
+        """
+        if self is EffectScale.RAW:
+            return values
+        if np.min(values, initial=1.0) <= 0.0:
+            raise InputError("the screening was decided on logarithms, and a follow-up run's value is not above zero")
+        return np.asarray(np.log(values))
+
+    def relative(self, difference: float, typical: float) -> float:
+        """A difference on this scale as a fraction; on the raw one, of the ``typical`` size."""
+        if self is EffectScale.LOG:
+            return float(np.expm1(min(difference, 700.0)))
+        return difference / typical if typical > 0.0 else 0.0
+
+    def difference(self, relative: float, typical: float) -> float:
+        """The difference on this scale that corresponds to a fraction."""
+        return float(np.log1p(relative)) if self is EffectScale.LOG else relative * typical
 
 
 class Noise(StrEnum):
@@ -140,7 +163,22 @@ class FlipEvidence(Struct, frozen=True):
     depends_on: str = ""
 
 
-class Effect(Struct, frozen=True):
+class EffectSize(Struct, frozen=True, kw_only=True):
+    """The estimates of an effect; `Effect` says what each field is."""
+
+    estimate: float
+    interval: tuple[float, float] | None
+    standard_error: float | None
+    relative: float
+    relative_interval: tuple[float, float] | None
+    contrast: float
+    share: float
+    p_value: float | None
+    important: bool
+    half_normal: float
+
+
+class Effect(EffectSize, frozen=True, kw_only=True):
     """One estimated effect, named by the member of its alias set that has the lowest order and the likeliest parents.
 
     ``estimate``, ``interval`` (95 %) and ``standard_error`` are in the metric's unit: the second setting's
@@ -162,16 +200,6 @@ class Effect(Struct, frozen=True):
     """
 
     options: Options
-    estimate: float
-    interval: tuple[float, float] | None
-    standard_error: float | None
-    relative: float
-    relative_interval: tuple[float, float] | None
-    contrast: float
-    share: float
-    p_value: float | None
-    important: bool
-    half_normal: float
     aliases: tuple[Options, ...]
     settings: tuple[SettingEstimate, ...] = ()
     aliased: bool = False

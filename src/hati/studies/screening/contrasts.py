@@ -36,25 +36,15 @@ from hati.stats import (
     t_two_sided,
     without_blocks,
 )
-from hati.studies.screening.conclusion import EffectScale, Noise
+from hati.studies.screening.conclusion import EffectScale, EffectSize, Noise
 from hati.studies.screening.runs import Readable, choose_scale
 
 
-class Estimated(Struct, frozen=True):
-    """One effect, its options given by position; the fields are those of ``conclusion.Effect``."""
+class Estimated(EffectSize, frozen=True, kw_only=True):
+    """One effect, its options given by position."""
 
     term: Term
     aliases: tuple[Term, ...]
-    estimate: float
-    interval: tuple[float, float] | None
-    standard_error: float | None
-    relative: float
-    relative_interval: tuple[float, float] | None
-    contrast: float
-    share: float
-    p_value: float | None
-    important: bool
-    half_normal: float
 
 
 def likely_pairs(effect: Estimated, main: set[int]) -> list[Term]:
@@ -274,7 +264,7 @@ def analyse(
         order: the place of each run in time, where known: effects are then adjusted for a linear trend.
     """
     scale, reason = choose_scale(values, contrasts.main_effects[rows].astype(np.float64), blocks)
-    decided = np.log(values) if scale is EffectScale.LOG else values
+    decided = scale.decided(values)
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _in_order(contrasts, values, readable, reason, rows, blocks, order, alpha=alpha, relevant=relevant)
 

@@ -327,7 +327,7 @@ def analyse_model(
     """
     units = model_units(model, levels, blocks, machines, order)
     scale, reason = choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
-    decided = np.log(values) if scale is EffectScale.LOG else values
+    decided = scale.decided(values)
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _analysis(
         model,

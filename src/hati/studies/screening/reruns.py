@@ -215,7 +215,7 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tupl
         values: one per run, in the metric's unit.
         scale: the deciding scale.
     """
-    decided = np.log(values) if scale is EffectScale.LOG else values
+    decided = scale.decided(values)
     found = suspect_runs(terms, decided)
     without = found.without(decided)
     return found.places, np.exp(without) if scale is EffectScale.LOG else without

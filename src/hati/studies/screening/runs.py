@@ -46,7 +46,7 @@ class MeasuredDesign(Struct, frozen=True, eq=False):
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The runs as points of a conclusion."""
+        """The values with their places in time and configurations."""
         return tuple(
             Point(int(order), float(value), run.task.configuration)
             for order, value, run in zip(self.order, self.values, self.runs, strict=True)
@@ -252,13 +252,11 @@ class Readable(Struct, frozen=True, eq=False):
 
     def relative(self, difference: float) -> float:
         """A difference as a fraction."""
-        if self.scale is EffectScale.LOG:
-            return float(np.expm1(min(difference, 700.0)))
-        return difference / self.typical if self.typical > 0.0 else 0.0
+        return self.scale.relative(difference, self.typical)
 
     def difference(self, relative: float) -> float:
         """The difference that corresponds to a fraction."""
-        return float(np.log1p(relative)) if self.scale is EffectScale.LOG else relative * self.typical
+        return self.scale.difference(relative, self.typical)
 
     def in_unit(self, difference: float) -> float:
         """A difference in the unit; on the log scale, for means m and m exp(d) that average ``typical``."""

@@ -89,7 +89,7 @@ def _between_runs(
     runs = np.bincount(row)
     if np.min(runs) < FEWEST:
         return None
-    values, order = np.log(measured.values) if scale is EffectScale.LOG else measured.values, measured.in_time
+    values, order = scale.decided(measured.values), measured.in_time
     cleared = _cleared(values, row, measured.blocks, order)
     weights = 1.0 / _machine_variances(cleared, row, measured.machines)
     groups = [row == i for i in range(len(present))]

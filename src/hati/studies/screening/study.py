@@ -30,6 +30,7 @@ from hati.studies.screening.conclusion import (
     DetectableEffect,
     Dispersion,
     Effect,
+    EffectSize,
     MachineBlocks,
     ModelSummary,
     OptionSummary,
@@ -320,20 +321,12 @@ class Screening(Struct, frozen=True, dict=True):
         return tuple(self._names[e.term[0]] for e in found)
 
     def _effect(self, found: Estimated) -> Effect:
+        size = {name: getattr(found, name) for name in EffectSize.__struct_fields__}
         return Effect(
             options=self._named(found.term),
-            estimate=found.estimate,
-            interval=found.interval,
-            standard_error=found.standard_error,
-            relative=found.relative,
-            relative_interval=found.relative_interval,
-            contrast=found.contrast,
-            share=found.share,
-            p_value=found.p_value,
-            important=found.important and not found.aliases,
-            aliased=found.important and bool(found.aliases),
-            half_normal=found.half_normal,
             aliases=tuple(self._named(term) for term in found.aliases),
+            aliased=found.important and bool(found.aliases),
+            **size | {"important": found.important and not found.aliases},
         )
 
     def _named(self, term: Term) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from .confirming import Confirming as Confirming
 from .screened import Runs as Runs
 from .screened import Screened as Screened
 from .screened import ScreenedSize as ScreenedSize
-from .screened import ValueScale as ValueScale
 from .screened import screened_runs as screened_runs
 from .study import Validation as Validation
 from .validation_base import MOST_RUNS as MOST_RUNS

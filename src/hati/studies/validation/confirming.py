@@ -17,6 +17,7 @@ from hati.design.coding import Candidates, Levels, Model, candidates, from_level
 from hati.design.information import Identified, identified
 from hati.stats import ModelTerms, Term, cell_columns, forward_selection
 from hati.studies.schedule import tasks_left
+from hati.studies.screening import EffectScale
 from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -47,7 +48,6 @@ from hati.studies.validation.screened import (
     Runs,
     Screened,
     ScreenedSize,
-    ValueScale,
     check_predictions,
     percent,
     predictable,
@@ -90,7 +90,7 @@ def confirmation_assumptions(
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
     up_to_order = [effect for effect in new if len(effect.term) <= order]
     larger = [effect for effect in new if len(effect.term) > order]
-    scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
+    scale = "logarithmic scale" if screened.scale is EffectScale.LOG else "scale of the values"
     return (
         _predicted(prediction),
         *own,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from hati.stats import (
 )
 from hati.stats.distributions import f_above, f_quantile
 from hati.stats.terms import spanned
+from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.runs import model_units
 from hati.studies.validation.conclusion import PredictionCheck
 
@@ -33,25 +33,6 @@ from hati.studies.validation.conclusion import PredictionCheck
 def percent(fraction: float) -> str:
     """A fraction in percent with two significant digits: ``1.9 %``, ``2,800 %``."""
     return f"{float(f'{100.0 * fraction:.2g}'):,.10g} %"
-
-
-class ValueScale(StrEnum):
-    """The scale on which effects add up, as chosen by the screening."""
-
-    LOG = "log"
-    RAW = "raw"
-
-    def decided(self, values: FloatArray) -> FloatArray:
-        """Values on this scale.
-
-        Raises:
-            InputError: if a value at or below zero has no logarithm.
-        """
-        if self is ValueScale.RAW:
-            return values
-        if np.min(values, initial=1.0) <= 0.0:
-            raise InputError("the screening was decided on logarithms, and a follow-up run's value is not above zero")
-        return np.asarray(np.log(values))
 
 
 class Runs(Struct, frozen=True, eq=False):
@@ -190,7 +171,7 @@ class Screened(Struct, frozen=True):
 
     study: str
     runs: Runs
-    scale: ValueScale
+    scale: EffectScale
     important: tuple[tuple[str, ...], ...]
     aliases: tuple[tuple[tuple[str, ...], ...], ...]
     relevant: float
@@ -211,9 +192,7 @@ class Screened(Struct, frozen=True):
 
     def relative(self, difference: float) -> float:
         """A difference on the deciding scale as a fraction."""
-        if self.scale is ValueScale.LOG:
-            return float(np.expm1(min(difference, 700.0)))
-        return difference / self.typical if self.typical > 0.0 else 0.0
+        return self.scale.relative(difference, self.typical)
 
     def sized(self, estimate: float, margin: float | None) -> str:
         """An effect on the deciding scale as a change in percent, with its interval of half-width ``margin``."""
@@ -238,7 +217,7 @@ def screened_runs(
     values: FloatArray,
     repetitions: Index,
     space: Space,
-    scale: ValueScale,
+    scale: EffectScale,
     machines: Index | None = None,
     order: FloatArray | None = None,
 ) -> Runs:

@@ -12,7 +12,7 @@ import numpy as np
 from hati.core import Budget, Evidence, InputError, StudyId
 from hati.core.wording import listed, suggestion
 from hati.space import Space
-from hati.studies.screening import AnyScreening, Effect, ScreeningConclusion, isolated_of
+from hati.studies.screening import AnyScreening, Effect, EffectScale, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
     Augmenting,
     Confirming,
@@ -21,7 +21,6 @@ from hati.studies.validation import (
     ScreenedSize,
     Validation,
     ValidationConclusion,
-    ValueScale,
     screened_runs,
     validation_id,
 )
@@ -234,7 +233,7 @@ def _unmade(screening: AnyScreening, evidence: Evidence) -> int:
 def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
     """The screening's runs and findings in the form that a validation takes."""
     measured, unmade = screening.measured(evidence), _unmade(screening, evidence)
-    scale = ValueScale(found.scale.value)
+    scale = found.scale
     important = [effect for effect in found.effects if effect.shown]
     typical = float(np.mean(np.abs(measured.values)))
     return Screened(
@@ -251,7 +250,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         scale=scale,
         important=tuple(effect.options for effect in important),
         aliases=tuple(effect.aliases for effect in important),
-        relevant=float(np.log1p(found.relevant)) if scale is ValueScale.LOG else found.relevant * typical,
+        relevant=scale.difference(found.relevant, typical),
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
         sizes=tuple(_screened_size(effect, scale, typical) for effect in important),
@@ -261,11 +260,9 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
     )
 
 
-def _screened_size(effect: Effect, scale: ValueScale, typical: float) -> ScreenedSize:
+def _screened_size(effect: Effect, scale: EffectScale, typical: float) -> ScreenedSize:
     """An effect's size on the scale of the decision; its reported interval is in fractions."""
     if effect.relative_interval is None:
         return ScreenedSize(effect.contrast, None)
-    low, high = effect.relative_interval
-    if scale is ValueScale.LOG:
-        return ScreenedSize(effect.contrast, float(np.log1p(high) - np.log1p(low)) / 2.0)
-    return ScreenedSize(effect.contrast, typical * (high - low) / 2.0)
+    low, high = (scale.difference(end, typical) for end in effect.relative_interval)
+    return ScreenedSize(effect.contrast, (high - low) / 2.0)
