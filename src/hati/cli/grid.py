@@ -12,6 +12,7 @@ from hati.cli.commands import HERE, FormatOption, Output, ProjectPath, StorePlac
 from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write, write_tables
 from hati.core import InputError
 from hati.core.metric import parse_duration
+from hati.core.wording import counted
 
 if TYPE_CHECKING:
     from hati.core import Run
@@ -150,7 +151,7 @@ def worker(
         serve(path, store, limit, parse_duration(lease), say, made.append, scheduler)
     except KeyboardInterrupt:
         say("ended on request")
-    say(f"{len(made):,} run{'' if len(made) == 1 else 's'} done")
+    say(f"{counted(len(made), 'run')} done")
 
 
 _Volunteers = Annotated[bool, typer.Option("--volunteers", help="Serve volunteers, who run signed releases.")]

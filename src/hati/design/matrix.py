@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import Configuration, InputError, Place, replace
-from hati.core.wording import listed, suggestion
+from hati.core.wording import counted, listed, suggestion
 from hati.design.coding import Candidates, Levels, levels, listed_or_sampled
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _obstacles(space: Space) -> Iterator[str]:
     for option in space.options:
         if len(option.settings) != 2:
             number = len(option.settings)
-            yield f"option {option.name!r} has {number} setting{'' if number == 1 else 's'}"
+            yield f"option {option.name!r} has {counted(number, 'setting')}"
     for option in space.options:
         if option.active_if is not None:
             yield f"option {option.name!r} has no influence in some configurations"

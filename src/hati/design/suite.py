@@ -13,6 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, InputError, replace
+from hati.core.wording import counted
 from hati.design.coding import INACTIVE, Levels, Model, levels
 from hati.formula import Comparator, Not
 from hati.space import Constraint, Option, Space, count, enumerate_configurations, sample
@@ -420,8 +421,7 @@ def screening_suite(
     runs = min(runs, sum(weights))
     if runs < len(weights):
         raise InputError(
-            f"{runs} run{'' if runs == 1 else 's'} cannot cover "
-            f"the {len(weights)} valid combinations of {', '.join(options)}",
+            f"{counted(runs, 'run')} cannot cover the {len(weights)} valid combinations of {', '.join(options)}",
             fix=f"give {2 * len(weights)} runs, or fewer options",
         )
     sizes = _allocation(weights, runs)

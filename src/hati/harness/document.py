@@ -265,7 +265,7 @@ def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[
     several = len({owners.get(run.machine, run.machine) for run in found}) > 1
     reasons = disturbed_runs(found)
     listed = found if last is None else found[-last:]
-    many = f"{len(found):,} run{'' if len(found) == 1 else 's'}"
+    many = counted(len(found), "run")
     note = f"{many}." if len(listed) == len(found) else f"{many}; the last {len(listed):,} are shown."
     rows = tuple(
         (

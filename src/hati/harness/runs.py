@@ -15,6 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, Sample, parse_unit
+from hati.core.wording import counted
 from hati.stats import Difference, NestedVariance, Segments, effective_size, nested_variance, normal_quantile, segments
 from hati.stats.levels import BLOCKS
 
@@ -81,7 +82,7 @@ def steadiness(values: FloatArray, tolerance: float = TOLERANCE, blocks: int = B
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"the tolerance is between 0 and 100 %, not {tolerance:g}", fix="write 5%")
     if len(values) < FEWEST:
-        few = f"{len(values)} observation{'s' if len(values) > 1 else ''}"
+        few = counted(len(values), "observation")
         return Steadiness(State.SHORT, None, None, None, None, f"{few}: at least {FEWEST} are needed")
     found = segments(values, blocks)
     off = _off(found, tolerance)

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Better
+from hati.core.wording import counted
 from hati.document.document import Cell, Document, Shown, Table, change, columns_of, general, percent
 from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.harness.document import SampleJson
@@ -31,7 +32,7 @@ def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
     return (
         (
             "compared",
-            f"{found.splits:,} times random halves of the runs of {_number(len(found.rows), 'benchmark')}, {size} and"
+            f"{found.splits:,} times random halves of the runs of {counted(len(found.rows), 'benchmark')}, {size} and"
             f" {size} runs, {_by(found)}; alpha {percent(found.alpha)}, margin {percent(found.margin)},"
             f" seed {found.seed}",
         ),
@@ -242,7 +243,7 @@ def _detectable(found: float | None) -> str:
 
 
 def _clusters(found: ClusterAlarms) -> str:
-    number = _number(len(found.benchmarks), "benchmark")
+    number = counted(len(found.benchmarks), "benchmark")
     return (
         f"a change of a cluster is found in {_rate(found.alarms)} of the comparisons of {number} with clusters; where"
         f" all of one half is smaller by the margin, a change of another kind in {_rate(found.misplaced)}"
@@ -253,10 +254,6 @@ def _p(sides: Directions) -> str:
     if not sides.slower + sides.faster:
         return ""
     return f" (p {'<0.0001' if sides.p_value < _TINY else f'= {general(sides.p_value, 2)}'})"
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' if count != 1 else ''}"
 
 
 def audit_document(found: Audit) -> Document:

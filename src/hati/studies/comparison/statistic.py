@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hati.core import FloatArray, InputError, Sample
+from hati.core.wording import counted
 from hati.stats import Index
 from hati.studies.comparison.matching import SamplePair
 
@@ -240,7 +241,7 @@ class StatisticChoice(Struct, frozen=True):
         """The reason as a phrase; empty if the statistic was requested."""
         if self.basis is ChoiceBasis.ASKED:
             return ""
-        samples = f"{self.sources} earlier sample{'' if self.sources == 1 else 's'}"
+        samples = counted(self.sources, "earlier sample")
         return self.reason_in(
             f"the runs of {samples if self.basis is ChoiceBasis.HISTORY else f'{self.sources} {self.basis}'}"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Assignment, Better
-from hati.core.wording import listed
+from hati.core.wording import counted, listed
 from hati.document.document import (
     Align,
     Aside,
@@ -76,7 +76,7 @@ def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
     machines = f", {concluded.machines} machines" if concluded.machines > 1 else ""
     return (
         *((("series", concluded.name),) if concluded.name else ()),
-        ("positions", f"{span}; {_runs(concluded)}{machines}"),
+        ("positions", f"{span}; {counted(concluded.runs, 'run')}{machines}"),
         *(("change of machine", _handover_text(one, concluded)) for one in concluded.handovers),
         *((("statistic", _statistic_text(concluded.choice)),) if concluded.choice else ()),
         ("trend", _trend_text(concluded.trend, concluded.metric.unit)),
@@ -303,10 +303,6 @@ def _detectable_text(found: DetectableStep | None, concluded: HistoryConclusion)
 
 def _by(one: LevelChange, unit: str) -> str:
     return change(one.relative).lstrip("+-") if one.relative is not None else quantity(abs(one.change), unit)
-
-
-def _runs(concluded: HistoryConclusion) -> str:
-    return f"{concluded.runs:,} run{'s' if concluded.runs != 1 else ''}"
 
 
 def _named(positions: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from hati.core import Assignment, FloatArray, InputError, Metric
+from hati.core.wording import counted
 from hati.stats import FEWEST_VALUES, Bridge, Dependence, group_variances, pooled_variance
 from hati.studies.comparison import StatisticChoice
 
@@ -72,7 +73,7 @@ class Series(Struct, frozen=True, eq=False):
         fewest = FEWEST_POSITIONS if self.freedom else FEWEST_VALUES
         if len(self) < fewest:
             series = f"the series {self.name!r}" if self.name else "the series"
-            has = f"{len(self)} value{'s' if len(self) != 1 else ''}"
+            has = counted(len(self), "value")
             fix = (
                 "a change can be found from two positions on"
                 if self.freedom
