@@ -17,7 +17,7 @@ from hati.campaign import campaign
 from hati.core import Benchmark, Budget, FloatArray, Metric, Reader, ReaderKind, StudyId, Task
 from hati.design import Levels, from_levels, levels
 from hati.space import Option, Space
-from hati.studies.screening import choose_optimal
+from hati.studies.screening import EffectScale, choose_optimal
 from hati.studies.validation import (
     Augmenting,
     Confirming,
@@ -27,7 +27,6 @@ from hati.studies.validation import (
     Validation,
     ValidationConclusion,
     ValidationOutcome,
-    ValueScale,
     screened_runs,
 )
 from hati.testing import FakeEngine, MemoryStore
@@ -112,9 +111,14 @@ class UndecidedValidation:
         return Screened(
             study="screening-1",
             runs=screened_runs(
-                from_levels(rows, SPACE), values, np.zeros(len(rows), dtype=np.intp), SPACE, ValueScale.LOG, order=order
+                from_levels(rows, SPACE),
+                values,
+                np.zeros(len(rows), dtype=np.intp),
+                SPACE,
+                EffectScale.LOG,
+                order=order,
             ),
-            scale=ValueScale.LOG,
+            scale=EffectScale.LOG,
             important=CLAIMED,
             aliases=tuple(() for _ in CLAIMED),
             relevant=math.log1p(RELEVANT),

@@ -21,13 +21,13 @@ from hati.campaign import campaign
 from hati.core import Benchmark, Budget, Configuration, FloatArray, Metric, Reader, ReaderKind, StudyId, Task, generator
 from hati.design import Design, by_runs, configurations
 from hati.space import Option, Space
+from hati.studies.screening import EffectScale
 from hati.studies.validation import (
     Result,
     Screened,
     Validation,
     ValidationConclusion,
     ValidationOutcome,
-    ValueScale,
     screened_runs,
 )
 from hati.testing import FakeEngine, MemoryStore
@@ -105,10 +105,10 @@ def validated(
             values,
             np.repeat(np.arange(repetitions), design.runs),
             _space(),
-            ValueScale.RAW,
+            EffectScale.RAW,
             order=generator(len(values), "order").permutation(len(values)).astype(np.float64),
         ),
-        scale=ValueScale.RAW,
+        scale=EffectScale.RAW,
         important=important,
         aliases=tuple(() for _ in important),
         relevant=0.01 * _MEAN,

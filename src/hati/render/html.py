@@ -44,10 +44,10 @@ def charts_of(document: Document) -> dict[str, Chart]:
 
 
 def specification(chart: Chart) -> Mapping[str, Any]:
-    """The chart in Vega-Lite; neither it nor its parts are validated, which takes longer: charts differ in data only."""
+    """The chart in Vega-Lite, not validated as a whole or by part, which takes longer: charts differ in data only."""
     from altair.utils.schemapi import debug_mode
 
-    with debug_mode(False):
+    with debug_mode(arg=False):
         found: dict[str, Any] = chart_in_altair(chart).to_dict(validate=False)
     return found
 
