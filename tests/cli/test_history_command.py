@@ -247,6 +247,18 @@ def test_the_trend_of_few_positions_is_bounded_by_their_errors(tmp_path: Path, h
     assert -5.0 < low < 0.0 < high < 5.0
 
 
+def test_counts_cannot_fall_by_more_than_all_of_them(tmp_path: Path, hati: Hati) -> None:
+    rng = np.random.default_rng(4)
+    few = [f"r{place},{rng.poisson(6 if place < 5 else 0.15)}\n" for place in range(10) for _ in range(6)]
+    many = [f"r{place:03d},{rng.poisson(max(0.0, 6 - place / 10))}\n" for place in range(60)]
+    (tmp_path / "few.csv").write_text("revision,errors\n" + "".join(few))
+    (tmp_path / "many.csv").write_text("revision,errors\n" + "".join(many))
+    (change,) = hati("history", "few.csv", "--format", "json").json["change_points"]
+    assert change["interval"][0] == -change["before"]
+    trend = hati("history", "many.csv", "--format", "json").json["trend"]
+    assert trend["relative_interval"][0] == pytest.approx(-1.0)
+
+
 def test_a_gradual_change_over_few_revisions_is_a_trend(tmp_path: Path, hati: Hati) -> None:
     rng = np.random.default_rng(1)
     values = 100.0 + 2.0 * np.arange(10)[:, None] + rng.normal(size=(10, 3))
