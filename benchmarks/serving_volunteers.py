@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MACHINES, BATCHES, TRIALS, GOAL = 4, 40, 3, 0.5
 """``BATCHES`` is the number of each machine and trial."""
+WARM_UP = 5
+"""The number of batches of each machine before them: a server loads modules and compiles statements when first used."""
 PRINTED = b'{"metric": "latency", "values": [0.01, 0.02, 0.03]}\n'
 PROJECT = """[[benchmark]]
 name = "main"
@@ -180,6 +182,8 @@ class Machine:
 def one_machine(folder: Path, port: int, name: str, go: Any, times: Any) -> None:
     """The process of a machine: its begin and end."""
     machine = Machine(folder, port, name)
+    for number in range(WARM_UP):
+        machine.work(number)
     go.wait()
     began = time.time()
     for number in range(BATCHES):
@@ -190,13 +194,14 @@ def one_machine(folder: Path, port: int, name: str, go: Any, times: Any) -> None
 def times_of(folder: Path, server: subprocess.Popen[str], name: str) -> tuple[list[tuple[float, float]], float]:
     """The begin and end of each machine's work, and the CPU time of the server meanwhile, in seconds."""
     assert server.stdout is not None
-    port, go = int(server.stdout.readline()), multiprocessing.Barrier(MACHINES)
-    before = cpu_seconds(server.pid)
+    port, go = int(server.stdout.readline()), multiprocessing.Barrier(MACHINES + 1)
     times: SimpleQueue[tuple[float, float]] = multiprocessing.SimpleQueue()
     about = [(folder, port, f"{name}-{number}", go, times) for number in range(MACHINES)]
     machines = [multiprocessing.Process(target=one_machine, args=each) for each in about]
     for machine in machines:
         machine.start()
+    go.wait(120)
+    before = cpu_seconds(server.pid)
     for machine in machines:
         machine.join(120)
         if machine.exitcode != 0:
@@ -229,7 +234,7 @@ def main(place: str | None = None) -> bool:
         folder = Path(temporary)
         used = place or str(folder / "store.sqlite")
         certificate(folder)
-        prepare(folder, used, MACHINES * (BATCHES + 1) * TRIALS)
+        prepare(folder, used, MACHINES * (BATCHES + WARM_UP + 1) * TRIALS)
         for trial in range(TRIALS):
             for kind, made in measured.items():
                 made.append(rate(folder, used, kind, trial))

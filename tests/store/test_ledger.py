@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from hati.store import BatchState, Ledger, SqlStore, open_store
+from hati.store import ledger as ledger_module
 from hati.testing.ledgers import ANY, LedgerConformance, LedgerMachine, a_batch
 from postgres import PostgresServer
 
@@ -64,7 +65,10 @@ def drive(ledger_of: Callable[[Callable[[], float]], Ledger], examples: int) -> 
         pass
 
     Driven.ledger_of = staticmethod(ledger_of)
-    run_state_machine_as_test(Driven, settings=settings(max_examples=examples, stateful_step_count=30, deadline=None))
+    found = settings(max_examples=examples, stateful_step_count=30, deadline=None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ledger_module, "VOLUNTEERS_ATTEMPTS", 2)  # so that volunteers' batches are quarantined too
+        run_state_machine_as_test(Driven, settings=found)
 
 
 def test_the_ledger_in_sqlite_agrees_with_a_model(tmp_path: Path) -> None:

@@ -267,7 +267,11 @@ class Ledger:
             state = self._claim_state(connection, now, client)
             _enter(connection, worker, client, now, seconds)
             if state.batch is not None:
-                return _held_lease(connection, state.batch) if state.worker == worker else None
+                if state.worker != worker:
+                    return None
+                held = _held_lease(connection, now, state.batch)
+                if held is not None:
+                    return held
             if state.unreliable and read_backoff(connection, client.machine) > now:
                 return None
             chosen = self._chosen(connection, now, client, choose, state)
@@ -440,8 +444,10 @@ class Ledger:
             append(connection, now, EntryKind.VOIDED, row.batch, {"task": task})
 
     def _present_machine(self, connection: Connection, now: float, known: Iterable[Row[Any]]) -> str | None:
-        """A present machine that produced one of the results; None without one."""
-        there = set(connection.scalars(select(schema.worker.c.machine).where(schema.worker.c.until > now)))
+        """The machine of a present worker that produced one of the results; None without one."""
+        texts = connection.scalars(select(schema.worker.c.client).where(schema.worker.c.until > now))
+        clients = [msgspec.json.decode(text, type=Client) for text in texts]
+        there = {client.machine for client in clients if client.kind is ClientKind.WORKER}
         for row in known:
             table = schema.attempt.c
             same = (table.batch == row.batch) & (table.number == row.attempt)
@@ -475,11 +481,6 @@ _CONTENTS = (
     .where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
     .order_by(schema.ledger.c.number)
 )
-_LEASE = (
-    select(schema.lease, schema.ledger.c.content)
-    .join(schema.ledger, schema.ledger.c.number == schema.lease.c.batch)
-    .where(schema.lease.c.batch == bindparam("batch"))
-)
 _STATE = select(
     schema.batch.c.number,
     schema.batch.c.state,
@@ -499,6 +500,11 @@ _OWN = and_(
     schema.lease.c.worker == bindparam("worker"),
 )
 _HELD = _LEASED.where(_OWN)
+_LEASE = (
+    _LEASED.add_columns(schema.ledger.c.content)
+    .join(schema.ledger, schema.ledger.c.number == schema.batch.c.number)
+    .where(schema.batch.c.number == bindparam("number"))
+)
 _TO_JUDGE = (
     _STATE.add_columns(schema.result.c.batch.label("accepted_in"), schema.result.c.entry)
     .select_from(
@@ -551,11 +557,14 @@ def _held(connection: Connection, lease: Lease) -> AnyRow | None:
     return connection.execute(_HELD, _about(lease)).one_or_none()
 
 
-def _held_lease(connection: Connection, number: int) -> Lease:
-    row = connection.execute(_LEASE, {"batch": number}).one()
+def _held_lease(connection: Connection, now: float, number: int) -> Lease | None:
+    """The lease of a batch; None where its tasks got their results in others, which ends it."""
+    row = connection.execute(_LEASE, {"number": number}).one()
     rest = _rest(connection, row.content)
-    assert rest is not None
-    return Lease(number, row.attempt, row.machine, row.worker, row.until, rest)
+    if rest is None:
+        _end(connection, now, row, AttemptOutcome.DONE, "")
+        return None
+    return Lease(number, row.attempt, row.holder, row.worker, row.until, rest)
 
 
 def _rest(connection: Connection, content: str) -> Batch[Job] | None:

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.pool import PoolProxiedConnection
 
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
-from hati.steering import Client, Queue, Requirements, StudyStatus, choose
+from hati.steering import Client, ClientKind, Queue, Requirements, StudyStatus, choose
 from hati.store import (
     ATTEMPTS,
     AttemptOutcome,
@@ -30,7 +30,9 @@ from hati.store import (
     SqlStore,
     run_of,
 )
+from hati.store import ledger as ledger_module
 from hati.store.ledger import PATIENCE_SECONDS
+from hati.store.ledger_machines import BACKOFF_SECONDS, ELSEWHERE_SECONDS, LONGEST_BACKOFF_SECONDS, RETURNS
 from hati.store.ledger_status import HOUR_SECONDS
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
@@ -321,6 +323,16 @@ class LedgerConformance(ABC):
         assert ledger.claim("worker-two", a_client("two"), choose, SECONDS) is None
         assert ledger.states([whole]) == {whole: BatchState.DONE}
 
+    def test_a_lease_whose_tasks_got_their_results_in_others_ends_with_the_next_claim(self, ledger: Ledger) -> None:
+        whole = ledger.release(a_batch(0, 1), ANY)
+        self.claimed(ledger, "two")
+        for each in (0, 1):
+            ledger.release(a_batch(each), ANY)
+            self.hand_in(ledger, self.claimed(ledger))
+        later = ledger.release(a_batch(2), ANY)
+        assert self.claimed(ledger, "two").number == later
+        assert ledger.states([whole]) == {whole: BatchState.DONE}
+
     def test_a_forgotten_study_leaves_nothing(self, ledger: Ledger) -> None:
         store, study = self.open(), a_study()
         store.begin(study, METRICS, MACHINE)
@@ -449,14 +461,23 @@ def decisions(history: Iterable[LedgerEntry]) -> list[tuple[int | None, str]]:
     return found
 
 
+WORKERS, VOLUNTEERS = ("one", "two"), ("ada", "bob", "eve")
+"""The names of the machines that drive a ledger and its model."""
+
+
+def a_volunteer(name: str) -> Client:
+    """A volunteer's machine with a name."""
+    return Client(f"machine-{name}", name, 2, (), ClientKind.VOLUNTEER)
+
+
 @dataclass
 class _ModelBatch:
     """The model's state of a batch."""
 
     jobs: tuple[Job, ...]
+    kind: ClientKind = ClientKind.WORKER
     state: BatchState = BatchState.OPEN
     machine: str | None = None
-    failures: int = 0
     attempts: int = 0
     until: float = 0.0
 
@@ -467,6 +488,16 @@ class _Held:
 
     lease: Lease
     name: str
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """An attempt that has ended."""
+
+    name: str
+    batch: int
+    outcome: AttemptOutcome
+    at: float
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -480,14 +511,17 @@ class LedgerMachine(RuleBasedStateMachine):
         self.now = 1000.0
         self.ledger = type(self).ledger_of(lambda: self.now)
         self.batches: dict[int, _ModelBatch] = {}
-        self.held: dict[str, tuple[int, int]] = {}
+        self.held: dict[str, tuple[int, int, str]] = {}
+        self.present: dict[str, float] = {}
+        self.ended: list[_Ended] = []
         self.results: dict[str, float] = {}
+        self.answered: set[str] = set()
         self.handed_in = 0
 
-    @rule(tasks=st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True))
-    def release(self, tasks: list[int]) -> None:
+    @rule(tasks=st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True), kind=st.sampled_from(ClientKind))
+    def release(self, tasks: list[int], kind: ClientKind) -> None:
         batch = a_batch(*tasks)
-        number = self.ledger.release(batch, ANY)
+        number = self.ledger.release(batch, Requirements(kind=kind))
         out = {BatchState.OPEN, BatchState.LEASED}
         same = [n for n, each in self.batches.items() if each.jobs == batch.members and each.state in out]
         assert [number] == same or (not same and number not in self.batches)
@@ -495,16 +529,25 @@ class LedgerMachine(RuleBasedStateMachine):
             done = all(job.task.id in self.results for job in batch.members)
             state = BatchState.DONE if done else BatchState.OPEN
             [row] = [entry for entry in self.ledger.history() if entry.number == number]
-            self.batches[number] = _ModelBatch(batch.members, state, row.content["machine"])
+            machine: str | None = row.content["machine"]
+            able = {f"machine-{name}" for name in WORKERS if kind is ClientKind.WORKER}
+            assert machine is None or machine in able
+            self.batches[number] = _ModelBatch(batch.members, kind, state, machine)
 
-    @rule(target=leases, name=st.sampled_from(["one", "two"]))
-    def claim(self, name: str) -> _Held | MultipleResults[_Held]:
-        lease = self.ledger.claim(f"worker-{name}", a_client(name), choose, SECONDS)
+    @rule(target=leases, name=st.sampled_from(WORKERS + VOLUNTEERS), key=st.sampled_from(["k1", "k2"]))
+    def claim(self, name: str, key: str) -> _Held | MultipleResults[_Held]:
+        self.now += 0.01  # attempts of a machine end at different times
+        client = a_volunteer(name) if name in VOLUNTEERS else a_client(name)
+        worker = f"{name}/{key}" if name in VOLUNTEERS else f"worker-{name}"
+        lease = self.ledger.claim(worker, client, choose, SECONDS)
         self._expire()
+        self.present[name] = self.now + SECONDS
         if name in self.held:
-            assert lease is not None
-            assert self.held[name] == (lease.number, lease.attempt)
-            return multiple()
+            number, attempt, holder = self.held[name]
+            if holder != worker or self._left(number):
+                assert (lease and (lease.number, lease.attempt)) == ((number, attempt) if holder == worker else None)
+                return multiple()
+            self._end(name, AttemptOutcome.DONE)
         chosen = self._chosen(name)
         if lease is None:
             assert chosen is None
@@ -513,10 +556,14 @@ class LedgerMachine(RuleBasedStateMachine):
         known = self.batches[lease.number]
         known.state, known.attempts, known.until = BatchState.LEASED, known.attempts + 1, self.now + SECONDS
         assert lease.attempt == known.attempts
-        left = [job for job in known.jobs if job.task.id not in self.results]
-        assert list(lease.batch.members) == left
-        self.held[name] = (lease.number, lease.attempt)
+        assert list(lease.batch.members) == self._left(lease.number)
+        self.held[name] = (lease.number, lease.attempt, worker)
         return _Held(lease, name)
+
+    @rule(name=st.sampled_from(VOLUNTEERS))
+    def enter(self, name: str) -> None:
+        self.ledger.enter(name, a_volunteer(name), SECONDS)
+        self.present[name] = self.now + SECONDS
 
     @rule(held=leases, place=st.integers(0, 2))
     def hand_in(self, held: _Held, place: int) -> None:
@@ -529,9 +576,9 @@ class LedgerMachine(RuleBasedStateMachine):
         elif self._holds(held):
             assert what is EntryKind.ACCEPTED
             self.results[job.task.id] = made.seconds
-            known = self.batches[held.lease.number]
-            if all(each.task.id in self.results for each in known.jobs):
-                self._ended(held.name, AttemptOutcome.DONE)
+            self.answered.add(held.name)
+            if not self._left(held.lease.number):
+                self._end(held.name, AttemptOutcome.DONE)
         else:
             assert what is EntryKind.LATE
 
@@ -540,7 +587,7 @@ class LedgerMachine(RuleBasedStateMachine):
         holds = self._holds(held)
         assert self.ledger.end(held.lease, outcome, "why") is holds
         if holds:
-            self._ended(held.name, outcome)
+            self._end(held.name, outcome)
 
     @rule(held=leases)
     def renew(self, held: _Held) -> None:
@@ -548,7 +595,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert (state is not None) is self._holds(held)
         if state is not None:
             assert state is self.batches[held.lease.number].state
-            self.batches[held.lease.number].until = self.now + SECONDS
+            self.batches[held.lease.number].until = self.present[held.name] = self.now + SECONDS
 
     @precondition(lambda self: self.batches)
     @rule(place=st.integers(0, 20))
@@ -562,9 +609,10 @@ class LedgerMachine(RuleBasedStateMachine):
         after = {BatchState.OPEN: BatchState.WITHDRAWN, BatchState.LEASED: BatchState.ENDING}
         known.state = after.get(known.state, known.state)
 
-    @rule(seconds=st.sampled_from([1.0, 4.0, 11.0]))
+    @rule(seconds=st.sampled_from([1.0, 4.0, 11.0, 25.0]))
     def pass_time(self, seconds: float) -> None:
-        self.now += seconds
+        if self.now + seconds < 1000.0 + PATIENCE_SECONDS:  # no machine is away for so long
+            self.now += seconds
         self.ledger.expire()
         self._expire()
 
@@ -573,6 +621,8 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.ledger.states(self.batches) == {n: each.state for n, each in self.batches.items()}
         tasks = [a_job(each).task.id for each in range(6)]
         assert {task: each["seconds"] for task, each in self.ledger.results(tasks).items()} == self.results
+        waits = {name: max(0.0, self._backoff(name) - self.now) for name in VOLUNTEERS}
+        assert {name: self.ledger.backoff(f"machine-{name}") for name in VOLUNTEERS} == pytest.approx(waits)
 
     def teardown(self) -> None:
         before = self._state()
@@ -585,34 +635,76 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _chosen(self, name: str) -> int | None:
         """The batch that a machine gets; batches with all results are marked as done."""
+        volunteer = name in VOLUNTEERS
+        if volunteer and self._backoff(name) > self.now:
+            return None
+        kind = ClientKind.VOLUNTEER if volunteer else ClientKind.WORKER
+        open_ = [n for n, b in self.batches.items() if b.state is BatchState.OPEN and b.kind is kind]
+        fit = [n for n in open_ if not (volunteer and self._withheld(name, n))]
         while True:
-            fit = [n for n, b in self.batches.items() if b.state is BatchState.OPEN]
             own = [n for n in fit if self.batches[n].machine == f"machine-{name}"]
             free = [n for n in fit if self.batches[n].machine is None]
             found = min(own or free, default=None)
-            if found is None or any(job.task.id not in self.results for job in self.batches[found].jobs):
+            if found is None or self._left(found):
                 return found
             self.batches[found].state = BatchState.DONE
+            fit.remove(found)
+
+    def _left(self, number: int) -> list[Job]:
+        return [job for job in self.batches[number].jobs if job.task.id not in self.results]
+
+    def _backoff(self, name: str) -> float:
+        """The time before which a volunteer gets no batch."""
+        failed = returned = 0
+        ended = [each for each in self.ended if each.name == name and not self._asked_to_end(each)]
+        for each in reversed(ended):
+            if each.outcome is AttemptOutcome.DONE:
+                break
+            failed, returned = failed + each.outcome.counted, returned + (not each.outcome.counted)
+        number = failed + max(0, returned - RETURNS)
+        return ended[-1].at + min(BACKOFF_SECONDS * 2.0**number, LONGEST_BACKOFF_SECONDS) if number else 0.0
+
+    def _asked_to_end(self, attempt: _Ended) -> bool:
+        withdrawn = self.batches[attempt.batch].state is BatchState.WITHDRAWN
+        return attempt.outcome is AttemptOutcome.RETURNED and withdrawn
+
+    def _withheld(self, name: str, number: int) -> bool:
+        """Whether a batch that failed lately waits for another volunteer."""
+        failed = [each for each in self._failures(number) if each.at > self.now - ELSEWHERE_SECONDS]
+        others = [each for each in VOLUNTEERS if self.present.get(each, 0.0) > self.now]
+        return bool(failed) and any(
+            self._rank(each, number) < self._rank(name, number) and self._backoff(each) <= self.now for each in others
+        )
+
+    def _rank(self, name: str, number: int) -> tuple[int, bool]:
+        failed = sum(each.name == name for each in self._failures(number))
+        return failed, all(each.name != name or each.outcome is not AttemptOutcome.DONE for each in self.ended)
+
+    def _failures(self, number: int) -> list[_Ended]:
+        return [each for each in self.ended if each.batch == number and each.outcome.counted]
 
     def _holds(self, held: _Held) -> bool:
-        return self.held.get(held.name) == (held.lease.number, held.lease.attempt)
+        lease = held.lease
+        return self.held.get(held.name) == (lease.number, lease.attempt, lease.worker)
 
-    def _ended(self, name: str, outcome: AttemptOutcome) -> None:
-        number, _ = self.held.pop(name)
-        known = self.batches[number]
-        known.failures += outcome.counted
-        if any(job.task.id in self.results for job in known.jobs):
+    def _end(self, name: str, outcome: AttemptOutcome) -> None:
+        number, _, _ = self.held.pop(name)
+        self.ended.append(_Ended(name, number, outcome, self.now))
+        known, volunteer = self.batches[number], name in VOLUNTEERS
+        if not volunteer and any(job.task.id in self.results for job in known.jobs):
             known.machine = f"machine-{name}"
+        failed = [each for each in self._failures(number) if each.name in self.answered or not volunteer]
+        most = ledger_module.VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS
         if outcome is AttemptOutcome.DONE:
             known.state = BatchState.DONE
         elif known.state is BatchState.ENDING:
             known.state = BatchState.WITHDRAWN
-        elif known.failures >= ATTEMPTS and outcome is not AttemptOutcome.RETURNED:
+        elif outcome.counted and len(failed) >= most:
             known.state = BatchState.QUARANTINED
         else:
             known.state = BatchState.OPEN
 
     def _expire(self) -> None:
-        for name, (number, _) in sorted(self.held.items(), key=lambda each: each[1]):
+        for name, (number, _, _) in sorted(self.held.items(), key=lambda each: each[1]):
             if self.batches[number].until <= self.now:
-                self._ended(name, AttemptOutcome.EXPIRED)
+                self._end(name, AttemptOutcome.EXPIRED)
