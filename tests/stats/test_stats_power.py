@@ -5,6 +5,8 @@ Power for a given effect, and the effect for another power than 80 %.
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from hati.stats import (
     detectable_by_pure_error,
     detectable_contrast,
     lenth_reference,
+    noncentrality_of_t,
     power_by_lenth,
     power_by_pure_error,
     power_of_contrast,
@@ -90,6 +93,18 @@ def test_power_by_pure_error_is_that_of_the_noncentral_t() -> None:
         expected = stats.nct.sf(3.0, 12, effect) + stats.nct.cdf(-3.0, 12, effect)
         assert power_by_pure_error(effect, 1.0, 12, 3.0, 0.0) == pytest.approx(expected, abs=2e-3)
         assert power_by_pure_error(-effect, 1.0, 12, 3.0, 0.0) == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("df", [1.0, 4.0, 100.0, 1e5])
+def test_the_noncentrality_of_a_far_limit_is_that_of_nearer_ones(df: float) -> None:
+    near, far = (noncentrality_of_t(limit, df, 0.8) / limit for limit in (9_990.0, 10_010.0))
+    assert far == pytest.approx(near, rel=1e-5)
+
+
+def test_the_noncentrality_of_a_far_limit_takes_no_longer() -> None:
+    began = process_time()
+    assert noncentrality_of_t(1e5, 1.0, 0.8) == pytest.approx(1.2815515e5)
+    assert process_time() - began < 0.1
 
 
 def test_without_noise_what_is_relevant_is_found_for_certain() -> None:

@@ -249,6 +249,8 @@ def trigamma_inverse(value: float) -> float:
 
 
 _LARGEST_NONCENTRALITY = 1e12
+_FAR = 1e4
+"""From this limit on the numerator of a noncentral t varies so little that only its denominator matters."""
 
 
 def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
@@ -261,8 +263,15 @@ def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
 def noncentrality_of_t(limit: float, df: float, power: float) -> float:
     """The noncentrality of a t distribution that exceeds a positive limit with probability ``power``.
 
-    Infinite where that cannot be computed: limits of extreme levels with few degrees of freedom.
+    Infinite where that cannot be computed: limits of extreme levels with few degrees of freedom. Far limits are
+    approximated, since the series for the probability is as long as they are.
+
+    >>> [round(noncentrality_of_t(limit, 4.0, 0.8) / limit, 7) for limit in (9999.0, 10001.0)]
+    [1.2235825, 1.2235825]
     """
+    if limit >= _FAR:
+        found = limit * math.sqrt(float(chi_square_quantiles(np.array(power), df)) / df)
+        return found if found <= _LARGEST_NONCENTRALITY else math.inf
     low, high = 0.0, 2.0 * limit + 10.0
     while not noncentral_t_above(limit, df, high) >= power:
         high *= 2.0
