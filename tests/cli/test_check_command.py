@@ -98,7 +98,7 @@ def test_a_check_that_was_killed_before_its_findings_were_told_is_only_concluded
     made.commit()
     made.commit(base=1_300_000)
     made.commit(base=1_300_000)
-    keeping, telling = "hati.wiring.known.findings.events_of", "hati.cli.commands._write"
+    keeping, telling = "hati.wiring.known.benchmarks.events_of", "hati.cli.commands._write"
     for name, status, when in (("HEAD~1", 1, keeping), ("HEAD", 0, telling)):  # with findings, and without any
         words = ("check", name, "--reference", "previous", "--format", "json")
         with monkeypatch.context() as patch:
@@ -122,7 +122,7 @@ def test_a_check_whose_budget_is_spent_says_that_a_larger_one_goes_on(
     made.commit()
     words = ("check", "HEAD", "--reference", "HEAD~1", "--budget", "12")
     with monkeypatch.context() as patch:
-        patch.setattr("hati.wiring.known.findings.events_of", killed)
+        patch.setattr("hati.wiring.known.benchmarks.events_of", killed)
         assert hati_here(*words).status == 130
     spent = hati_here(*words)
     assert spent.status == 3

@@ -163,7 +163,7 @@ def _run(
 
 def _warn_unfit(place: Workplace) -> None:
     """Warn before anything is measured, so that the machine can be prepared first."""
-    from hati.wiring.machines import unfit_place
+    from hati.wiring.study_types import unfit_place
 
     if warning := unfit_place(place):
         say(f"warning: {warning}")

@@ -17,7 +17,7 @@ from .formulas.methods import stated_in as stated_in
 from .importing import count_import as count_import
 from .importing import import_stores as import_stores
 from .kinds.replay import HistoryRequest as HistoryRequest
-from .known.findings import acknowledge as acknowledge
+from .known.benchmarks import acknowledge as acknowledge
 from .measuring import prepare_configurations as prepare_configurations
 from .reporting import stored_screening_report as stored_screening_report
 from .screening.campaign import prepare_screening as prepare_screening

@@ -19,13 +19,12 @@ from hati.wiring.campaigns import run_cost
 from hati.wiring.known.benchmarks import known_statistic, known_warm_up
 from hati.wiring.known.named import selection_of
 from hati.wiring.known.screenings import important_options, known_variation
-from hati.wiring.machines import with_machines
 from hati.wiring.screening.recalibration import stored_changes
 from hati.wiring.screening.recommendation import stored_recommendation
 from hati.wiring.screening.stored import conclude_stored, screening_key
 from hati.wiring.screening.validation import validation_of
 from hati.wiring.stored_studies import stored_report
-from hati.wiring.study_types import StudyReport
+from hati.wiring.study_types import StudyReport, with_machines
 from hati.wiring.workplace import Workplace, existing_store
 
 if TYPE_CHECKING:

@@ -7,26 +7,30 @@ reports from a store. Packages add kinds by an entry point of the group ``hati.s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
 from msgspec import Struct, convert
 
-from hati.core import FlagField, InputError, PositionalField, TableFields, replace
+from hati.core import FlagField, InputError, Machine, MachineState, PositionalField, TableFields, replace
+from hati.core.wording import counted, listed
 from hati.packages import added, load_entry
 
 if TYPE_CHECKING:
     from hati.campaign import Observer
     from hati.core import Evidence, Study
-    from hati.document import Document
+    from hati.document import Document, MachineStateJson, StudyMachineJson
+    from hati.store import Span
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
+
 
 GROUP = "hati.studies"
 """The group of the entry points of other packages."""
@@ -229,8 +233,6 @@ class StudyType(ABC, Generic[R, S, C]):
     @final
     def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
         """The report of a study that was measured now, with its machines if there are several."""
-        from hati.wiring.machines import unfit_place, with_machines
-
         made = _declared(self, self.measured_report(prepared, request, found))
         if warning := unfit_place(prepared.place):
             made = replace(made, document=replace(made.document, warnings=(*made.document.warnings, warning)))
@@ -243,8 +245,6 @@ class StudyType(ABC, Generic[R, S, C]):
             InputError: where the project no longer fits it.
             MeasurementError: where it measured too little.
         """
-        from hati.wiring.machines import with_machines
-
         place, study = stored.place, self.restore(stored)
         made = self.report(place, study, study.conclude(place.store.evidence(study.id)), stored.asked(self.request))
         return with_machines(place, _declared(self, made), study.id.key)
@@ -407,3 +407,65 @@ def verb_of(kind: str) -> str:
 
 _COMMANDS = {"recommendation": "screen --recommend"}
 """Kinds without a command of their own, and the commands that run them."""
+
+
+def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyReport:
+    """The report of the study with a key, with its machines if its runs have more than one fingerprint."""
+    spans = place.store.machine_spans(study)
+    if len(spans) < 2:
+        return report
+    known = (machine for machine in place.store.machines() if _measured(machine, spans))
+    machines = sorted(known, key=lambda machine: spans[_measured(machine, spans)[0].fingerprint].first)
+    of = [f"{machine.name} ({_runs(machine, spans)})" for machine in machines]
+    facts = [("machines", listed(of))] if of[1:] else []
+    facts += [("changed machine", text) for machine in machines for text in changes(machine, spans)]
+    values = report.values
+
+    def with_them() -> Struct:
+        from hati.document import StudyJson
+
+        known = values()
+        return replace(known, measured_on=_json(machines, spans)) if isinstance(known, StudyJson) else known
+
+    document = replace(report.document, facts=(*report.document.facts, *facts))
+    return replace(report, document=document, values=with_them)
+
+
+def unfit_place(place: Workplace) -> str:
+    """A line on what disturbs measurements of a workplace; empty if nothing does, or if other machines measure."""
+    if place.table is not None or place.by_workers:
+        return ""
+    from hati.wiring.probes.experiments import unfit
+
+    return unfit(place.machine)
+
+
+def changes(machine: Machine, spans: Mapping[str, Span]) -> Iterator[str]:
+    """The changes between successive states in which a machine ran something: the property, and the day."""
+    for before, after in pairwise(_measured(machine, spans)):
+        for change in before.changes(after):
+            yield f"{machine.name}: {change} on {spans[after.fingerprint].first:%Y-%m-%d}"
+
+
+def _measured(machine: Machine, spans: Mapping[str, Span]) -> list[MachineState]:
+    """The states in which a machine ran something, each once, by the time of its first run."""
+    states = {state.fingerprint: state for state in machine.states if state.fingerprint in spans}
+    return sorted(states.values(), key=lambda state: spans[state.fingerprint].first)
+
+
+def _runs(machine: Machine, spans: Mapping[str, Span]) -> str:
+    """The number of runs of a machine under each fingerprint."""
+    return listed(f"{counted(spans[s.fingerprint].runs, 'run')} as {s.fingerprint}" for s in _measured(machine, spans))
+
+
+def _json(machines: Sequence[Machine], spans: Mapping[str, Span]) -> list[StudyMachineJson]:
+    from hati.document import MachineStateJson, StudyMachineJson
+
+    def state_json(state: MachineState) -> MachineStateJson:
+        span = spans[state.fingerprint]
+        return MachineStateJson(state.fingerprint, span.runs, span.first, dict(state.properties))
+
+    return [
+        StudyMachineJson(machine.id, machine.name, [state_json(state) for state in _measured(machine, spans)])
+        for machine in machines
+    ]

@@ -29,8 +29,7 @@ from hati.subject import Revisions, duet_cores
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never
 from hati.wiring.kinds.bisection import BisectionRequest
 from hati.wiring.kinds.paired import CompareRequest
-from hati.wiring.known.benchmarks import statistics_of
-from hati.wiring.known.findings import shown_in
+from hati.wiring.known.benchmarks import shown_in, statistics_of
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.templates import parse_configuration
 from hati.wiring.workplace import Workplace

@@ -114,7 +114,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.studies.gate.document import GateJson, gate_document
-        from hati.wiring.known.findings import stored_reports
+        from hati.wiring.known.benchmarks import stored_reports
 
         revisions = place.revisions()
         failing = parse_failing((request or GateRequest()).fail_on)
@@ -130,7 +130,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.findings import Ruling
         from hati.studies.findings.document import report_sentence
         from hati.studies.gate.document import GateJson, gate_document
-        from hati.wiring.known.findings import mark_reported, record_findings
+        from hati.wiring.known.benchmarks import mark_reported, record_findings
         from hati.wiring.screening.recalibration import recalibration_of
 
         store, revisions = prepared.place.store, prepared.place.revisions()
