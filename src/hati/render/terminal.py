@@ -23,7 +23,8 @@ _TERMINAL = box.SIMPLE_HEAD
 _ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
 _GAP = 2
 _LONGEST_CELL = 300
-_LONGEST_WORD = 32
+_LONGEST_WORDS = (34, 30)
+"""The longest parts of words that are kept whole: if they fit, a study's key; else less."""
 
 
 class Layout(NamedTuple):
@@ -42,10 +43,13 @@ def lay_out(table: Table, console: Console) -> Layout:
     cells = [[_cell(cell_text(cell), console) for cell in row] for row in table.rows]
     columns = [[*heading, *(row[i] for row in cells)] for i, heading in enumerate(headings)]
     lines = [max(cell_len(line) for line in texts) for texts in columns]
-    words = [max(cell_len(word) for text in texts for word in [*text.split(), ""]) for texts in columns]
-    words = [min(word, _LONGEST_WORD) for word in words]
-    needed = sum(words) + _gaps(words)
+    whole = [max(cell_len(word) for text in texts for word in [*text.split(), ""]) for texts in columns]
     width = console.width
+    for longest in _LONGEST_WORDS:
+        words = [min(word, longest) for word in whole]
+        needed = sum(words) + _gaps(words)
+        if needed <= width:
+            break
     if needed > width and not console.is_terminal:
         width = sum(lines) + _gaps(lines)
     return Layout(_draw(table, headings, cells, _share(width, lines, words), console), width)
