@@ -17,6 +17,7 @@ from hati.stats import (
     additive_blocks,
     block_columns,
     box_cox,
+    least_ratio,
     significant_model,
     unit_means,
 )
@@ -253,6 +254,10 @@ class Readable(Struct, frozen=True, eq=False):
     def relative(self, difference: float) -> float:
         """A difference as a fraction."""
         return self.scale.relative(difference, self.typical)
+
+    def change(self, difference: float) -> float:
+        """A difference of two settings as a fraction of the first's mean; of the mean size if values are negative."""
+        return self.scale.change(difference, self.typical, least_ratio(self.values))
 
     def difference(self, relative: float) -> float:
         """The difference that corresponds to a fraction."""
