@@ -62,6 +62,8 @@ def test_what_was_found_is_told_in_tidy_units() -> None:
     table = history_table(FOUND)
     assert [column.heading for column in table.columns][2:4] == ["before (ms)", "after (ms)"]
     assert table.notes == ("Look at *this*.",)
+    assert table.title == "Changes of latency of orders"
+    assert history_table(replace(FOUND, name="orders latency")).title == "Changes of orders latency"
 
 
 def test_a_trend_without_bounds_says_so() -> None:

@@ -65,7 +65,7 @@ def history_table(concluded: HistoryConclusion) -> Table:
         Column("p", None, _RIGHT),
         Column("verdict"),
     )
-    title = f"Changes of {concluded.metric.name}" + (f" of {concluded.name}" if concluded.name else "")
+    title = f"Changes of {series_title(concluded)}"
     rows = tuple(_row(one, factor) for one in concluded.change_points)
     return Table(title, columns, rows, tuple(f"{text[0].upper()}{text[1:]}." for text in concluded.warnings))
 
