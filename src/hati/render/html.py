@@ -44,7 +44,7 @@ def charts_of(document: Document) -> dict[str, Chart]:
 
 
 def specification(chart: Chart) -> Mapping[str, Any]:
-    """The chart in Vega-Lite, not validated as a whole or by part, which takes longer: charts differ in data only."""
+    """The chart in Vega-Lite, not validated, nor are its parts: it takes longer than drawing, and only data differ."""
     from altair.utils.schemapi import debug_mode
 
     with debug_mode(arg=False):
