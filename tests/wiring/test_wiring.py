@@ -169,7 +169,7 @@ def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) ->
     conclusion = prepare_screening(place, REQUEST, fresh=False).make()
     assert conclude_stored(place, None) == conclusion
     assert conclude_stored(place, conclusion.study) == conclusion
-    with pytest.raises(InputError, match="there are: "):
+    with pytest.raises(InputError, match="lists them"):
         conclude_stored(place, "screening-none-1")
     (project / "hati.toml").write_text(
         PROJECT.replace("[options.c]\nsettings = [1, 2]", "[options.c]\nsettings = [1, 3]")

@@ -75,7 +75,7 @@ def test_what_cannot_be_validated_is_said(tmp_path: Path) -> None:
         made(place, budget="2m")
     with pytest.raises(InputError) as told:
         made(place, study="nothing")
-    assert "screening-" in str(told.value.fix)
+    assert "hati studies" in str(told.value.fix)
     changed = replace(place, revision="another")
     with pytest.raises(InputError, match="changed since"):
         made(changed)
