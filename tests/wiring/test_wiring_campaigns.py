@@ -34,7 +34,9 @@ def over(campaign: Campaign) -> bool:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Workplace:
-    return Workplace(cast("Any", SimpleNamespace(name="subject", engine="local")), open_store(str(tmp_path / "store")), MACHINE, "r1")
+    return Workplace(
+        cast("Any", SimpleNamespace(name="subject", engine="local")), open_store(str(tmp_path / "store")), MACHINE, "r1"
+    )
 
 
 def begin(place: Workplace, *studies: StudyId) -> None:
