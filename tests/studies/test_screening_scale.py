@@ -12,7 +12,7 @@ from hati.design import Levels, Model
 from hati.stats import Index
 from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.model import model_terms
-from hati.studies.screening.runs import Readable, choose_scale, choose_scale_of_model, model_units
+from hati.studies.screening.runs import choose_scale, choose_scale_of_model, model_units
 
 SIZES = (2,) * 10
 RUNS = 96
@@ -75,16 +75,3 @@ def test_repetitions_show_no_more_interactions_than_configurations() -> None:
         values = np.tile(np.exp(log), 3) + 0.03 * rng.standard_normal(3 * RUNS)
         decided.append(chosen(np.maximum(values, 0.01), np.tile(levels, (3, 1)), np.repeat([0, 1, 2], RUNS))[0])
     assert decided.count(EffectScale.LOG) >= 5
-
-
-def test_a_change_on_the_raw_scale_is_a_fraction_of_the_first_setting() -> None:
-    """A setting that takes 85 to 25 changes it by -71 %; as a fraction of the mean of both it would be -109 %."""
-    values = np.array([85.0, 25.0])
-    positive = Readable(values, EffectScale.RAW, float(values.mean()))
-    assert positive.change(-60.0) == pytest.approx(25.0 / 85.0 - 1.0)
-    assert positive.change(60.0) == pytest.approx(85.0 / 25.0 - 1.0)
-    assert [positive.change(each) for each in (-110.0, -500.0, 0.0)] == [-1.0, -1.0, 0.0]
-    assert positive.change(500.0) > 100.0
-    below_zero = Readable(np.array([-85.0, 25.0]), EffectScale.RAW, 55.0)
-    assert below_zero.change(-110.0) == -2.0
-    assert Readable(np.log(values), EffectScale.LOG, 0.0).change(np.log(25.0 / 85.0)) == pytest.approx(25 / 85 - 1)

@@ -262,7 +262,7 @@ def test_effects_that_add_are_judged_as_they_are() -> None:
     assert found.scale is EffectScale.RAW
     assert "power 1" in found.scale_reason
     effects = {effect.options: effect for effect in found.effects}
-    assert effects["a",].relative == pytest.approx(13.0 / 7.0 - 1.0, abs=0.02)
+    assert effects["a",].relative == pytest.approx(0.6, abs=0.02)
     assert found.important == ("a", "b", "c")
     assert [e for e in found.effects if e.shown and len(e.options) == 2] == []
 

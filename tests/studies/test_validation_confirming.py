@@ -388,9 +388,9 @@ def test_effects_are_changes_in_percent_with_their_interval() -> None:
     start = screened("nested", 40, 0.0, np.random.default_rng(1))
     log, raw = (replace(start, scale=scale, typical=50.0) for scale in (EffectScale.LOG, EffectScale.RAW))
     assert log.sized(math.log(0.5), math.log(1.25)) == "-50.0 % (-60.0 to -37.5)"
-    assert raw.sized(-10.0, 5.0) == "-18.2 % (-26.1 to -9.5)"  # from 55 to 45
-    assert raw.sized(90.0, None) == "+1,800.0 %"
-    assert raw.missed(60.0).startswith("one of 300 % would")
+    assert raw.sized(-10.0, 5.0) == "-20.0 % (-30.0 to -10.0)"
+    assert raw.sized(1000.0, None) == "+2,000.0 %"
+    assert raw.missed(600.0).startswith("one of 1,200 % would")
 
 
 def test_runs_that_the_screening_has_not_are_warned_of() -> None:

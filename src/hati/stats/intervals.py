@@ -92,30 +92,6 @@ def ratio_interval(
     return max(0.0, (middle - root) / bounded), (middle + root) / bounded
 
 
-_SMALLEST = 1e-3
-"""The least first mean, as a fraction of the mean of both: it limits changes from nearly zero."""
-
-
-def change_from_first(difference: float, middle: float) -> float:
-    """The difference of two means, neither of which can be negative, as a fraction of the first; at least -1.
-
-    ``middle`` is the mean of both.
-
-    >>> change_from_first(-60.0, 55.0), change_from_first(-120.0, 55.0)
-    (-0.7058823529411765, -1.0)
-    """
-    return max(-1.0, difference / max(middle - difference / 2.0, _SMALLEST * middle)) if middle > 0.0 else 0.0
-
-
-def difference_from_first(change: float, middle: float) -> float:
-    """The difference that `change_from_first` expresses as a fraction.
-
-    >>> round(difference_from_first(-0.7058823529411765, 55.0), 9)
-    -60.0
-    """
-    return change * middle / (1.0 + change / 2.0)
-
-
 def quotient_interval(
     above: Sequence[FloatArray], below: Sequence[FloatArray], confidence: float
 ) -> tuple[float, float] | None:

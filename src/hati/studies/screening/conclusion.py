@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from hati.core import Assignment, Configuration, Evidence, FloatArray, InputError, Metric, Setting
 from hati.design import letters
-from hati.stats import change_from_first
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -78,15 +77,6 @@ class EffectScale(StrEnum):
         if self is EffectScale.LOG:
             return float(np.expm1(min(difference, 700.0)))
         return difference / typical if typical > 0.0 else 0.0
-
-    def change(self, difference: float, typical: float, least: float) -> float:
-        """A difference of two settings as a fraction of the first's mean.
-
-        On the raw scale it is a fraction of the ``typical`` size if the ``least`` possible ratio of means is below 0.
-        """
-        if self is EffectScale.RAW and least == 0.0:
-            return change_from_first(difference, typical)
-        return self.relative(difference, typical)
 
     def difference(self, relative: float, typical: float) -> float:
         """The difference on this scale that corresponds to a fraction."""

@@ -347,7 +347,7 @@ def _analysis(
         judged_by=judgement.judged_by,
         effects=tuple(sorted(named, key=lambda effect: (-abs(effect.contrast), len(effect.term), effect.term))),
         threshold=judgement.threshold,
-        detectable=None if limit is None else (decided.in_unit(limit), decided.change(limit)),
+        detectable=None if limit is None else (decided.in_unit(limit), decided.relative(limit)),
         missing=fit.missing,
         decided=decided.values,
     )
@@ -368,7 +368,7 @@ def _effects(
     """The reported effects; ``raw`` is the judgement of the noise in the values' own unit."""
     differences = fit.effects(decided.values)
     estimates = fit.effects(values)
-    relatives = [decided.change(float(difference)) for difference in differences]
+    relatives = [decided.relative(float(difference)) for difference in differences]
     p_values = np.full(len(fit.reported), np.nan) if judgement.p_values is None else judgement.p_values
     ranked = half_normal(np.abs(fit.standardised(decided.values)))
     margins, errors = _margins(judgement, fit), raw.standard_errors(fit.variances)
@@ -423,7 +423,7 @@ def _relative_interval(
     decided: Readable, difference: float, margins: FloatArray | None, i: int
 ) -> tuple[float, float] | None:
     around = _around(difference, margins, i)
-    return None if around is None else (decided.change(around[0]), decided.change(around[1]))
+    return None if around is None else (decided.relative(around[0]), decided.relative(around[1]))
 
 
 def _between(values: FloatArray, rows: Index, blocks: Index) -> float:

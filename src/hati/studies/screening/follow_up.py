@@ -151,9 +151,9 @@ def judge_flips(
         option=claim.option,
         ends=claim.ends,
         flips=len(changes),
-        change=readable.change(float(np.mean(changes))),
-        interval=None if found is None else (readable.change(found[0]), readable.change(found[1])),
-        claimed=readable.change(estimate),
+        change=readable.relative(float(np.mean(changes))),
+        interval=None if found is None else (readable.relative(found[0]), readable.relative(found[1])),
+        claimed=readable.relative(estimate),
         verdict=verdict,
         depends_on=THE_CONFIGURATION if noise is not None and _both_signs(changes, max(noise, limit)) else "",
     )

@@ -391,7 +391,7 @@ def _analysis(
         judged_by=Noise.RESIDUALS if judged.df > 0 and tested.p_values else Noise.NONE,
         effects=tuple(sorted(found, key=lambda e: (-abs(e.decided.estimate), len(e.term), e.term))),
         threshold=threshold,
-        detectable=None if detectable is None else (readable.in_unit(detectable), readable.change(detectable)),
+        detectable=None if detectable is None else (readable.in_unit(detectable), readable.relative(detectable)),
         missing=tuple(t for t in terms.main_effects if t not in tested.p_values and terms.columns[t].shape[1]),
         unsought=tested.unsought,
         model=Model(model.sizes, tuple(terms)),

@@ -448,7 +448,7 @@ class ConclusionBuilder(Struct, frozen=True):
         return Dispersion(of, effects, self.model.important(analysis))
 
     def _effect(self, found: ModelEffect, analysis: ModelAnalysis) -> Effect:
-        relative = analysis.readable.change
+        relative = analysis.readable.relative
         return Effect(
             options=self.model.named(found.term),
             estimate=found.own.estimate,

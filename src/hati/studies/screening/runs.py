@@ -17,7 +17,6 @@ from hati.stats import (
     additive_blocks,
     block_columns,
     box_cox,
-    least_ratio,
     significant_model,
     unit_means,
 )
@@ -254,10 +253,6 @@ class Readable(Struct, frozen=True, eq=False):
     def relative(self, difference: float) -> float:
         """A difference as a fraction."""
         return self.scale.relative(difference, self.typical)
-
-    def change(self, difference: float) -> float:
-        """A difference of two settings as a fraction of the first's mean; of the mean size if values are negative."""
-        return self.scale.change(difference, self.typical, least_ratio(self.values))
 
     def difference(self, relative: float) -> float:
         """The difference that corresponds to a fraction."""

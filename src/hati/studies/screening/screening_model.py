@@ -281,7 +281,7 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
             before=option.settings[each.before],
             after=option.settings[each.after],
             at=Assignment({other.name: other.settings[place] for other, place in zip(others, at, strict=True)}),
-            relative=shown.readable.change(contrast.estimate),
+            relative=shown.readable.relative(contrast.estimate),
             interval=_interval(shown.readable, contrast),
             found=found,
         )
@@ -348,7 +348,7 @@ def _interval(readable: Readable, contrast: EffectContrast) -> tuple[float, floa
     if contrast.margin is None:
         return None
     low, high = contrast.estimate - contrast.margin, contrast.estimate + contrast.margin
-    return readable.change(low), readable.change(high)
+    return readable.relative(low), readable.relative(high)
 
 
 def _default_first(option: Option) -> list[int]:

@@ -31,6 +31,8 @@ from hati.studies.screening.words import estimated_by
 from hati.studies.validation import ValidationConclusion
 from hati.studies.validation.document import ValidationJson
 
+_BASES = {EffectScale.LOG: "first setting", EffectScale.RAW: "mean size"}
+"""The base of a relative effect: exp(effect) - 1 is a fraction of the mean at the first setting."""
 _LOG_VARIANCE = "ln s^2"
 
 
@@ -173,7 +175,7 @@ class ScreeningJson(StudyJson, frozen=True, kw_only=True, tag_field="format", ta
     scale: EffectScale
     scale_reason: str
     estimated_by: Annotated[str, Of(estimated_by)]
-    relative_to: Annotated[str, Of(lambda _found: "first setting")]
+    relative_to: Annotated[str, Of(lambda found: _BASES[found.scale])]
     judged_by: Noise
     alpha: float | None
     relevant: float | None

@@ -169,7 +169,9 @@ def detection(conclusion: ScreeningConclusion) -> str:
     if _all_equal(conclusion):
         return "All values are equal: the runs show neither an effect nor noise."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
-    share = f"+{percent(found.relative, 2)} or -{percent(found.relative / (1 + found.relative), 2)}"
+    share = percent(found.relative, 2)
+    if conclusion.scale is EffectScale.LOG:
+        share = f"+{share} or -{percent(found.relative / (1 + found.relative), 2)}"
     return f"An effect of {share} ({size}) or more would have been found with 80 % power; smaller ones may exist."
 
 

@@ -19,7 +19,6 @@ from hati.stats import (
     additive_blocks,
     block_columns,
     confounded_with_order,
-    least_ratio,
     pure_error,
     successive_blocks,
     within_residuals,
@@ -195,14 +194,10 @@ class Screened(Struct, frozen=True):
         """A difference on the deciding scale as a fraction."""
         return self.scale.relative(difference, self.typical)
 
-    def change(self, difference: float) -> float:
-        """A difference of two settings as a fraction of the first's mean; of the mean size if values are negative."""
-        return self.scale.change(difference, self.typical, least_ratio(self.runs.values))
-
     def sized(self, estimate: float, margin: float | None) -> str:
         """An effect on the deciding scale as a change in percent, with its interval of half-width ``margin``."""
         ends = () if margin is None else (estimate - margin, estimate + margin)
-        middle, *interval = (f"{100.0 * self.change(size):+,.1f}" for size in (estimate, *ends))
+        middle, *interval = (f"{100.0 * self.relative(size):+,.1f}" for size in (estimate, *ends))
         return f"{middle} % ({' to '.join(interval)})" if interval else f"{middle} %"
 
     @property
@@ -214,7 +209,7 @@ class Screened(Struct, frozen=True):
 
     def missed(self, size: float) -> str:
         """The size, on the deciding scale, of effects that are found with 80 % power, in words."""
-        return f"one of {percent(self.change(size))} would have been found with 80 % power"
+        return f"one of {percent(self.relative(size))} would have been found with 80 % power"
 
 
 def screened_runs(

@@ -131,7 +131,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
             bound=self.bound,
             untouched=[name for name in self.space.names if name not in touched | self._varied(runs)],
             scale=self.screened.scale.value,
-            unseen=100.0 * self.screened.change(missed),
+            unseen=100.0 * self.screened.relative(missed),
             settled={self.named(term): found for term, found in by_new_runs.items()},
             confounded=[self.named(term) for term in confounded],
         )
@@ -339,7 +339,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
                 options=self.named(found.term),
                 contrast=found.difference,
                 standard_error=found.standard_error,
-                relative=self.screened.change(found.difference),
+                relative=self.screened.relative(found.difference),
                 important=abs(found.difference) > self.screened.relevant and found.term not in confounded,
                 in_all=all(frozenset(self.named(found.term)) in one for one in sets),
                 screened=frozenset(self.named(found.term)) in screened,

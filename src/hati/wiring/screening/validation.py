@@ -12,7 +12,6 @@ import numpy as np
 from hati.core import Budget, Evidence, InputError, StudyId
 from hati.core.wording import listed, suggestion
 from hati.space import Space
-from hati.stats import difference_from_first, least_ratio
 from hati.studies.screening import AnyScreening, Effect, EffectScale, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
     Augmenting,
@@ -254,18 +253,16 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         relevant=scale.difference(found.relevant, typical),
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
-        sizes=tuple(_screened_size(effect, scale, typical, least_ratio(measured.values)) for effect in important),
+        sizes=tuple(_screened_size(effect, scale, typical) for effect in important),
         planned=found.done + found.failed + unmade,
         failed=found.failed,
         unmade=unmade,
     )
 
 
-def _screened_size(effect: Effect, scale: EffectScale, typical: float, least: float) -> ScreenedSize:
+def _screened_size(effect: Effect, scale: EffectScale, typical: float) -> ScreenedSize:
     """An effect's size on the scale of the decision; its reported interval is in fractions."""
     if effect.relative_interval is None:
         return ScreenedSize(effect.contrast, None)
-    of_first = scale is EffectScale.RAW and least == 0.0
-    difference = difference_from_first if of_first else scale.difference
-    low, high = (difference(end, typical) for end in effect.relative_interval)
+    low, high = (scale.difference(end, typical) for end in effect.relative_interval)
     return ScreenedSize(effect.contrast, (high - low) / 2.0)
