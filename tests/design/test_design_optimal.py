@@ -224,6 +224,16 @@ def test_replicated_runs_can_be_excluded() -> None:
     assert len(np.unique(found(free(2, 2), 12).levels, axis=0)) == 4
 
 
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_given_runs_are_not_replicated_either(seed: int) -> None:
+    space = free(2, 2, 2, 2, 2)
+    given = np.random.default_rng(seed).permutation(np.array(list(product((0, 1), repeat=5)), dtype=np.int16))[:9]
+    made = found(space, 23, seed, criterion=Criterion.BAYES, fixed=given, replication=Replication.NONE)
+    assert len(np.unique(made.levels, axis=0)) == 32
+    with pytest.raises(InputError, match="24 distinct runs cannot be chosen among 23 configurations"):
+        found(space, 24, fixed=given, replication=Replication.NONE)
+
+
 def test_what_the_runs_cannot_fit_is_named() -> None:
     with pytest.raises(InputError, match="6 runs cannot fit the 7 parameters") as error:
         found(free(2, 2, 2), 6, order=2)

@@ -17,6 +17,7 @@ from hati.design import levels
 from hati.render import to_plain
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
+    EffectScale,
     ModelChoice,
     ModelScreening,
     ScreeningConclusion,
@@ -26,7 +27,7 @@ from hati.studies.screening import (
     read_choice,
 )
 from hati.studies.screening.document import screening_tables
-from hati.studies.screening.dominance import Dominance, dominance
+from hati.studies.screening.dominance import Dominance, dominance, dominating_effect
 from hati.studies.screening.figures import main_effects
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.support import dominating_sentence
@@ -84,6 +85,24 @@ def test_after_the_look_all_runs_are_at_the_better_setting() -> None:
     assert {run.task.configuration["a"] for run in later} == {False}
     assert any(is_flip(run.task) for run in later)
     assert len(evidence.runs) == RUNS
+
+
+def test_no_runs_are_set_aside_where_the_rest_measures_its_whole_space() -> None:
+    choice = choose_followed(space(6), 55, generator(1, "design"))
+    assert isinstance(choice, ModelChoice)
+    assert choice.follow_up
+    evidence = measure(replace(study(), space=space(6), choice=choice), noisy(hiding))
+    rest = [run for run in evidence.runs if not run.task.configuration["a"]]
+    assert len({run.task.configuration for run in rest}) == 2**5
+    assert not any(is_flip(run.task) for run in rest)
+
+
+def test_on_the_raw_scale_the_dominating_effect_is_a_fraction_of_the_mean_of_all_its_runs() -> None:
+    first = study().measured(Evidence(design_runs(made(study()))[:15]))
+    assert {run.task.configuration["a"] for run in first.runs} == {False, True}
+    raw = replace(concluded(), scale=EffectScale.RAW)
+    effect = dominating_effect(Dominance("a", setting=False, share=0.99), SPACE, first, raw)
+    assert effect.relative == pytest.approx(effect.estimate / first.values.mean())
 
 
 def test_effects_of_the_others_are_those_at_the_better_setting() -> None:

@@ -292,10 +292,16 @@ def _renewed(best: Levels, others: Levels, places: Index, replication: Replicati
 def _start(search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator) -> Levels:
     if search.replication is Replication.ALLOWED:
         return np.vstack([fixed, among.draw(runs, rng)])
-    found = np.unique(among.draw(4 * runs, rng), axis=0)
+    found = _others(among.draw(4 * runs, rng), fixed)
     while len(found) < runs:
-        found = np.unique(np.vstack([found, among.draw(4 * runs, rng)]), axis=0)
+        found = _others(np.vstack([found, among.draw(4 * runs, rng)]), fixed)
     return np.vstack([fixed, rng.permutation(found)[:runs]])
+
+
+def _others(rows: Levels, fixed: Levels) -> Levels:
+    """The distinct rows that are not among the fixed ones."""
+    distinct, first = np.unique(np.vstack([fixed, rows]), axis=0, return_index=True)
+    return distinct[first >= len(fixed)]
 
 
 def _near(chosen: Basis, among: Candidates, rng: np.random.Generator) -> Neighbourhood:
@@ -391,7 +397,7 @@ def optimal_design(
     chosen = basis(among, model, fixed, primary, tau)
     total = len(fixed) + runs
     groups = _groups(blocks, total)
-    _check_runs(runs, among, replication)
+    _check_runs(runs, among, fixed, replication)
     search = Exchange(chosen, len(fixed), groups, None, replication)
     levels, value = best(search, among, runs, fixed, rng, starts)
     if criterion is Criterion.I:
@@ -432,11 +438,16 @@ def _model(among: Candidates, order: int) -> Model:
     return Model.of_order(among.sizes, min(order, len(among.sizes)))
 
 
-def _check_runs(runs: int, among: Candidates, replication: Replication) -> None:
+def _check_runs(runs: int, among: Candidates, fixed: Levels, replication: Replication) -> None:
     if not 1 <= runs <= MOST_RUNS:
         raise InputError(f"cannot choose {runs:,} runs", fix=f"ask for 1 to {MOST_RUNS:,}")
-    there = np.prod(np.array(among.sizes, dtype=float)) if among.reach is Reach.FREE else len(among.levels)
-    if replication is Replication.NONE and runs > there:
+    if replication is Replication.ALLOWED:
+        return
+    if among.reach is Reach.FREE:
+        there = np.prod(np.array(among.sizes, dtype=float)) - len(np.unique(fixed, axis=0))
+    else:
+        there = len(_others(among.levels, fixed))
+    if runs > there:
         raise InputError(
             f"{runs} distinct runs cannot be chosen among {there:,.0f} configurations", fix="allow replicated runs"
         )

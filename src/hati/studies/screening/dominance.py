@@ -40,7 +40,7 @@ from hati.studies.screening.conclusion import (
 )
 from hati.studies.screening.follow_up import FollowedDesign, runs_aside
 from hati.studies.screening.planning.models import ModelChoice, choose_optimal, parameters_of
-from hati.studies.screening.planning.set_aside import followed, with_reruns
+from hati.studies.screening.planning.set_aside import drawable, followed, with_reruns
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.runs import MeasuredDesign, Readable
 
@@ -70,8 +70,8 @@ def dominance(rows: Levels, values: FloatArray, space: Space, better: Better) ->
     """The only option that explains nearly all of the variance, if its best setting is better than each other one.
 
     Values are compared by their logarithms; no option dominates if some are not positive. Only the values'
-    distribution at each setting of the option matters, not which of them belongs to which configuration. So
-    permutation tests of the other options at one setting remain exact after this choice.
+    distribution at each setting of the option matters, not which of them belongs to which configuration. So the
+    choice says nothing of the other options' effects in these runs.
 
     Args:
         rows: the settings of each run by position, shape (runs, options).
@@ -162,7 +162,8 @@ def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space) -> M
     known = tuple(dict.fromkeys(each for run in found.runs if space.valid(each := run.task.configuration)))
     runs = _total(look.choice) - len(found.runs) - len(found.failed)
     whole = runs + len(known)
-    aside = runs_aside(whole, parameters_of(space)) if look.choice.follow_up else 0
+    flips = look.choice.follow_up and drawable(space) > whole
+    aside = runs_aside(whole, parameters_of(space)) if flips else 0
     choice = choose_optimal(space, runs - aside, generator(look.seed, "rest of the design"), known=known)
     made = with_reruns(followed(choice, aside) if aside else choice, whole)
     assert isinstance(made, ModelChoice)
@@ -189,9 +190,7 @@ def runs_until(look: int, tasks: Sequence[str], evidence: Evidence) -> tuple[Evi
     return Evidence(made[: places[-1] + 1]), made[places[-1] + 1 :]
 
 
-def dominating_effect(
-    found: Dominance, space: Space, rows: MeasuredDesign, rest: ScreeningConclusion, typical: float
-) -> Effect:
+def dominating_effect(found: Dominance, space: Space, rows: MeasuredDesign, rest: ScreeningConclusion) -> Effect:
     """The effect of a dominating option by Welch's test, since the spreads at its settings differ.
 
     The p-value is corrected for the choice of the option, and for more than two settings for that of two of them
@@ -202,11 +201,10 @@ def dominating_effect(
         space: with all options.
         rows: the runs of the design, those before the look included.
         rest: the conclusion at the better setting, with the scale, the level and the relevant fraction.
-        typical: the mean size of a value there, of which effects on the raw scale are fractions.
     """
     option = space.option(found.option)
     decided = np.log(rows.values) if rest.scale is EffectScale.LOG else rows.values
-    readable = Readable(decided, rest.scale, typical)
+    readable = Readable(decided, rest.scale, float(np.mean(np.abs(rows.values))))
     at = [run.task.configuration[option.name] for run in rows.runs]
     decided_at, own_at = (
         [values[[each == setting for each in at]] for setting in option.settings] for values in (decided, rows.values)

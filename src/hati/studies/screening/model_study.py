@@ -212,9 +212,8 @@ class ModelScreening(Struct, frozen=True, dict=True):
         rest = None if looked is None or narrowed is None else self._look.rest(looked[0])
         if looked is None or narrowed is None or rest is None:
             return conclusion
-        typical = float(np.mean(np.abs(narrowed.measured(evidence).values)))
         rows = self._with_later(evidence)._rows.measured(evidence)
-        effect = dominating_effect(rest.dominance, self.space, rows, conclusion, typical)
+        effect = dominating_effect(rest.dominance, self.space, rows, conclusion)
         first = self._rows.measured(looked[0])
         return with_dominating(conclusion, effect, rest.dominance, self.space, first, self.measured(evidence))
 

@@ -35,7 +35,7 @@ from hati.studies.screening.planning.models import (
     choose_optimal,
     expected_detectable,
 )
-from hati.studies.screening.planning.set_aside import followed, with_look, with_reruns
+from hati.studies.screening.planning.set_aside import drawable, followed, with_look, with_reruns
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.study import Screening
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
@@ -81,23 +81,13 @@ def choose_followed(
     """
     aside = runs_aside(runs, 1 + sum(len(option.settings) - 1 for option in space.options))
     whole = runs + len(known)
-    if _drawable(space) <= whole:
+    if drawable(space) <= whole:
         return with_reruns(choose_design(space, runs, rng, known=known), whole)
     if not aside:
         return with_look(with_reruns(choose_design(space, runs, rng, known=known), whole))
     choice = choose_design(space, runs - aside, rng, known=known)
     assert isinstance(choice, ModelChoice)
     return with_look(with_reruns(followed(choice, aside), whole))
-
-
-def _drawable(space: Space) -> int:
-    """The number of valid configurations; 0 if constraints are too entangled to draw them uniformly."""
-    from hati.space import count
-
-    try:
-        return count(space)
-    except InputError:
-        return 0
 
 
 def repeated_from(space: Space, most: float = math.inf) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hati.core import Configuration, replace
+from hati.core import Configuration, InputError, replace
 from hati.design import levels
 from hati.stats import FEWEST_SUSPECTED
 from hati.studies.screening.planning.fractions import Choice
@@ -41,6 +41,16 @@ def with_reruns(choice: Choice | ModelChoice, runs: int) -> Choice | ModelChoice
 def followed(choice: ModelChoice, aside: int) -> ModelChoice:
     """The choice with ``aside`` runs for a follow-up."""
     return replace(choice, follow_up=aside, reason=f"{choice.reason}; then up to {aside} runs to refute what is found")
+
+
+def drawable(space: Space) -> int:
+    """The number of valid configurations; 0 if constraints are too entangled to draw them uniformly."""
+    from hati.space import count
+
+    try:
+        return count(space)
+    except InputError:
+        return 0
 
 
 _LOOK = 16
