@@ -124,5 +124,9 @@ def test_a_shared_store_exports_the_runs_of_this_project(hati: Hati, measured: P
         assert sum(len(each["runs"]) for each in samples if each["metric"] == "latency") == runs
     theirs = hati("export", "--format", "csv", "--store", str(store), folder=other)
     assert len(theirs.out.splitlines()) == 1 + 2
+    (other / "hati.toml").write_text("[subject\n")
+    broken = hati("export", "--store", str(store), folder=other)
+    assert (broken.status, broken.out) == (2, "")
+    assert "hati.toml:1" in broken.err
     (measured / "elsewhere").mkdir()
     assert len(hati("export", "--store", str(store), folder=measured / "elsewhere").json["samples"]) > 0

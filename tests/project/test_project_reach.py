@@ -35,6 +35,8 @@ settings = [1, 2]
         ('argument = "-n {}"', ()),
         ('env = "PLAIN"', ()),
         ('setup = ["echo", "{}"]', ()),
+        ('[options.other]\nsettings = [1, 2]\nargument = "-n {}:{plain}"', ()),
+        ('[options.other]\nsettings = [1, 2]\nsetup = ["echo", "{}", "{plain}"]', ()),
         ('argument = "-n {}"\n[options.other]\nsettings = [1, 2]', ("other",)),
         ('[options.other]\nsettings = [1, 2]\nenv = "O"\nactive_if = "plain == 1"', ()),
         ('[space]\nconstraints = ["plain == 1 => size == 2"]', ()),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, replace
+from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Workload, replace
 from hati.stats import two_sample_tests
 from hati.studies.comparison import (
     Change,
@@ -196,8 +196,13 @@ def test_several_machines_are_matched_each_with_itself() -> None:
 
 def test_what_cannot_be_matched_is_an_error() -> None:
     one = np.ones((2, 1))
-    with pytest.raises(InputError, match="no benchmark is in both: a time before, b time after"):
+    with pytest.raises(InputError, match="no benchmark is in both: a time before, b time after") as error:
         pairs([sample(one, "a")], [sample(one, "b")])
+    assert error.value.fix == "give both one name, as by `hyperfine --command-name NAME`"
+    small, large = (replace(sample(one), workload=Workload({"n": size})) for size in (10, 20))
+    with pytest.raises(InputError, match="no benchmark is in both") as error:
+        pairs([small], [large])
+    assert error.value.fix == "compare samples of the same benchmarks, metrics, configurations and workloads"
     with pytest.raises(InputError, match="revisions 1, 2"):
         pairs([sample(one, revision="1"), sample(one, revision="2")], [sample(one)])
 

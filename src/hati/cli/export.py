@@ -103,7 +103,7 @@ def _own_studies(path: Path, place: SqlStore) -> tuple[str, ...] | None:
     found = stored_projects(path, place)
     if not found.others:
         return None
-    subjects = listed(sorted({subject or "unknown" for subject in found.others.values()}))
+    subjects = listed(sorted(set(found.others.values())))
     number = "1 study" if len(found.others) == 1 else f"{len(found.others):,} studies"
     say(f"note: {number} of other projects left out ({subjects}); --all exports all")
     return found.own

@@ -60,6 +60,8 @@ def _texts(benchmark: Benchmark) -> Iterator[str]:
         commands += [benchmark.server.command, *benchmark.server.reload]
     if benchmark.reset is not None:
         commands += benchmark.reset.commands
+    for binding in benchmark.bindings:
+        commands += (*binding.setup, *(binding.reload or ()), (binding.argument or "",))
     for command in commands:
         yield from command
     yield from (value for _, value in benchmark.env)

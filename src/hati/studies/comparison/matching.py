@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ class SamplePair(Struct, frozen=True):
 
 
 _FIX = "compare samples of the same benchmarks, metrics, configurations and workloads"
-_FIX_OF_NAMES = "give both one name, as by `hyperfine --command-name NAME`, or compare samples of the same metric"
+_FIX_OF_NAMES = "give both one name, as by `hyperfine --command-name NAME`"
 
 
 class Unmatched(Struct, frozen=True):
@@ -62,7 +62,7 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Samp
     if not found:
         raise InputError(
             f"no benchmark is in both: {_listed(first)} before, {_listed(second)} after",
-            fix=_FIX_OF_NAMES if len(first) == len(second) == 1 else _FIX,
+            fix=_FIX_OF_NAMES if _differ_in_name(first, second) else _FIX,
         )
     for pair in found:
         if pair.before.metric.better is not pair.after.metric.better:
@@ -73,6 +73,12 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Samp
             )
         _check_units(pair)
     return tuple(found), Unmatched(tuple(_alone(first, second)), tuple(_alone(second, first)))
+
+
+def _differ_in_name(first: Iterable[_Key], second: Iterable[_Key]) -> bool:
+    """Whether each side has one key, and these differ in the benchmark alone."""
+    one, other = [*first], [*second]
+    return len(one) == len(other) == 1 and one[0][1:] == other[0][1:]
 
 
 def _listed(own: dict[_Key, list[Sample]]) -> str:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hati.core import InputError
-from hati.project import Project, read_project
+from hati.project import read_project
 from hati.store import SqlStore, StudyRecord
 
 SUBJECT = "subject"
@@ -16,7 +15,7 @@ SUBJECT = "subject"
 
 
 class StoredProjects(Struct, frozen=True):
-    """The ``own`` studies of a project, by their keys, and the ``others`` with their subjects, empty where unknown."""
+    """The ``own`` studies of a project, by their keys, and the ``others`` with their subjects."""
 
     own: tuple[str, ...]
     others: dict[str, str]
@@ -29,24 +28,13 @@ def subject_of(record: StudyRecord) -> str:
 
 
 def stored_projects(path: Path, store: SqlStore) -> StoredProjects:
-    """The studies of the project at a path; all where there is no readable ``hati.toml``.
+    """The studies of the project at a path, and those without a subject; all where there is no ``hati.toml``.
 
-    A study without a subject belongs to the projects that have one of its benchmarks.
+    Raises:
+        InputError: for an error in ``hati.toml``.
     """
-    records = store.studies()
-    try:
-        project = read_project(path)
-    except InputError:
-        return StoredProjects(tuple(record.id.key for record in records), {})
-    benchmarks = store.benchmarks()
-    own = [record.id.key for record in records if _is_of(project, record, benchmarks.get(record.id.key, ()))]
-    others = {record.id.key: subject_of(record) for record in records if record.id.key not in own}
-    return StoredProjects(tuple(own), others)
-
-
-def _is_of(project: Project, record: StudyRecord, benchmarks: tuple[str, ...]) -> bool:
-    subject = subject_of(record)
-    if subject:
-        return subject == project.name
-    names = {each.name for each in project.benchmarks}
-    return not benchmarks or not names.isdisjoint(benchmarks)
+    file = path / "hati.toml" if path.is_dir() else path
+    name = read_project(file).name if file.exists() else None
+    subjects = {record.id.key: subject_of(record) for record in store.studies()}
+    others = {key: subject for key, subject in subjects.items() if name is not None and subject not in {"", name}}
+    return StoredProjects(tuple(key for key in subjects if key not in others), others)
