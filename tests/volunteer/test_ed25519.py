@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hati.volunteer.envelope import verify
+from hati.volunteer.ed25519 import verify
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 VECTORS = json.loads((Path(__file__).parent / "rfc8032.json").read_text())["vectors"]

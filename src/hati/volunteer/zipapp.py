@@ -7,8 +7,8 @@ import pkgutil
 import zipfile
 
 _MODULES = (
-    *("__init__", "agent", "artefacts", "command", "connection", "envelope", "files"),
-    *("jobs", "limits", "registration", "runner", "sandbox", "spool", "zipapp"),
+    *("__init__", "agent", "artefacts", "command", "connection", "ed25519", "envelope"),
+    *("files", "jobs", "limits", "registration", "runner", "sandbox", "spool", "zipapp"),
 )
 _START = """\
 import sys
