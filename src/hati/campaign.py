@@ -179,14 +179,14 @@ def silent(run: Run, evidence: Evidence, plan: Plan) -> None:
 def campaign(
     study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer = silent
 ) -> Conclusion:
-    """Let a study plan, an engine run and a store keep, and conclude: see ``measured``."""
+    """The conclusion of a study whose tasks an engine runs and a store keeps; ``measured`` says how it resumes."""
     return study.conclude(measured(study, engine, store, budget, observe))
 
 
 def measured(
     study: Study[Conclusion], engine: Engine[Task], store: Store, budget: Budget, observe: Observer = silent
 ) -> Evidence:
-    """Let a study plan, an engine run and a store keep, until the study has enough or the budget is spent.
+    """The evidence of a study once it has enough, or once the budget is spent.
 
     Batches are released while the engine has capacity, and their runs recorded in the order of release. The study sees
     complete batches only, and is asked again once all that it planned is complete, or where the engine would be idle.
