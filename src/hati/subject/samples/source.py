@@ -29,11 +29,11 @@ def unwatched(_read: int, _size: int) -> None:
     """Report nothing."""
 
 
-def unwarned(_warning: str) -> None:
+def ignore_warning(_warning: str) -> None:
     """Ignore a warning."""
 
 
-def unended(place: Place) -> str:
+def cut_off_warning(place: Place) -> str:
     """The warning of a last line without a line end."""
     return f"{place}: this last line has no line end: if the file was cut off, it is incomplete or its value is wrong"
 
@@ -49,7 +49,7 @@ class OpenedFile(Struct, frozen=True):
     head: bytes
     folder: Path | None = None
 
-    def lines(self, warn: Callable[[str], None] = unwarned) -> Iterator[tuple[int, str]]:
+    def lines(self, warn: Callable[[str], None] = ignore_warning) -> Iterator[tuple[int, str]]:
         """The lines with their numbers from 1, without line ends; warn of a last line that may be cut off.
 
         Raises:
@@ -61,7 +61,7 @@ class OpenedFile(Struct, frozen=True):
             if len(data) == LONGEST_LINE:
                 raise InputError(f"the line is longer than {LONGEST_LINE:,} bytes", place=Place(self.file, number))
             if not data.endswith((b"\n", b"\r")):
-                warn(unended(Place(self.file, number)))
+                warn(cut_off_warning(Place(self.file, number)))
             try:
                 yield number, data.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hati.core import InputError, NotInstalledError, Place, replace, unguarded
 from hati.core.wording import suggestion
-from hati.subject.samples.source import unended
+from hati.subject.samples.source import cut_off_warning
 
 Cells = NDArray[np.object_]
 Locate = Callable[[int | None, int], Place]
@@ -103,7 +103,7 @@ def parse_delimited(text: str, file: str, content: str) -> Sheet:
     if not rows:
         raise InputError("the table has no rows", place=Place(file, 1))
     columns = tuple(name.strip() for name in header)
-    warnings = () if text.endswith(("\n", "\r")) else (unended(Place(file, starts[-1])),)
+    warnings = () if text.endswith(("\n", "\r")) else (cut_off_warning(Place(file, starts[-1])),)
     return Sheet(file, columns, np.array(rows, dtype=object), np.arange(len(rows)), content, places.cell, warnings)
 
 
