@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from hati.core import Configuration, Evidence, Observations, Outcome, Plan, Run, Task, Workload, generator
-from hati.studies.schedule import given_up, limit_until_first_success, paired_round, rounds_begun, tasks_left, unmade
+from hati.studies.schedule import (
+    given_up,
+    limit_until_first_success,
+    paired_round,
+    rounds_begun,
+    tasks_left,
+    tasks_without_run,
+)
 
 TASKS = tuple(Task("s", "design", "main", Configuration({"a": 1}), "1", Workload(), number) for number in range(9))
 PLAN = Plan.of(TASKS)
@@ -35,8 +42,8 @@ def test_one_run_that_works_lets_a_study_go_on() -> None:
 
 def test_what_is_left_are_the_tasks_without_a_run() -> None:
     made = Evidence((done(1), failed(3)))
-    assert unmade(TASKS, made) == tuple(task for number, task in enumerate(TASKS) if number not in {1, 3})
-    assert tasks_left(TASKS, made).tasks == unmade(TASKS, made)
+    assert tasks_without_run(TASKS, made) == tuple(task for number, task in enumerate(TASKS) if number not in {1, 3})
+    assert tasks_left(TASKS, made).tasks == tasks_without_run(TASKS, made)
     assert tasks_left(TASKS, Evidence((failed(0),))).tasks == TASKS[1:5]
 
 

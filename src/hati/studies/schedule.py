@@ -18,14 +18,14 @@ MOST_FAILURES = 3
 K = TypeVar("K", bound=Hashable)
 
 
-def unmade(tasks: Iterable[Task], made: Evidence) -> tuple[Task, ...]:
+def tasks_without_run(tasks: Iterable[Task], evidence: Evidence) -> tuple[Task, ...]:
     """The tasks without a run, in their order."""
-    return tuple(task for task in tasks if task.id not in made.known)
+    return tuple(task for task in tasks if task.id not in evidence.known)
 
 
 def tasks_left(tasks: Iterable[Task], made: Evidence) -> Plan:
     """The tasks without a run; at most five until a first run has worked, so that a study that cannot work ends."""
-    return limit_until_first_success(Plan.of(unmade(tasks, made)), made)
+    return limit_until_first_success(Plan.of(tasks_without_run(tasks, made)), made)
 
 
 def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:

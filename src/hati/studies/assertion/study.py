@@ -43,7 +43,7 @@ from hati.studies.assertion.requirement import (
     methods_of,
 )
 from hati.studies.failures import failure_reasons
-from hati.studies.schedule import GIVE_UP_AFTER, unmade
+from hati.studies.schedule import GIVE_UP_AFTER, tasks_without_run
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
 _MOST_REASONS = 5
@@ -99,7 +99,7 @@ class Assertion(Struct, frozen=True, dict=True):
         last = max((run.task.repetition for run in evidence.runs), default=-1)
         for number in range(max(last, 0), last + 2):
             before = tuple(run for run in evidence.runs if run.task.repetition < number)
-            if left := unmade(self._round(number, self._wanted(before)), evidence):
+            if left := tasks_without_run(self._round(number, self._wanted(before)), evidence):
                 return Plan((Batch(left),)).within(self.budget.left(evidence))
         return Plan()
 

@@ -31,7 +31,7 @@ from hati.harness import RULES
 from hati.studies.comparison import Question, Statistic
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.paired.judging import JudgedPairs, PairValues
-from hati.studies.schedule import given_up, unmade
+from hati.studies.schedule import given_up, tasks_without_run
 
 
 class Culprit(Struct, frozen=True):
@@ -263,7 +263,7 @@ class Bisection(Struct, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The next pair; none if every change is found, or there is none."""
         levels = self._levels(evidence)
-        tasks = unmade(self._begun(levels), evidence) or self._next(levels)
+        tasks = tasks_without_run(self._begun(levels), evidence) or self._next(levels)
         return Plan(batches(tasks, lambda task: (probe_of(task), task.repetition))).within(self.budget.left(evidence))
 
     def conclude(self, evidence: Evidence) -> BisectionConclusion:

@@ -143,7 +143,7 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
     return {place: RunPair(*both) for place, both in found.items() if len({run.machine for run in both if run}) == 1}
 
 
-def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
+def unmeasurable(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
     """The positions of cells that cannot be measured: a side does not work, or cannot be built."""
     sides = given_up(evidence.runs, lambda run: (_cell_key(run.task), run.task.stage.rpartition(" ")[2]))
     keys = {key for key, _ in sides}

@@ -38,9 +38,9 @@ from hati.studies.gate.conclusion import (
     WarmUpCut,
     affected_options,
 )
-from hati.studies.gate.rounds import RULE, Cell, GateJudgement, Group, Stage, groups, hopeless, pairs_of
+from hati.studies.gate.rounds import RULE, Cell, GateJudgement, Group, Stage, groups, pairs_of, unmeasurable
 from hati.studies.paired.judging import AnyJudged, JudgedWithMean
-from hati.studies.schedule import paired_round, rounds_begun, unmade
+from hati.studies.schedule import paired_round, rounds_begun, tasks_without_run
 
 POWER = 0.8
 
@@ -183,7 +183,7 @@ def _affected_options(found: GateJudgement, changes: list[Group]) -> Iterator[Af
 
 
 def _broken(found: GateJudgement, reference: Revision, revision: Revision) -> Iterator[Broken]:
-    given_up = hopeless(found.evidence, found.cells)
+    given_up = unmeasurable(found.evidence, found.cells)
     for position in sorted(given_up):
         cell = found.cells[position]
         for side, which in enumerate((reference, revision)):
@@ -287,7 +287,7 @@ class Gate:
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks of the next round, or those left of one that was begun; none if all groups are decided."""
         found = self.judgement(evidence)
-        given_up = hopeless(evidence, self.cells)
+        given_up = unmeasurable(evidence, self.cells)
         alive = [position for position in range(len(self.cells)) if position not in given_up]
         tasks = list(self._unfinished(found, evidence, alive)) or self._next(found, evidence, alive)
         pairs = batches(tasks, lambda task: (task.benchmark, task.configuration))
@@ -345,7 +345,7 @@ class Gate:
         for stage, positions in wanted.items():
             begun = _rounds(evidence, stage)
             if begun:
-                yield from unmade(self._round(stage, begun - 1, positions), evidence)
+                yield from tasks_without_run(self._round(stage, begun - 1, positions), evidence)
 
     @staticmethod
     def _suspected_cells(found: GateJudgement, alive: Sequence[int]) -> list[int]:

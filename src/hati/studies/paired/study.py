@@ -47,7 +47,7 @@ from hati.studies.comparison import (
 )
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
-from hati.studies.schedule import GIVE_UP_AFTER, rounds_begun, unmade
+from hati.studies.schedule import GIVE_UP_AFTER, rounds_begun, tasks_without_run
 
 
 class Variant(Struct, frozen=True):
@@ -402,7 +402,7 @@ class PairedComparison(Struct, frozen=True):
         duet = self.design.pairing is Pairing.DUET
         found: list[Batch[Task]] = []
         for tasks in map(self._pair, pairs):
-            left = unmade(tasks, evidence)
+            left = tasks_without_run(tasks, evidence)
             if left and not (duet and len(left) < len(tasks)):
                 found.append(Batch(left, BatchOrder.TOGETHER if duet else BatchOrder.SEQUENCE))
         return tuple(found)

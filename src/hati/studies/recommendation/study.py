@@ -35,7 +35,7 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
-from hati.studies.schedule import tasks_left, unmade
+from hati.studies.schedule import limit_until_first_success, tasks_without_run
 
 MOST_ROUNDS = 4
 """The most rounds of confirmation."""
@@ -87,8 +87,8 @@ class Recommendation(Struct, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks left of the first incomplete round; at most five before a run has worked."""
         for each in self.rounds(evidence):
-            if unmade(self.tasks(each), evidence):
-                return tasks_left(self.tasks(each), evidence)
+            if left := tasks_without_run(self.tasks(each), evidence):
+                return limit_until_first_success(Plan.of(left), evidence)
         return Plan()
 
     def tasks(self, each: Round) -> tuple[Task, ...]:
@@ -393,7 +393,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         """The number of runs of a round that are still to be made; 0 once the time for the runs is spent."""
         if evidence.seconds >= self.wanted.seconds:
             return 0
-        return len(unmade(self.tasks(each), evidence))
+        return len(tasks_without_run(self.tasks(each), evidence))
 
     def _warnings(self, last: list[Round]) -> tuple[str, ...]:
         remarks = []

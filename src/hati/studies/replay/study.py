@@ -37,7 +37,7 @@ from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, Sta
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS, Series, SeriesBridge, Tails
-from hati.studies.schedule import given_up, unmade
+from hati.studies.schedule import given_up, tasks_without_run
 
 
 class RevisionSpread(Struct, frozen=True):
@@ -401,7 +401,7 @@ class Replay:
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in order; for a refining replay, those of the next revision."""
-        tasks = unmade(self._wanted(evidence), evidence)
+        tasks = tasks_without_run(self._wanted(evidence), evidence)
         total = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
         return Plan.of(tasks, total if tasks else 0)
 
@@ -460,7 +460,7 @@ class Replay:
             rng = generator(self.id.seed, "replay", str(number))
             ordered = (pairs[row] for row in rng.permutation(len(pairs)).tolist())
             tasks = [self._task(place, cell, number) for place, cell in ordered if place not in given_up]
-            if left := unmade(tasks, evidence):
+            if left := tasks_without_run(tasks, evidence):
                 return left
         return ()
 
@@ -469,7 +469,7 @@ class Replay:
         begun = {run.task.revision for run in evidence.runs}
         places = [place for place, revision in enumerate(self.revisions) if revision.id in begun]
         begun_tasks = (task for place in places if place not in given_up for task in self.tasks_of(place))
-        if left := unmade(begun_tasks, evidence):
+        if left := tasks_without_run(begun_tasks, evidence):
             return left
         measured = self._measured(evidence)
         following = refined(len(self.revisions), [_known(measured, group, places) for group in groups(self.cells)])

@@ -16,7 +16,7 @@ from hati.design.optimal_designs import Replication, confounded, runs_needed
 from hati.stats import Term
 from hati.stats.distributions import normal_tails
 from hati.stats.probable_models import BOUND, EffectModels, Effects
-from hati.studies.schedule import tasks_left, unmade
+from hati.studies.schedule import limit_until_first_success, tasks_without_run
 from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -97,8 +97,8 @@ class Validation(ValidationBase, frozen=True, dict=True):
         There are at most five before a first run has worked.
         """
         for stage in self._stages(evidence):
-            if unmade(stage.tasks, evidence):
-                return tasks_left(stage.tasks, evidence)
+            if left := tasks_without_run(stage.tasks, evidence):
+                return limit_until_first_success(Plan.of(left), evidence)
         return Plan()
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
