@@ -112,6 +112,26 @@ def test_a_revoked_token_ends_at_once(served: Served, http: httpx.Client) -> Non
     assert hati("grid", "revoke", "mallory", *place).returncode == 0
 
 
+def test_a_revoked_token_is_forgotten_also_where_its_body_is_wrong(served: Served, http: httpx.Client) -> None:
+    """A body that is read is found to be no gzip: 400; one that is not read cannot be: 401."""
+    trudy = Volunteer(http, "trudy")
+    refused(trudy.post("renew", {}), 422)  # the server knows its token now
+    place = ["--project", str(served.project), "--store", str(served.store)]
+    assert hati("grid", "revoke", "trudy", *place).returncode == 0
+    packed = {**trudy.headers, "Content-Encoding": "gzip"}
+    refused(http.post("/v1/renew", content=b"no gzip", headers=packed), 400)
+    refused(http.post("/v1/renew", content=b"no gzip", headers=packed), 401)
+
+
+def test_a_revoked_token_sends_no_result(served: Served, http: httpx.Client) -> None:
+    trent = Volunteer(http, "trent")
+    refused(trent.post("renew", {}), 422)
+    place = ["--project", str(served.project), "--store", str(served.store)]
+    assert hati("grid", "revoke", "trent", *place).returncode == 0
+    packed = {**trent.headers, "Content-Encoding": "gzip"}
+    refused(http.post("/v1/result", content=b"no gzip", headers=packed), 401)
+
+
 def test_registration_needs_the_invitation_and_a_free_name(http: httpx.Client, one: Volunteer) -> None:
     for invitation in ("", "guess", INVITATION.upper()):
         refused(one.post("register", {**describe("new"), "invitation": invitation}), 403)

@@ -180,9 +180,15 @@ class Door:
     async def _answered(
         self, request: Request, kind: type[M], answer: Callable[[Volunteer, M], object], most: int = LARGEST_BODY
     ) -> Response:
-        """The answer to the machine that asks; nobody else's body is read."""
+        """The answer to the machine that asks; nobody else's body is read: a large one after its token is looked up."""
         token = await self._admitted(request)
-        body = await _body(request, most)
+        if most > LARGEST_BODY:
+            await run_in_threadpool(self._holder, token)
+        try:
+            body = await _body(request, most)
+        except BaseException:  # a disconnection or a cancellation too
+            self._known.pop(token, None)
+            raise
         found = await run_in_threadpool(lambda: answer(self._holder(token), _decoded(body, kind)))
         return found if isinstance(found, Response) else _answer(found)
 
