@@ -211,6 +211,14 @@ def test_a_time_that_is_too_short_is_reported_with_one_that_is_not(
     run("--hati", f"--hati-budget={found[1]}s", "formulas.spl").assert_outcomes(passed=1)
 
 
+def test_a_method_that_fails_is_no_budget_that_is_spent(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makefile(".spl", formulas="ordered: quick <= slow\nbroken: failing <= 1 s\n")
+    done = run("--hati", "--hati-budget=1h", "formulas.spl")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["formulas.spl:2:9: failing could not be measured: * it fails*"])
+    done.stdout.no_fnmatch_line("*the budget is spent*")
+
+
 def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
     formulas = "ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s\n"
     formulas += "unfit: quick <=(x: sqrt(x - 9 s), x: sqrt(x)) slow"

@@ -251,7 +251,8 @@ def _unmeasured(requirement: Requirement, book: SampleCollector) -> HatiError | 
 
 def _budget_advice(found: Assured, least: int) -> list[str]:
     """A line with a budget of time that decides clear formulas, where a smaller one was spent on too few runs."""
-    if not 0 < found.runs < least or all(each.verdict is not FormulaVerdict.INCONCLUSIVE for each in found.answers):
+    open_ = [each for each in found.answers if each.verdict is FormulaVerdict.INCONCLUSIVE]
+    if not 0 < found.runs < least or all(blockers(each, found.book) for each in open_):
         return []
     seconds = found.seconds * least / found.runs
     enough = math.ceil(_SPARE * seconds)
