@@ -57,6 +57,14 @@ def test_a_table_against_itself(hati: Hati, table: Path) -> None:
     assert hati(*words, "--seed", "4", "--format", "json").json["mean"] != told["mean"]
 
 
+def test_a_full_data_set_that_may_be_cut_off_is_told(hati: Hati, table: Path) -> None:
+    (table.parent / "cut.csv").write_text(table.read_text().rstrip()[:-3])
+    words = ("suite", "all.csv", "--space", "hati.toml", "--metric", "time", "--options", "a,b", "--runs", "24")
+    done = hati(*words, "--against", "cut.csv")
+    assert (done.status, "all.csv:97: this last line" in done.err) == (0, False)
+    assert "warning: cut.csv:97: this last line has no line end" in done.err
+
+
 def test_text_markdown_and_the_report(hati: Hati, table: Path) -> None:
     words = ("suite", "all.csv", "--space", "hati.toml", "--metric", "time", "--options", "a,b", "--runs", "24")
     done = hati(*words, "--against", "all.csv", "--quantiles", "10%,0.9")

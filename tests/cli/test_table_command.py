@@ -303,6 +303,18 @@ def test_a_space_is_made_of_the_columns(hati: Hati, measured: Path) -> None:
     assert "the table has 3 of 4 configurations; if others are not valid, write under [space] why" in partial.err
 
 
+def test_a_table_that_may_be_cut_off_is_told_wherever_it_is_read(hati: Hati, spaced: Path) -> None:
+    whole = (spaced / "t.csv").read_text()
+    (spaced / "noise.csv").write_text(whole)
+    (spaced / "cut.csv").write_text(whole[:-3])
+    deviating = (*FIRST, "--deviation", "noise.csv")
+    warning = f"warning: cut.csv:{len(whole.splitlines())}: this last line has no line end"
+    for command, read in ((FIRST, "t.csv"), (deviating, "noise.csv"), (("space", "import", "t.csv"), "t.csv")):
+        assert "no line end" not in hati(*command, "--output", "out.txt").err
+        cut = " ".join(command).replace(read, "cut.csv").split(" ")
+        assert warning in hati(*cut, "--output", "out.txt").err
+
+
 FEATURE = """<configurationOption><name>{name}</name><parent>{parent}</parent><impliedOptions/>
 <excludedOptions>{excluded}</excludedOptions><optional>{optional}</optional></configurationOption>"""
 

@@ -130,7 +130,7 @@ def _from_table(file: Path, metrics: list[str]) -> Space:
     from hati.space import count
     from hati.subject.table import infer_space, read_sheet
 
-    sheet = read_sheet(file)
+    sheet = read_sheet(file, lambda text: say(f"warning: {text}"))
     inferred = infer_space(sheet, metrics)
     for column, reason in inferred.others:
         say(f"no option: {column} ({reason})")

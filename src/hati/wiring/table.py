@@ -39,7 +39,7 @@ from hati.subject.table import (
     selected,
     space_columns,
 )
-from hati.wiring.workplace import IN_MEMORY, Announce, Workplace, workplace
+from hati.wiring.workplace import IN_MEMORY, Announce, Workplace, mute, workplace
 
 BENCHMARK = "table"
 
@@ -61,7 +61,7 @@ class TableRequest(Struct, frozen=True):
     deviation: str | None = None
 
 
-def table_workplace(request: TableRequest, store: str | None = None) -> Workplace:
+def table_workplace(request: TableRequest, store: str | None = None, announce: Announce = mute) -> Workplace:
     """The workplace of a table, which replaces a program; looked-up rows are stored only if a store is named.
 
     The project is that of the space file, with one benchmark of the requested metrics. The revision is that of the
@@ -76,9 +76,9 @@ def table_workplace(request: TableRequest, store: str | None = None) -> Workplac
             f"{project.file} has no options", fix=f"make it with: hati space import {request.table} --output hati.toml"
         )
     conditions = tuple(RowCondition.parse(text) for text in request.where)
-    sheet = selected(read_sheet(request.table), conditions)
+    sheet = selected(_read(request.table, announce), conditions)
     columns = _metric_columns(sheet, project, request)
-    deviations, drawn_from = _deviations(sheet, project, columns, conditions, request.deviation)
+    deviations, drawn_from = _deviations(sheet, project, columns, conditions, request.deviation, announce)
     table = assembled(sheet, project.space, columns, deviations)
     _check_settings_left(sheet, table, project, conditions)
     benchmark = table_benchmark(table.metrics, table.workload)
@@ -88,6 +88,7 @@ def table_workplace(request: TableRequest, store: str | None = None) -> Workplac
         machine=_machine(table.name, table.content, conditions, drawn_from),
         revision=table.revision,
         table=table,
+        announce=announce,
     )
 
 
@@ -165,6 +166,7 @@ def _deviations(
     columns: tuple[MetricColumn, ...],
     conditions: tuple[RowCondition, ...],
     wanted: str | None,
+    announce: Announce,
 ) -> tuple[RunDeviations | None, str]:
     """The requested deviations, and a text for the machine's identity that distinguishes them."""
     if wanted is None:
@@ -180,13 +182,17 @@ def _deviations(
             f"{wanted!r} is neither a share, a column of the table, nor a file",
             fix="write a share such as 2%, a column's name, or a table with the same columns",
         )
-    other = read_sheet(Path(wanted))
+    other = _read(Path(wanted), announce)
     other = selected(other, [condition for condition in conditions if condition.column in other])
     for column in columns:
         if column.name not in other:
             raise other.missing(column.name, "for the metric's deviations")
     found = read_deviations(other, project.space, {column.metric.name: column.name for column in columns})
     return found, f"file {other.content}"
+
+
+def _read(file: Path, announce: Announce) -> Sheet:
+    return read_sheet(file, lambda warning: announce(f"warning: {warning}"))
 
 
 def _share(text: str) -> float | None:
@@ -237,7 +243,7 @@ def open_subject(
         check_table_budget(budget)
     metrics = () if metric is None else (metric, *others)
     request = TableRequest(path, Path(asked.space), metrics, asked.where, asked.unit, asked.better, asked.deviation)
-    place = replace(table_workplace(request, store), announce=announce)
+    place = table_workplace(request, store, announce)
     for line in described(place):
         announce(line)
     return place

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import re
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from xml.parsers import expat
 
@@ -13,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, Place
+from hati.subject.samples.source import ignore_warning
 from hati.subject.table.options import SEPARATOR
 from hati.subject.table.sheet import Sheet, parse_delimited, parse_parquet
 
@@ -44,8 +46,10 @@ def _has_results(path: Path) -> bool:
         return False
 
 
-def read_sheet(path: Path) -> Sheet:
+def read_sheet(path: Path, warn: Callable[[str], None] = ignore_warning) -> Sheet:
     """Read a table: CSV (with semicolons or tabs too) or SPL Conqueror's measurements, compressed or not, or Parquet.
+
+    It warns of a last line that may be cut off.
 
     Raises:
         InputError: where it cannot be read, with its place.
@@ -58,7 +62,7 @@ def read_sheet(path: Path) -> Sheet:
     text = _decoded(data, str(path))
     if text.lstrip().startswith("<"):
         return parse_measurements(text, str(path), content)
-    return parse_delimited(text, str(path), content)
+    return parse_delimited(text, str(path), content, warn)
 
 
 def _unpacked(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hati.core import InputError, NotInstalledError, Place, replace, unguarded
 from hati.core.wording import suggestion
-from hati.subject.samples.source import cut_off_warning
+from hati.subject.samples.source import cut_off_warning, ignore_warning
 
 Cells = NDArray[np.object_]
 Locate = Callable[[int | None, int], Place]
@@ -25,7 +25,7 @@ class Sheet(Struct, frozen=True, eq=False):
     """The rows of a table, or some of them.
 
     ``cells`` holds texts, shape (rows, columns); ``numbers`` the rows' places in the file, from 0; ``content``
-    is a hash of the whole file's bytes; ``warnings`` are about the file.
+    is a hash of the whole file's bytes.
 
     Raises:
         InputError: for two columns with one name, with the place.
@@ -37,7 +37,6 @@ class Sheet(Struct, frozen=True, eq=False):
     numbers: NDArray[np.intp]
     content: str
     locate: Locate
-    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for position, name in enumerate(self.columns):
@@ -85,8 +84,10 @@ def distinct(texts: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
 _DELIMITERS = ",;\t"
 
 
-def parse_delimited(text: str, file: str, content: str) -> Sheet:
+def parse_delimited(text: str, file: str, content: str, warn: Callable[[str], None] = ignore_warning) -> Sheet:
     """The table in a text: its first line names the columns; the delimiter is the most frequent one in this line.
+
+    It warns of a last line that may be cut off.
 
     Raises:
         InputError: for a text without a header or rows, or a row with more or fewer cells than the header, with its
@@ -103,8 +104,9 @@ def parse_delimited(text: str, file: str, content: str) -> Sheet:
     if not rows:
         raise InputError("the table has no rows", place=Place(file, 1))
     columns = tuple(name.strip() for name in header)
-    warnings = () if text.endswith(("\n", "\r")) else (cut_off_warning(Place(file, starts[-1])),)
-    return Sheet(file, columns, np.array(rows, dtype=object), np.arange(len(rows)), content, places.cell, warnings)
+    if not text.endswith(("\n", "\r")):
+        warn(cut_off_warning(Place(file, starts[-1])))
+    return Sheet(file, columns, np.array(rows, dtype=object), np.arange(len(rows)), content, places.cell)
 
 
 def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list[str]], list[int]]:

@@ -134,12 +134,15 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         from hati.studies.regression.document import histories_document, histories_json
         from hati.subject.table import RowCondition, read_series, read_sheet, selected
 
-        sheet = selected(read_sheet(request.series), [RowCondition.parse(text) for text in request.where])
+        warnings = list[str]()
+        sheet = selected(
+            read_sheet(request.series, warnings.append), [RowCondition.parse(text) for text in request.where]
+        )
         statistic = parse_statistic(request.statistic)
         series = read_series(sheet, request.metric, unit=request.unit, better=request.better, statistic=statistic)
         found = histories(series, request.alpha, request.baseline)
         document = histories_document(series, found)
-        return StudyReport(document, lambda: histories_json(found), conclusion=found, remarks=sheet.warnings)
+        return StudyReport(document, lambda: histories_json(found), conclusion=found, remarks=tuple(warnings))
 
     def prepare(self, place: Workplace, request: HistoryRequest, *, fresh: bool) -> Prepared[Replay, Replayed]:
         """The campaign of all revisions."""
