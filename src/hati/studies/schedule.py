@@ -23,14 +23,14 @@ def tasks_without_run(tasks: Iterable[Task], evidence: Evidence) -> tuple[Task, 
     return tuple(task for task in tasks if task.id not in evidence.known)
 
 
-def tasks_left(tasks: Iterable[Task], made: Evidence) -> Plan:
+def tasks_left(tasks: Iterable[Task], evidence: Evidence) -> Plan:
     """The tasks without a run; at most five until a first run has worked, so that a study that cannot work ends."""
-    return limit_until_first_success(Plan.of(tasks_without_run(tasks, made)), made)
+    return limit_until_first_success(Plan.of(tasks_without_run(tasks, evidence)), evidence)
 
 
-def limit_until_first_success(plan: Plan, made: Evidence) -> Plan:
+def limit_until_first_success(plan: Plan, evidence: Evidence) -> Plan:
     """The plan; before a first run has worked, limited to five runs in all."""
-    return plan if made.done else plan.at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
+    return plan if evidence.done else plan.at_most(max(0, GIVE_UP_AFTER - len(evidence.runs)))
 
 
 def paired_round(cells: int, rng: Generator) -> Iterator[tuple[int, int]]:
