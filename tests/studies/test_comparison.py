@@ -134,8 +134,8 @@ def test_a_metric_that_is_never_negative_cannot_fall_by_more_than_all_of_it() ->
     rng = np.random.default_rng(3)
     many, few = (rng.poisson(mean, (30, 1)).astype(float) for mean in (5.0, 1.0))
     found = pairs([sample(many)], [sample(few)])[0]
-    told = compare(found, Question())
-    for row in (*told.rows, *with_bootstrap_intervals(told, found, Question(), 1).rows):
+    compared = compare(found, Question())
+    for row in (*compared.rows, *with_bootstrap_intervals(compared, found, Question(), 1).rows):
         assert row.change.interval is not None
         assert 0.0 <= row.change.interval[0] < few.mean() / many.mean() < row.change.interval[1] < 1.0
     unknown = compare(pairs([sample(few[:4] * 0.0 + np.array([[0], [0], [0], [1.0]]))], [sample(many)])[0], Question())

@@ -131,7 +131,7 @@ def test_the_answer_says_from_where_on_and_what_was_not_tested() -> None:
     assert "All effects but that of a are those at a=false" in notes
     assert "the share of a is that of the first 16 runs" in notes
     published = to_plain(screening_json(found))
-    assert published["dominating"]["narrowed"] == {"setting": False, "runs": 16, "others": others}  # type: ignore[index, call-overload]
+    assert published["dominating"]["narrowed"] == {"setting": False, "runs": 16, "others": others}  # type: ignore[index, call-overload]  # JSON
 
 
 def test_an_effect_at_the_worse_setting_alone_is_not_denied() -> None:

@@ -210,8 +210,8 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
         found = concluded(study, 0.0, np.random.default_rng(3), 0.05)
         assert found.in_doubt == (("d",),)
         assert (found.runs_needed is not None) is possible
-        told = "more runs cannot decide: about " in (answer := validation_answer(found))
-        assert told is ("; a larger --relevant needs fewer" in answer) is not possible
+        impossible = "more runs cannot decide: about " in (answer := validation_answer(found))
+        assert impossible is ("; a larger --relevant needs fewer" in answer) is not possible
 
 
 def test_repetitions_of_configurations_that_count_once_change_nothing_about_the_runs_that_would_decide() -> None:
