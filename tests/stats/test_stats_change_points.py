@@ -23,8 +23,14 @@ from hati.stats import (
     strongest_change,
     weighted_drift,
 )
-from hati.stats.change_table import PROBABILITIES, SPLITS, STRETCHES
-from hati.stats.change_test import critical_split, split_statistics, stretch_statistics
+from hati.stats.change_test import (
+    PROBABILITIES,
+    SPLITS,
+    STRETCHES,
+    critical_split,
+    split_statistics,
+    stretch_statistics,
+)
 from hati.stats.levels import change_place
 
 NONE = np.array(0.0)

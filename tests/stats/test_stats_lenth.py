@@ -21,8 +21,7 @@ from hati.stats import (
     lenth_reference,
     pseudo_standard_error,
 )
-from hati.stats.lenth import simulated_reference
-from hati.stats.lenth_table import LARGEST, SINGLE
+from hati.stats.lenth import LARGEST, SINGLE, simulated_reference
 
 # Montgomery, Design and Analysis of Experiments, the filtration rate example: 2^4 once, A changes fastest.
 FILTRATION = np.array([45, 71, 48, 65, 68, 60, 80, 65, 43, 100, 45, 104, 75, 86, 70, 96], dtype=float)

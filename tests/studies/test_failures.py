@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from hati.core import Configuration, Metric, Observations, Outcome, Run, Task, Workload, replace
-from hati.studies.failures import failure_reasons, nothing_measured
+from hati.studies.schedule import failure_reasons, nothing_measured
 
 LATENCY = Metric("latency", "s")
 TASKS = tuple(Task("s", "design", "main", Configuration({"a": 1}), "1", Workload(), number) for number in range(9))

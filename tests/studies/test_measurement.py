@@ -25,8 +25,7 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.studies.measurement import Measurement, measurement_id
-from hati.studies.measurement.document import measurement_table
+from hati.studies.measurement import Measurement, measurement_id, measurement_table
 from hati.testing import FakeEngine, MemoryStore
 
 BENCHMARK = Benchmark("b", ("true",), Reader(ReaderKind.HATI), (Metric("latency", "s"),))

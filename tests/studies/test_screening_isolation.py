@@ -25,7 +25,7 @@ from hati.core import (
 )
 from hati.space import Option, Space, parse_formula, sample
 from hati.space.evaluation import holds
-from hati.studies.failures import failure_reasons, normalised
+from hati.studies.schedule import failure_reasons, normalised
 from hati.studies.screening import Isolated, Isolation, Pilot
 from hati.studies.screening.planning.isolation import STAGE
 from hati.testing import FakeEngine, MemoryStore

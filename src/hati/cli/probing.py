@@ -239,7 +239,7 @@ def run(
 ) -> int:
     """Run an experiment of your own, and print quantiles of its sensors."""
     from hati import render
-    from hati.generate.document import load_run_json, load_run_table, observation_rows
+    from hati.generate.observations import load_run_json, load_run_table, observation_rows
     from hati.wiring.probes.task_sets import run_task_set
 
     check_output(output, file)
@@ -272,7 +272,7 @@ def calibrate(save: _Save = None, output: Output = STDOUT, chosen: TableFormatOp
     """Calibrate the kernels of CPU loads on this machine."""
     from hati import render
     from hati.document import publish
-    from hati.generate.document import CalibrationJson, calibration_table
+    from hati.generate.observations import CalibrationJson, calibration_table
     from hati.wiring.probes.task_sets import calibrate_kernels
 
     check_output(output)

@@ -213,8 +213,7 @@ def findings(
     from hati.core import FindingState
     from hati.core.wording import suggestion
     from hati.document import Joined, publish
-    from hati.studies.findings import findings_of
-    from hati.studies.findings.document import FindingsJson, findings_table
+    from hati.studies.findings import FindingsJson, findings_of, findings_table
     from hati.wiring import existing_store
 
     known = [one.value for one in FindingState]

@@ -3,8 +3,8 @@ from .engines import engine_of as engine_of
 from .local import EngineSetup as EngineSetup
 from .local import FileLock as FileLock
 from .local import LocalEngine as LocalEngine
-from .serial import SerialEngine as SerialEngine
-from .serial import TableEngine as TableEngine
-from .volunteers import VolunteersEngine as VolunteersEngine
+from .local import SerialEngine as SerialEngine
+from .local import TableEngine as TableEngine
 from .worker import Worker as Worker
+from .workers import VolunteersEngine as VolunteersEngine
 from .workers import WorkersEngine as WorkersEngine

@@ -1,23 +1,28 @@
-"""The HTTP server of volunteers, and its OpenAPI document."""
+"""The HTTP server of volunteers: its limits, its pages, and its OpenAPI document."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+import zlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import cache, partial
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from hati.core import HatiError
 from hati.gateway.gateway import Gateway, Refusal
-from hati.gateway.limits import Rate, RateLimiter, read_body
 from hati.gateway.messages import (
     LARGEST_BODY,
     LARGEST_RESULT,
@@ -35,10 +40,134 @@ from hati.gateway.messages import (
     Renewed,
     ResultMessage,
 )
-from hati.gateway.page import command_page, page
 
 if TYPE_CHECKING:
     from hati.store import Volunteer
+
+
+_GZIP = 31
+_MOST_KNOWN = 10_000
+_BODY_SECONDS = 60.0
+
+
+class Rate(Struct, frozen=True):
+    """How many requests come at once at most, and how many follow per second."""
+
+    burst: float
+    per_second: float
+
+
+@dataclass
+class RateLimiter:
+    """Counts the requests of each key, such as an address, in a bucket of tokens."""
+
+    rate: Rate
+    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def admit(self, key: str, now: float) -> None:
+        """Count a request at a time in seconds.
+
+        Raises:
+            Refusal: with status 429, where there are too many.
+        """
+        left, at = self._buckets.pop(key, (self.rate.burst, now))
+        left = min(self.rate.burst, left + (now - at) * self.rate.per_second)
+        admitted = left >= 1.0
+        self._buckets[key] = (left - 1.0 if admitted else left), now
+        if len(self._buckets) > _MOST_KNOWN:
+            self._buckets.popitem(last=False)
+        if not admitted:
+            wait = (1.0 - left) / self.rate.per_second
+            raise Refusal(429, "too many requests", "wait, and ask less often", wait)
+
+
+async def read_body(chunks: AsyncIterator[bytes], length: str, encoding: str, most: int) -> bytes:
+    """The body of a request, decompressed.
+
+    Args:
+        chunks: the body as it comes.
+        length: the header Content-Length; empty without it.
+        encoding: the header Content-Encoding; empty without it.
+        most: the largest number of bytes, before and after decompression.
+
+    Raises:
+        Refusal: where it is too large, too slow, or not as encoded.
+    """
+    if encoding not in {"", "identity", "gzip"}:
+        raise Refusal(415, f"the encoding {encoding!r:.40} is not supported", "send gzip, or no encoding")
+    if length.isdigit() and int(length[:20]) > most:
+        raise _too_large(most)
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > most:
+                    raise _too_large(most)
+                parts.append(chunk)
+    except TimeoutError:
+        raise Refusal(408, f"the body did not come within {_BODY_SECONDS:g} s", "send it again") from None
+    body = b"".join(parts)
+    return decompressed(body, most) if encoding == "gzip" else body
+
+
+def decompressed(body: bytes, most: int) -> bytes:
+    """The content of a gzip-compressed body of at most ``most`` bytes; no more than that is decompressed.
+
+    Raises:
+        Refusal: where it is larger, or not gzip.
+    """
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        found = reader.decompress(body, most + 1)
+    except zlib.error:
+        raise Refusal(400, "the body is not gzip", "compress it by gzip, or leave Content-Encoding out") from None
+    if len(found) > most:
+        raise _too_large(most)
+    if not reader.eof or reader.unused_data:
+        raise Refusal(400, "the gzip stream is cut off, or has something after its end", "send one whole stream")
+    return found
+
+
+def _too_large(most: int) -> Refusal:
+    shown = f"{most >> 20} MiB" if most >= 2**20 else f"{most >> 10} KiB"
+    return Refusal(413, f"the body has more than {shown}", "send less; a command's output may have 16 MiB")
+
+
+_FRAME = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Hati: lend a machine</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:3em auto;padding:0 1em}}
+input,button{{font:inherit;padding:.3em}} pre{{background:#8882;padding:1em;overflow-x:auto}}</style></head>
+<body><h1>Lend a machine</h1>{body}</body></html>
+"""
+_FORM = """
+<p>This server gives benchmarks to machines that ask for them. A machine needs Python 3.9 or newer. It runs only what
+the owner signed, in a sandbox where the system has one, and its numbers are marked as a volunteer's.</p>
+<form method="post" action="/">
+<p><label>Name of the machine<br>
+<input name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" maxlength="64"></label></p>
+<p><label>Invitation, from the owner<br><input name="invitation" type="password" autocomplete="off"></label></p>
+<p><button>Get the command</button></p></form>
+<p>Public key of the owner: <code>{key}</code></p>
+"""
+_COMMAND = """
+<p>Run this on <b>{name}</b>, within an hour:</p>
+<pre>curl -fsSo hati-join.pyz {url}/v1/client.pyz
+python3 hati-join.pyz {url} --name {name} --invitation {code}</pre>
+<p>The code registers this one machine, once. The owner can revoke its token at any time.</p>
+"""
+
+
+def page(key: str) -> str:
+    """The page with the form; ``key`` is the owner's public key, empty where nothing was signed."""
+    return _FRAME.format(body=_FORM.format(key=escape(key) or "nothing is signed yet"))
+
+
+def command_page(url: str, name: str, code: str) -> str:
+    """The page with the commands that register a machine by a one-time code."""
+    return _FRAME.format(body=_COMMAND.format(url=escape(url), name=escape(name), code=escape(code)))
+
 
 MACHINE_RATE = Rate(burst=100.0, per_second=50.0)
 """The requests of each machine."""

@@ -42,8 +42,7 @@ from hati.studies.assertion.requirement import (
     costs_of,
     methods_of,
 )
-from hati.studies.failures import failure_reasons
-from hati.studies.schedule import GIVE_UP_AFTER, tasks_without_run
+from hati.studies.schedule import GIVE_UP_AFTER, failure_reasons, tasks_without_run
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
 _MOST_REASONS = 5

@@ -55,7 +55,7 @@ from hati.studies.assertion import (
     methods_of,
     run_means,
 )
-from hati.studies.comparison.changes import WITH_POWER
+from hati.studies.comparison.conclusion import WITH_POWER
 from hati.studies.screening.promises import ConsequencesJson, consequences
 
 _NAMES = ", also "

@@ -15,7 +15,7 @@ from hati.knowledge import Entry
 from hati.stats import Proportion
 from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions
 from hati.studies.comparison import AUTO, ChangeVerdict, StatisticChoice
-from hati.studies.comparison.changes import ChoiceJson
+from hati.studies.comparison.conclusion import ChoiceJson
 
 CONFIDENCE = 0.95
 _TINY = 1e-4

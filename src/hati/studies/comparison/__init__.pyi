@@ -13,6 +13,7 @@ from .comparing import with_verdicts_within_process as with_verdicts_within_proc
 from .comparing import with_warm_up as with_warm_up
 from .comparing import without_clusters_across_machines as without_clusters_across_machines
 from .comparing import without_warm_up as without_warm_up
+from .conclusion import TAIL_PART as TAIL_PART
 from .conclusion import Change as Change
 from .conclusion import ChangeVerdict as ChangeVerdict
 from .conclusion import ClusterChange as ClusterChange
@@ -26,7 +27,6 @@ from .conclusion import WarmUp as WarmUp
 from .conclusion import WithinProcess as WithinProcess
 from .conclusion import parse_failing as parse_failing
 from .decisions import DIRECTION as DIRECTION
-from .decisions import TAIL_PART as TAIL_PART
 from .decisions import Decision as Decision
 from .decisions import MeanSides as MeanSides
 from .decisions import Sides as Sides

@@ -29,13 +29,11 @@ from hati.stats import (
     t_quantile,
     variance_prior,
 )
-from hati.studies.comparison.conclusion import Change, ChangeVerdict, ClusterChange, ClusterSide
+from hati.studies.comparison.conclusion import TAIL_PART, Change, ChangeVerdict, ClusterChange, ClusterSide
 from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import Question, RunValues
 
 POWER = 0.8
-TAIL_PART = 0.25
-"""The part of alpha for the tail if the statistic of a run is not the mean."""
 DIRECTION = 0.05
 """The one-sided level at which the mean must have moved as the tail did: the tail alone is not slower or faster."""
 _LARGEST = 700.0

@@ -39,7 +39,7 @@ from hati.studies.comparison import (
     Side,
     WarmUp,
 )
-from hati.studies.comparison.changes import (
+from hati.studies.comparison.conclusion import (
     WITH_POWER,
     ChangeJson,
     ChoiceJson,

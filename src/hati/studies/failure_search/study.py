@@ -42,7 +42,7 @@ from hati.studies.failure_search.outcomes import (
     UntracedFailure,
     is_infrastructure,
 )
-from hati.studies.failures import normalised, remarked
+from hati.studies.schedule import normalised, remarked
 from hati.studies.screening.planning.isolation import Element, RunNeeded, all_hold, excluding
 
 if TYPE_CHECKING:

@@ -28,10 +28,9 @@ from hati.document.document import (
 )
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.comparison.changes import WITH_POWER, statistic_notes, verdict_text
+from hati.studies.comparison.conclusion import WITH_POWER, statistic_notes, verdict_text
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
-from hati.studies.findings import Ruling
-from hati.studies.findings.document import ReportJson, report_sentence
+from hati.studies.findings import ReportJson, Ruling, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
 from hati.studies.known import CoverageJson, coverage_notes, partial_coverage
 from hati.studies.recalibration import Recalibration

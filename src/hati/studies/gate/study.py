@@ -29,7 +29,6 @@ from hati.harness import disturbances
 from hati.knowledge import Coverage
 from hati.stats import least_ratio
 from hati.studies.comparison import Change, ChangeVerdict, Comparison, Question, Side, StatisticChoices, ratio_of
-from hati.studies.failures import nothing_measured
 from hati.studies.gate.conclusion import (
     AffectedOption,
     Broken,
@@ -40,7 +39,7 @@ from hati.studies.gate.conclusion import (
 )
 from hati.studies.gate.rounds import RULE, Cell, GateJudgement, Group, Stage, groups, pairs_of, unmeasurable
 from hati.studies.paired.judging import AnyJudged, JudgedWithMean
-from hati.studies.schedule import paired_round, rounds_begun, tasks_without_run
+from hati.studies.schedule import nothing_measured, paired_round, rounds_begun, tasks_without_run
 
 POWER = 0.8
 

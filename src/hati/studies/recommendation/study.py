@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, generator, replace
 from hati.space import Space
-from hati.studies.failures import failure_reasons
 from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
@@ -35,7 +34,7 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
-from hati.studies.schedule import limit_until_first_success, tasks_without_run
+from hati.studies.schedule import failure_reasons, limit_until_first_success, tasks_without_run
 
 MOST_ROUNDS = 4
 """The most rounds of confirmation."""

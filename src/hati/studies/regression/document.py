@@ -34,7 +34,7 @@ from hati.document.document import (
 )
 from hati.document.publishing import DetectableJson, Interval, Joined, Of, StudyJson, detectable_json, publish
 from hati.studies.comparison import StatisticChoice
-from hati.studies.comparison.changes import ChoiceJson
+from hati.studies.comparison.conclusion import ChoiceJson
 from hati.studies.regression import (
     DetectableStep,
     Direction,

@@ -22,9 +22,8 @@ from hati.stats import (
     sum_variance,
 )
 from hati.stats.linear_models import Index
-from hati.studies.regression.conclusion import Handover, Interval, LevelChange, direction_of
+from hati.studies.regression.conclusion import Handover, Interval, LevelChange, Series, direction_of
 from hati.studies.regression.levels import SeriesLevels
-from hati.studies.regression.series import Series
 
 JOIN_PART = 0.5
 """The part of alpha for changes at handovers, if bridges join any."""

@@ -39,7 +39,7 @@ from hati.stats import (
 from hati.stats.dependence import equal_persistence, likely_step, log_likelihoods, whitened_products, without_bursts
 from hati.stats.diagnostics import standardised
 from hati.stats.linear_models import Index
-from hati.studies.regression.series import Series
+from hati.studies.regression.conclusion import Series
 
 Interval = tuple[float, float]
 

@@ -34,10 +34,9 @@ from hati.knowledge import Coverage
 from hati.stats import FEWEST_VALUES, Bridge, Dependence, Ecdf, Pooled, group_variances, pooled_variance, satterthwaite
 from hati.stats.linear_models import Index
 from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, StatisticChoice, StatisticChoices
-from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS, Series, SeriesBridge, Tails
-from hati.studies.schedule import given_up, tasks_without_run
+from hati.studies.schedule import failure_reasons, given_up, nothing_measured, tasks_without_run
 
 
 class RevisionSpread(Struct, frozen=True):

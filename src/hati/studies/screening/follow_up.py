@@ -18,7 +18,7 @@ from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, Pl
 from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import PERMUTATIONS, f_above, pure_error, t_quantile
-from hati.studies.failures import nothing_measured
+from hati.studies.schedule import nothing_measured
 from hati.studies.screening.conclusion import EffectScale, FlipEvidence, FlipVerdict, ScreeningConclusion, SuspectRun
 from hati.studies.screening.model import EffectContrast, ModelAnalysis, ModelEffect, ModelFit
 from hati.studies.screening.planning.tasks import STAGE

@@ -20,7 +20,7 @@ from hati.stats import (
     significant_model,
     unit_means,
 )
-from hati.studies.failures import failure_reasons
+from hati.studies.schedule import failure_reasons
 from hati.studies.screening.conclusion import EffectScale, Point
 
 

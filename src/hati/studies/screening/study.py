@@ -25,7 +25,7 @@ from hati.core import (
 )
 from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
-from hati.studies.failures import nothing_measured
+from hati.studies.schedule import nothing_measured
 from hati.studies.screening.conclusion import (
     DetectableEffect,
     Dispersion,

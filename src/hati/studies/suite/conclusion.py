@@ -28,7 +28,7 @@ from hati.stats.intervals import (
     stratified_quantiles,
     stratum_means,
 )
-from hati.studies.failures import failure_reasons
+from hati.studies.schedule import failure_reasons
 
 
 class SuiteScale(StrEnum):

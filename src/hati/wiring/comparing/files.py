@@ -13,7 +13,7 @@ from hati.core import InputError, Sample, replace
 from hati.core.wording import listed, suggestion
 from hati.studies import comparison
 from hati.studies.comparison import Comparisons, SteadyPair, Unmatched, steady_pair
-from hati.studies.comparison.changes import several_processes
+from hati.studies.comparison.conclusion import several_processes
 from hati.subject.samples import ImportedSamples, measured_files, read_all, read_samples
 from hati.wiring.kinds.paired import CompareRequest
 

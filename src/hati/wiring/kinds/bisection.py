@@ -80,7 +80,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         """The commits."""
         del place, study, request
         from hati.document import publish
-        from hati.studies.bisection.document import BisectionJson, bisection_document
+        from hati.studies.bisection import BisectionJson, bisection_document
 
         return StudyReport(bisection_document(found), lambda: publish(found, BisectionJson))
 

@@ -73,7 +73,7 @@ class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]
         """The options."""
         del place, study, request
         from hati.document import publish
-        from hati.studies.effect_drift.document import DriftJson, drift_document
+        from hati.studies.effect_drift import DriftJson, drift_document
 
         return StudyReport(drift_document(found), lambda: publish(found, DriftJson))
 

@@ -127,8 +127,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         """The verdicts; findings are recorded, and marked as reported once the report is written."""
         from hati.document import Joined, publish
         from hati.studies.comparison import parse_failing
-        from hati.studies.findings import Ruling
-        from hati.studies.findings.document import report_sentence
+        from hati.studies.findings import Ruling, report_sentence
         from hati.studies.gate.document import GateJson, gate_document
         from hati.wiring.known.benchmarks import mark_reported, record_findings
         from hati.wiring.screening.recalibration import recalibration_of

@@ -71,7 +71,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         """The summaries."""
         del place, study, request
         from hati.document import publish
-        from hati.studies.measurement.document import MeasurementJson, measurement_document
+        from hati.studies.measurement import MeasurementJson, measurement_document
 
         return StudyReport(measurement_document(found), lambda: publish(found, MeasurementJson))
 

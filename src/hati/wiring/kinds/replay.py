@@ -186,8 +186,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
             InputError: for an unknown metric.
         """
         from hati.document import Aside
-        from hati.studies.findings import findings_of
-        from hati.studies.findings.document import findings_table
+        from hati.studies.findings import findings_of, findings_table
         from hati.studies.replay.document import skipped_text
 
         findings = findings_of(prepared.place.store.events())

@@ -84,7 +84,7 @@ class ValidationType(StudyType[ValidationRequest, "AnyValidation", "ValidationCo
             MeasurementError: where all runs failed.
         """
         if found.failed and not found.done:
-            from hati.studies.failures import nothing_measured
+            from hati.studies.schedule import nothing_measured
 
             raise nothing_measured(found.failures)
         return super().measured_report(prepared, request, found)

@@ -28,7 +28,7 @@ from hati.core import (
 )
 from hati.core.wording import counted
 from hati.knowledge import Variation
-from hati.studies.failures import failure_reasons, nothing_measured
+from hati.studies.schedule import failure_reasons, nothing_measured
 from hati.studies.screening import (
     AnyScreening,
     Isolated,

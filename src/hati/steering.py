@@ -1,13 +1,15 @@
-"""The choice of a machine's next batch: pure, from what is open, what is in progress, and what the machine has."""
+"""The choice of the next batch for a machine, and the status of the ledger of batches as values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
 
 from hati.core.wording import counted, listed
+from hati.document.document import Align, Column, Table
 
 
 class ClientKind(StrEnum):
@@ -119,3 +121,132 @@ def choose(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client
         return SteeringDecision(None, listed(sorted(set(filter(None, reasons.values())))) or "begun on another machine")
     several = len({queue.study for queue in queues}) > 1
     return SteeringDecision(min(free)[1], "study with fewest under way" if several else "released first")
+
+
+class LeaseStatus(Struct, frozen=True):
+    """The batch that a machine runs: the attempt at it, why the machine got it, since when, and until when."""
+
+    batch: int
+    study: str
+    attempt: int
+    reason: str
+    since: datetime
+    until: datetime
+
+
+class MachineStatus(Struct, frozen=True):
+    """A machine that has a worker or a lease; ``until`` is when its worker is gone unless it gives a sign of life."""
+
+    id: str
+    name: str
+    cpus: int
+    until: datetime
+    lease: LeaseStatus | None
+
+
+class StudyStatus(Struct, frozen=True):
+    """The numbers of a study's batches by their state, of results in the last hour, and of failures of machines."""
+
+    study: str
+    waiting: int
+    leased: int
+    done: int
+    withdrawn: int
+    quarantined: int
+    results: int
+    failures: int
+
+
+class Waiting(Struct, frozen=True):
+    """How many batches of a study wait for the same reason, which is empty where a machine may run them."""
+
+    study: str
+    batches: int
+    reason: str
+
+
+class FailedBatch(Struct, frozen=True):
+    """A batch that machines failed and that is not done: how often, and the ``error`` of the last failure."""
+
+    batch: int
+    study: str
+    state: str
+    failures: int
+    machine: str
+    at: datetime
+    error: str
+
+
+class LedgerStatus(Struct, frozen=True, tag_field="format", tag="hati-grid-status-1"):
+    """What a ledger shows at a time of its database's clock; ``results`` is the number in the last hour."""
+
+    at: datetime
+    results: int
+    machines: tuple[MachineStatus, ...]
+    studies: tuple[StudyStatus, ...]
+    waiting: tuple[Waiting, ...]
+    failed: tuple[FailedBatch, ...]
+
+
+_TIME = "%Y-%m-%d %H:%M:%S"
+_TURN = "waits for its turn"
+
+
+def grid_tables(status: LedgerStatus) -> tuple[Table, ...]:
+    """Tables of machines and batches and, if there are any, of waiting and failed batches."""
+    if not status.machines and not status.studies:
+        return ()
+    tables = [_machines(status), _batches(status)]
+    tables += [_waiting(status)] if status.waiting else []
+    tables += [_failures(status)] if status.failed else []
+    return tuple(tables)
+
+
+def _machines(status: LedgerStatus) -> Table:
+    columns = (
+        Column("machine"),
+        Column("CPUs", align=Align.RIGHT),
+        Column("study"),
+        Column("batch", align=Align.RIGHT),
+        Column("since"),
+        Column("until"),
+        Column("chosen as"),
+    )
+    rows = tuple((machine.name, machine.cpus, *_lease(machine.lease)) for machine in status.machines)
+    late = sum(machine.lease is not None and machine.lease.until <= status.at for machine in status.machines)
+    notes = (
+        [f"Times are UTC; it is {status.at:{_TIME}}."] if rows else ["No worker is there: start one by `hati worker`."]
+    )
+    notes += [f"{counted(late, 'lease')} ended without a sign of life."] if late else []
+    return Table("Machines", columns, rows, tuple(notes))
+
+
+def _lease(lease: LeaseStatus | None) -> tuple[str | int | None, ...]:
+    if lease is None:
+        return None, None, None, None, None
+    return lease.study, lease.batch, f"{lease.since:{_TIME}}", f"{lease.until:{_TIME}}", lease.reason
+
+
+def _batches(status: LedgerStatus) -> Table:
+    names = ("waiting", "leased", "done", "withdrawn", "quarantined", "failures", "results")
+    columns = (Column("study"), *(Column(name, align=Align.RIGHT) for name in names))
+    rows = tuple((study.study, *(getattr(study, name) for name in names)) for study in status.studies)
+    return Table("Batches", columns, rows, (f"{counted(status.results, 'result')} in the last hour.",))
+
+
+def _waiting(status: LedgerStatus) -> Table:
+    columns = (Column("study"), Column("batches", align=Align.RIGHT), Column("reason"))
+    rows = tuple((each.study, each.batches, each.reason or _TURN) for each in status.waiting)
+    return Table("Waiting batches", columns, rows)
+
+
+def _failures(status: LedgerStatus) -> Table:
+    columns = (
+        Column("batch", align=Align.RIGHT),
+        Column("study"),
+        Column("state"),
+        Column("failures", align=Align.RIGHT),
+        Column("last error"),
+    )
+    rows = tuple((each.batch, each.study, each.state, each.failures, each.error) for each in status.failed)
+    return Table("Failed batches", columns, rows)

@@ -1,11 +1,15 @@
-"""The study of effects at two revisions, and the tests of their changes."""
+"""Effects at two revisions: which options matter more or less than before, and by how much.
+
+A screening's design is measured at both, in rounds of pairs. The effect of an option is estimated in each round at each
+revision; a change of it is tested on the differences of pairs.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -23,12 +27,15 @@ from hati.core import (
     StudyId,
     Task,
     generator,
+    setting_text,
 )
+from hati.core.wording import counted
 from hati.design import sum_codes
+from hati.document.document import Document, Shown, Table, change, columns_of, general, p_text, percent
+from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.stats import cell_noise, f_above, holm, t_quantile
 from hati.studies.comparison import Question
-from hati.studies.failures import failure_reasons, nothing_measured
-from hati.studies.schedule import paired_round, tasks_left
+from hati.studies.schedule import failure_reasons, nothing_measured, paired_round, tasks_left
 
 
 class OptionDrift(Struct, frozen=True):
@@ -332,3 +339,82 @@ class EffectDriftStudy(Struct, frozen=True):
             if value is not None and value > 0.0:
                 found[run.task.repetition, places[run.task.configuration]] = np.log(value)
         return found
+
+
+class OptionDriftJson(Struct, frozen=True):
+    """The effect of an option at both revisions, as fractions."""
+
+    options: Annotated[list[str], Of(lambda one: [one.option])]
+    settings: tuple[Setting, Setting]
+    before: float
+    after: float
+    difference: float
+    difference_interval: Interval
+    ratio: float | None
+    interval: Interval | None
+    p_value: float
+    changed: bool
+    alpha: float
+    benchmark: str
+    metric: Annotated[str, Of("metric.name")]
+    unit: Annotated[str, Of("metric.unit")]
+    revisions: Annotated[tuple[str, str], Of(lambda one: (one.reference.id, one.revision.id))]
+    rounds: int
+    study: str
+
+
+class DriftJson(StudyJson, frozen=True, tag_field="format", tag="hati-compare-effects-1"):
+    """The effects of options at two revisions, the most significant change first."""
+
+    effects: Annotated[list[OptionDriftJson], Of(lambda found: [Joined(one, found) for one in found.options])]
+
+
+def drift_table(found: EffectDrift) -> Table:
+    """A row for each option."""
+    columns = columns_of("option | > before | > after | > times | > interval | > p | verdict")
+    rows = tuple(
+        (
+            f"{one.option}={setting_text(one.settings[1])}",
+            Shown(change(one.before), one.before),
+            Shown(change(one.after), one.after),
+            None if one.ratio is None else Shown(general(one.ratio, 3), one.ratio),
+            None if one.interval is None else f"{general(one.interval[0], 3)} to {general(one.interval[1], 3)}",
+            Shown(p_text(one.p_value), one.p_value),
+            "changed" if one.changed else "not shown",
+        )
+        for one in found.options
+    )
+    title = f"Effects on {found.metric.name}: {found.revision} against {found.reference}"
+    return Table(title, columns, rows, tuple(_notes(found)))
+
+
+def _notes(found: EffectDrift) -> list[str]:
+    notes = [
+        f"{counted(found.configurations, 'configuration')} in {counted(found.rounds, 'round')} at both revisions. The "
+        f"effect of a setting compared with the option's other one; times: the effect after over that before, "
+        f"of logarithms, where the one before is shown. Changed: at {percent(found.alpha)} for all options together.",
+    ]
+    widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
+    if widths:
+        notes.append(f"A change of an effect by {general(100.0 * max(widths), 2)} % or more would mostly be seen.")
+    if found.unestimable:
+        notes.append(f"Not distinguishable from others: {', '.join(found.unestimable)}.")
+    return notes
+
+
+def _sentence(one: OptionDrift) -> str:
+    if one.ratio is not None and one.ratio > 0.0:
+        return f"{one.option}: effect {general(one.ratio, 2)} times what it was"
+    return f"{one.option}: effect {change(one.after)} after {change(one.before)}"
+
+
+def drift_document(found: EffectDrift) -> Document:
+    """Which options' effects changed between two revisions."""
+    changed = [one for one in found.options if one.changed]
+    return Document(
+        f"Effects on {found.metric.name}: {found.revision} against {found.reference}",
+        f"{'; '.join(map(_sentence, changed)) or 'No effect is shown to have changed'}.",
+        sections=(drift_table(found),),
+        failures=tuple(f"{found.failed} of {found.done + found.failed} runs: {why}" for why in found.failures[:1]),
+        study=found.study,
+    )

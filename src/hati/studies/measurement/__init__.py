@@ -1,5 +1,0 @@
-"""The simplest study: measure given configurations and summarise them by run."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
