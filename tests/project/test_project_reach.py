@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hati.project import parse_project
-from hati.project.reach import unreached, unreached_warning
+from hati.project.project import unreached, unreached_warning
 
 BENCHMARK = """
 [[benchmark]]

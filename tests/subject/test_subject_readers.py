@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources, replace
-from hati.subject.readers import check_reader, read, unsettled
-from hati.subject.readings import parse_expression, parse_path
+from hati.subject.readers import check_reader, parse_expression, parse_path, read, unsettled
 
 NOTHING = Resources(2.0, 1.0, 0.5, 3 * 2**20, 1, 2, 0.0)
 

@@ -13,7 +13,7 @@ from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
 from hati.studies.screening import AnyChoice, read_choice, stored_choice
 from hati.subject import Revisions
 from hati.wiring import conclude_stored, prepare_screening, workplace
-from hati.wiring.comparing.replays import _thinned
+from hati.wiring.comparing import _thinned
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.screening import campaign as choosing
 from hati.wiring.screening.campaign import ScreeningCampaign

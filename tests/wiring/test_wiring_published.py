@@ -7,8 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import hati
-from hati.wiring.published import _MODULES, published_types
-from hati.wiring.study_types import format_of
+from hati.wiring.study_types import _MODULES, format_of, published_types
 
 
 def test_every_type_that_has_a_format_is_published() -> None:

@@ -141,7 +141,7 @@ def worker(
     scheduler: _Scheduler = None,
 ) -> None:
     """Run batches that campaigns release to workers."""
-    from hati.wiring.grid import serve
+    from hati.wiring.volunteers import serve
 
     made: list[Run] = []
     if once and scheduler is not None:

@@ -120,7 +120,7 @@ def runs(
 
 def _samples(path: Path, metric: str | None, output: str) -> tuple[Sample, ...]:
     from hati.subject.samples import read_samples
-    from hati.wiring.comparing.files import of_metric
+    from hati.wiring.compared_files import of_metric
 
     check_output(output, path)
     found = read_samples(path)

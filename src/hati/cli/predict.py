@@ -84,7 +84,7 @@ def predict(
 
 
 def _on_machines(model: ServiceModel, machines: list[str], path: Path, store: str | None) -> ServiceModel:
-    from hati.wiring.probes.prediction import on_machines
+    from hati.wiring.probes.experiments import on_machines
 
     found, warnings = on_machines(model, machines, path, store)
     for warning in warnings:

@@ -149,7 +149,7 @@ def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.T
     from hati.document import Joined, publish
     from hati.studies.probe import RecoveryOutcome
     from hati.studies.probe.document import SelftestJson, selftest_document
-    from hati.wiring.probes.selftest import selftest as run_selftest
+    from hati.wiring.probes.settings import selftest as run_selftest
 
     check_output(output)
     found = run_selftest(say)
@@ -171,7 +171,7 @@ def export(
     machine: _Machine = "here", reference: _DemandsOn = None, store: ProbeStore = None, output: Output = STDOUT
 ) -> None:
     """Write a machine as a resource environment of Palladio (PCM)."""
-    from hati.wiring.probes.prediction import exported_environment
+    from hati.wiring.probes.experiments import exported_environment
 
     check_output(output)
     write(exported_environment(machine, reference, store), output)

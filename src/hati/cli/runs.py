@@ -89,13 +89,13 @@ def studies(
     """List stored studies, in the order in which they were begun."""
     if schema is not None:
         from hati.render import json_schema
-        from hati.wiring.published import published_type
+        from hati.wiring.study_types import published_type
 
         write(json_schema(published_type(schema)), output)
         return
     from hati.harness.document import ListedStudy, studies_table
     from hati.wiring import existing_store
-    from hati.wiring.known.projects import subject_of
+    from hati.wiring.known.named import subject_of
     from hati.wiring.study_types import verb_of
 
     place = existing_store(path, store)

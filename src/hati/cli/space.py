@@ -97,7 +97,7 @@ def sample(
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
     """Find contradictory constraints, impossible settings and forced options."""
     from hati.project import read_project
-    from hati.project.reach import unreached_warning
+    from hati.project.project import unreached_warning
     from hati.space import check as diagnose
     from hati.space.document import diagnosis_table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hati.core import InputError, Outcome, replace
 from hati.core.wording import listed
-from hati.project.reach import unreached_warning
+from hati.project.project import unreached_warning
 from hati.studies.failure_search import StoredTree, failure_tree
 from hati.studies.failure_search.outcomes import is_infrastructure
 from hati.studies.known import Knowledge

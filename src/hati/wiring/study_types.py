@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 from msgspec import Struct, convert
 
 from hati.core import FlagField, InputError, Machine, MachineState, PositionalField, TableFields, replace
-from hati.core.wording import counted, listed
+from hati.core.wording import counted, listed, suggestion
 from hati.packages import added, load_entry
 
 if TYPE_CHECKING:
@@ -469,3 +469,56 @@ def _json(machines: Sequence[Machine], spans: Mapping[str, Span]) -> list[StudyM
         StudyMachineJson(machine.id, machine.name, [state_json(state) for state in _measured(machine, spans)])
         for machine in machines
     ]
+
+
+_MODULES = (
+    "design.document",
+    "document.publishing",
+    "document.document",
+    "gateway.messages",
+    "generate.observations",
+    "harness.document",
+    "prediction.document",
+    "space.document",
+    "steering",
+    "studies.assertion.two_machines",
+    "studies.assertion.tables",
+    "studies.audit.document",
+    "studies.bisection",
+    "studies.comparison.document",
+    "studies.effect_drift",
+    "studies.failure_search.document",
+    "studies.findings",
+    "studies.gate.document",
+    "studies.measurement",
+    "studies.paired.study",
+    "studies.probe.document",
+    "studies.regression.document",
+    "studies.replay.document",
+    "studies.screening.values",
+    "studies.suite.document",
+    "studies.validation.document",
+)
+"""The modules of Hati that define published types."""
+
+
+def published_types() -> dict[str, type[Struct]]:
+    """The types by their formats, such as ``hati-screen-1``."""
+    own = (each for module in _MODULES for each in vars(import_module(f"hati.{module}")).values())
+    others = (kind.published for kind in other_types()[0])
+    return {format_: each for each in (*own, *others) if (format_ := format_of(each))}
+
+
+def published_type(name: str) -> type[Struct]:
+    """The type of the format or study with this name.
+
+    Raises:
+        InputError: where there is none.
+    """
+    formats = published_types()
+    studies = {format_.removeprefix("hati-").removesuffix("-1"): each for format_, each in formats.items()}
+    studies |= {kind.name: kind.published for kind in other_types()[0] if kind.published}
+    found = formats.get(name) or studies.get(name)
+    if found is None:
+        raise InputError(f"there is no format or study {name!r}", fix=suggestion(name, studies))
+    return found

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from hati.core import Benchmark, InputError, Job, Observations, Outcome, Resources, Run, replace
 from hati.core.run import REMARKS_APART
-from hati.subject.readers import read, unsettled
-from hati.subject.readings import OUTPUT
+from hati.subject.readers import OUTPUT, read, unsettled
 from hati.subject.running.programs import Masking
 from hati.subject.running.recipe import Recipe
 

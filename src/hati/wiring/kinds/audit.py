@@ -168,7 +168,7 @@ def _audited(
     from hati.studies.audit import audit
     from hati.studies.audit.document import AuditJson, audit_document
     from hati.subject.samples import read_samples
-    from hati.wiring.comparing.files import of_metric
+    from hati.wiring.compared_files import of_metric
 
     settings = replace(request.settings, known=known)
     earlier = [sample for file in request.history for sample in read_samples(file).samples]

@@ -50,7 +50,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         self, place: Workplace, request: BisectionRequest, *, fresh: bool
     ) -> Prepared[Bisection, BisectionConclusion]:
         """The campaign of the search."""
-        from hati.wiring.comparing.variants import prepare_bisection
+        from hati.wiring.comparing import prepare_bisection
 
         return prepare_bisection(place, request, fresh=fresh)
 

@@ -43,7 +43,7 @@ class EffectDriftType(StudyType[DriftRequest, "EffectDriftStudy", "EffectDrift"]
         self, place: Workplace, request: DriftRequest, *, fresh: bool
     ) -> Prepared[EffectDriftStudy, EffectDrift]:
         """The campaign of both revisions."""
-        from hati.wiring.comparing.replays import prepare_drift
+        from hati.wiring.comparing import prepare_drift
 
         return prepare_drift(place, request, fresh=fresh)
 

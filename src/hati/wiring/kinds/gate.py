@@ -79,7 +79,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
             InputError: also for verdicts that cannot fail.
         """
         from hati.studies.comparison import parse_failing
-        from hati.wiring.comparing.checks import prepare_gate
+        from hati.wiring.comparing import prepare_gate
 
         parse_failing(request.fail_on)
         return prepare_gate(place, request, fresh=fresh)

@@ -171,7 +171,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
 
     def root(self, path: Path, request: CompareRequest) -> Path | None:
         """The project if the names are benchmarks: no path has these names, or only folders have and benchmarks too."""
-        from hati.wiring.comparing.files import is_pattern
+        from hati.wiring.compared_files import is_pattern
 
         (before, *_), (after, *_) = request.sides
         paths = Path(before), Path(after)
@@ -186,7 +186,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
 
     def inputs(self, path: Path, request: CompareRequest) -> tuple[Path, ...]:
         """The files of both sides, and those of earlier samples."""
-        from hati.wiring.comparing.files import FileSides, history_files
+        from hati.wiring.compared_files import FileSides, history_files
 
         if self.root(path, request) is not None:
             return ()
@@ -204,7 +204,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         self, place: Workplace, request: CompareRequest, *, fresh: bool
     ) -> Prepared[PairedComparison, PairedConclusion]:
         """The campaign of pairs."""
-        from hati.wiring.comparing.variants import prepare_pairs
+        from hati.wiring.comparing import prepare_pairs
 
         return prepare_pairs(place, request, fresh=fresh)
 
@@ -267,7 +267,7 @@ def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
     from hati.document import publish
     from hati.studies.comparison import parse_failing
     from hati.studies.comparison.document import ComparisonsJson, comparisons_document
-    from hati.wiring.comparing.files import FileSides, compare_files, history_files
+    from hati.wiring.compared_files import FileSides, compare_files, history_files
 
     sides = FileSides.of(*request.sides)
     found = compare_files(sides, request, history_files(request.history, sides))

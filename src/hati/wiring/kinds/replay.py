@@ -146,7 +146,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
 
     def prepare(self, place: Workplace, request: HistoryRequest, *, fresh: bool) -> Prepared[Replay, Replayed]:
         """The campaign of all revisions."""
-        from hati.wiring.comparing.replays import prepare_replay
+        from hati.wiring.comparing import prepare_replay
 
         return prepare_replay(place, request, fresh=fresh)
 

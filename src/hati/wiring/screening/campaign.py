@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -25,7 +26,8 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import counted
-from hati.design import check_two_level
+from hati.design import Design, check_two_level, letters, parse_generators, read_csv, read_json
+from hati.design.matrix import symbols
 from hati.studies.recalibration import Prior
 from hati.studies.screening import (
     NOTHING_ISOLATED,
@@ -77,6 +79,52 @@ from hati.wiring.workplace import Announce, Workplace, mute
 
 if TYPE_CHECKING:
     from hati.space import Space
+
+
+_MOST_LETTERS = 52
+
+
+def read_design(file: Path) -> Design:
+    """Read a design from CSV or JSON.
+
+    Raises:
+        InputError: where it cannot be read, with its line and column.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{file} cannot be read: {reason}") from error
+    return read_json(text, str(file)) if file.suffix == ".json" else read_csv(text, str(file))
+
+
+def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
+    """The rows of a design file, columns in the order of the options, or the generators in a text.
+
+    A file's factors match the options by name; if no factor is the name of an option, by order.
+
+    Raises:
+        InputError: for a file that is not a design, or whose factors are not the options.
+    """
+    if text is None:
+        return (), ()
+    if "=" in text and not Path(text).exists():
+        own = symbols(options)  # as `hati design` names them: their names where these are single characters
+        letter = dict(zip(own, letters(len(own)), strict=True)) if len(own) <= _MOST_LETTERS else {}
+        known = set(own) >= {sign for sign in text if sign.isalpha()}
+        return (), parse_generators("".join(letter.get(sign, sign) for sign in text) if known else text)
+    design = read_design(Path(text))
+    if set(design.factors) == set(options):
+        places = [design.factors.index(name) for name in options]
+    elif len(design.factors) == len(options) and not set(design.factors) & set(options):
+        places = list(range(len(options)))
+    else:
+        raise InputError(
+            f"the factors of {text} are not the {len(options)} options of the space",
+            fix=f"name its columns: {', '.join(options)}",
+        )
+    return tuple(tuple(row) for row in design.matrix[:, places].tolist()), ()
+
 
 _SEVERAL = 2
 _SLOW_TO_ANALYSE = 30_000
@@ -387,7 +435,7 @@ def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequ
     """The requested fraction; None if the budget decides."""
     if not request.of_fraction:
         return None
-    from hati.wiring.screening.designs import asked_design
+    from hati.wiring.screening.campaign import asked_design
 
     rows, generators = asked_design(request.design, options)
     return FractionRequest(request.resolution, request.runs, generators, rows)

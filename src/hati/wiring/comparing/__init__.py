@@ -1,1 +1,0 @@
-"""Comparisons of variants, revisions and files, on this machine."""
