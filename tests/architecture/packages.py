@@ -31,7 +31,8 @@ def write_entry_points(folder: Path, group: str, points: str) -> None:
 
 def hati(package: Path, project: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command where a package is installed."""
-    own = {"PYTHONPATH": str(package), "HATI_LOCK": str(project / "lock"), "COLUMNS": "100"}
+    paths = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH", "")]))
+    own = {"PYTHONPATH": paths, "HATI_LOCK": str(project / "lock"), "COLUMNS": "100"}
     return subprocess.run(
         [sys.executable, "-m", "hati", *words],
         cwd=project,

@@ -16,6 +16,7 @@ from scipy import stats
 from hati.driver import LoadDriverError, compile_and_run, compiler
 from hati.driver.running import _Running
 from hati.generate import (
+    CodeLoad,
     CpuLoad,
     DiskLoad,
     DiskOperation,
@@ -68,6 +69,36 @@ def test_every_execution_of_every_sensor_is_observed(tmp_path: Path) -> None:
     assert (observed.values("spin", Sensor.RESPONSE) >= 99_000).all()
     assert (observed.values("wait", Sensor.CPU) < observed.values("wait", Sensor.RESPONSE)).all()
     assert observed.clocks["only"].response > 0
+
+
+def test_code_of_ones_own_is_prepared_executed_and_cleaned_up_for_each_thread(tmp_path: Path) -> None:
+    code = CodeLoad(
+        declare="int times;",
+        prepare='if (own->times != 0) fail("somebody else was here");',
+        execute="own->times++; struct timespec nap = {0, 1000000}; nanosleep(&nap, NULL);",
+        clean_up='char name[32]; snprintf(name, sizeof name, "%p", (void *)own); FILE *file = fopen(name, "w");'
+        ' fprintf(file, "%d", own->times); fclose(file);',
+        name="code",
+        sensors=(Sensor.RESPONSE,),
+    )
+    observed = compile_and_run(one(Parallel((Loop(code, count=3),), copies=2)), tmp_path)
+    assert [len(each.values) for each in observed.named("code", Sensor.RESPONSE)] == [3, 3]
+    assert (observed.values("code", Sensor.RESPONSE) >= 1_000_000).all()
+    assert [file.read_text() for file in (tmp_path / "role-0").glob("0x*")] == ["3", "3"]
+
+
+def test_code_that_cannot_be_prepared_or_compiled_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LoadDriverError, match="no such device: "):
+        compile_and_run(one(CodeLoad("own->unused = 1;", prepare='fail("no such device");')), tmp_path / "a")
+    with pytest.raises(LoadDriverError, match=r"cannot compile .*load\.c:\d+:\d+: error: .*nonsense"):
+        compile_and_run(one(CodeLoad("nonsense = 1;")), tmp_path / "b")
+
+
+def test_code_that_takes_long_ends_with_its_parallel(tmp_path: Path) -> None:
+    endless = CodeLoad("while (going_on) sched_yield();", name="endless", sensors=(Sensor.RESPONSE,))
+    stops = Parallel((endless, CpuLoad(Kernel.WAIT, demand_ms=20)), until=Until.FIRST)
+    (seen,) = compile_and_run(one(stops), tmp_path).values("endless", Sensor.RESPONSE)
+    assert 20_000_000 <= seen < 10_000_000_000
 
 
 def test_a_loop_ends_once_an_interval_is_narrow(tmp_path: Path) -> None:

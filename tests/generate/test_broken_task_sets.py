@@ -241,6 +241,18 @@ BROKEN = {
     ),
     "fifo without a priority": (", priority: 1", "", "25:103", "fifo needs a priority; give one from 1 to 99"),
     "a CPU below 0": ("cpus: [0]", "cpus: [-1]", "25:90", "a CPU has a negative number; number CPUs from 0"),
+    "code that does nothing": (
+        "memory, access: chase, bytes: 32768, count: 100",
+        "code, execute: ''",
+        "17:31",
+        "code that does nothing; write statements of C",
+    ),
+    "code with a wrong header": (
+        "memory, access: chase, bytes: 32768, count: 100",
+        'code, execute: x, headers: ["a.h>"]',
+        "17:43",
+        "'a.h>' is not a header; give a name such as sys/eventfd.h",
+    ),
     "everybody waits": (
         "    machine: one\n",
         "    machine: one\n    until: others\n",

@@ -97,6 +97,27 @@ roles:
             task: {do: cpu, kernel: mandelbrot, units: 50, name: work, sensors: [response, cpu]}
           - {do: cpu, kernel: wait, demand_ms: 0.2}
 """,
+    "code": """\
+name: Own code
+machines: [here]
+roles:
+  - name: only
+    machine: here
+    task:
+      do: loop
+      count: 5
+      task:
+        do: code
+        headers: [sys/utsname.h]
+        declare: struct utsname name;
+        prepare: if (uname(&own->name) != 0) fail("cannot read the name");
+        execute: |
+          for (int i = 0; i < 3 && going_on; i++)
+              uname(&own->name);
+        clean_up: own->name.machine[0] = 0;
+        name: uname
+        sensors: [response]
+""",
 }
 
 

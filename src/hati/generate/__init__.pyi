@@ -15,6 +15,7 @@ from .program import SeriesName as SeriesName
 from .program import load_program as load_program
 from .program import source as source
 from .program import with_kernels as with_kernels
+from .reading import TASKS as TASKS
 from .reading import parse_task_set as parse_task_set
 from .task_set import TaskSet as TaskSet
 from .task_set import TaskSetError as TaskSetError
@@ -22,6 +23,7 @@ from .task_set import receives as receives
 from .task_set import tasks_of as tasks_of
 from .tasks import CALIBRATED as CALIBRATED
 from .tasks import BlockOrder as BlockOrder
+from .tasks import CodeLoad as CodeLoad
 from .tasks import CpuLoad as CpuLoad
 from .tasks import DiskLoad as DiskLoad
 from .tasks import DiskOperation as DiskOperation
@@ -41,5 +43,6 @@ from .tasks import Parallel as Parallel
 from .tasks import SchedulingPolicy as SchedulingPolicy
 from .tasks import Sensor as Sensor
 from .tasks import Sequence as Sequence
+from .tasks import TaskKind as TaskKind
 from .tasks import Until as Until
 from .tasks import UseTask as UseTask

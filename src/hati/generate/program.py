@@ -17,6 +17,7 @@ from hati.generate.task_set import TaskSet, receives
 from hati.generate.tasks import (
     CALIBRATED,
     TIMED,
+    CodeLoad,
     CpuLoad,
     DiskLoad,
     Kernel,
@@ -207,6 +208,17 @@ class LoadProgram(Struct, frozen=True):
     def disks(self) -> tuple[TaskNode, ...]:
         """The nodes that load a disk."""
         return tuple(node for node in self.nodes if isinstance(node.task, DiskLoad))
+
+    @property
+    def codes(self) -> tuple[TaskNode, ...]:
+        """The nodes that are C of their own."""
+        return tuple(node for node in self.nodes if isinstance(node.task, CodeLoad))
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that this C includes, each once."""
+        tasks = [node.task for node in self.nodes if isinstance(node.task, CodeLoad)]
+        return tuple(dict.fromkeys(header for task in tasks for header in task.headers))
 
     @property
     def networks(self) -> tuple[TaskNode, ...]:

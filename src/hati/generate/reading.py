@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, get_args, get_type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -13,14 +14,21 @@ from msgspec import Struct
 from hati.core import InputError, Place
 from hati.core.wording import suggestion
 from hati.generate.task_set import TaskSet, TaskSetError
-from hati.generate.tasks import LoadTask, MachineTaskSet, NarrowInterval, Path
+from hati.generate.tasks import CodeLoad, LoadTask, MachineTaskSet, NarrowInterval, Path, TaskAttributes
+
+if TYPE_CHECKING:
+    from hati.generate.tasks import TaskKind
 
 TASKS: Mapping[str, type[Struct]] = {str(kind.__struct_config__.tag): kind for kind in get_args(LoadTask)}
 """The kinds of tasks by the words that follow ``do``."""
 
 
-def parse_task_set(text: str, file: str = "task set") -> TaskSet:
-    """The task set that a YAML text describes; ``file`` names it in errors.
+Kinds = Mapping[str, Callable[[], type[Struct]]]
+"""The functions that load the kinds of tasks that packages add (``TaskKind``), by the words that follow ``do``."""
+
+
+def parse_task_set(text: str, file: str = "task set", kinds: Kinds = MappingProxyType({})) -> TaskSet:
+    """The task set that a YAML text describes; ``file`` names it in errors, and ``kinds`` are added ones.
 
     Raises:
         TaskSetError: if it is not a valid task set, with the place.
@@ -28,7 +36,7 @@ def parse_task_set(text: str, file: str = "task set") -> TaskSet:
     """
     data, places = _loaded(text, file)
     try:
-        return _converted(data)
+        return _converted(_coded(data, (), kinds, data))
     except TaskSetError as error:
         place = places.of(error.path)
         raise TaskSetError(error.message, error.path, error.fix or "", place) from None
@@ -45,6 +53,46 @@ def _converted(data: Any) -> TaskSet:
 
 def _items(tasks: Any) -> Iterable[tuple[str, Any]]:
     return tasks.items() if isinstance(tasks, dict) and all(isinstance(key, str) for key in tasks) else ()
+
+
+def _coded(value: Any, path: Path, kinds: Kinds, data: Any) -> Any:
+    """The value with tasks of added kinds as ``code``."""
+    if isinstance(value, list):
+        return [_coded(each, (*path, number), kinds, data) for number, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    word = value.get("do")
+    if not isinstance(word, str) or word in TASKS:
+        return {key: _coded(each, (*path, key), kinds, data) for key, each in value.items()}
+    if word not in kinds:
+        raise TaskSetError(f"unknown `do`: {word}", (*path, "do"), suggestion(word, [*TASKS, *kinds]))
+    common = {key: each for key, each in value.items() if key in _COMMON}
+    own = {key: each for key, each in value.items() if key not in _COMMON and key != "do"}
+    return common | _code_of(word, kinds[word](), own, path, data) | {"do": "code", "kind": word}
+
+
+_COMMON = TaskAttributes.__struct_fields__
+_CODE = tuple(field for field in CodeLoad.__struct_fields__ if field not in _COMMON)
+
+
+def _code_of(word: str, kind: type[Struct], own: dict[str, Any], path: Path, data: Any) -> dict[str, Any]:
+    """What the C of an added kind's task is, by the fields of ``CodeLoad``."""
+    for key in own:
+        if key not in kind.__struct_fields__:
+            known = (*kind.__struct_fields__, *_COMMON)
+            raise TaskSetError(f"unknown key `{key}`", (*path, key, _KEY), suggestion(str(key), known))
+    try:
+        code = cast("TaskKind", msgspec.convert(own, kind)).code()
+    except msgspec.ValidationError as error:
+        message, _, where = str(error).partition(" - at `$")
+        place = (*path, *_steps(where.removesuffix("`")))
+        if message.startswith("Expected"):
+            raise _of_value(message, place, data) from None
+        missing = re.fullmatch(r"Object missing required field `(.*)`", message)
+        if missing is None:
+            raise TaskSetError(f"a task `{word}`: {message}", place, "correct its keys") from None
+        raise TaskSetError(f"the key `{missing[1]}` is missing", path, f"add `{missing[1]}:`") from None
+    return {field: msgspec.to_builtins(getattr(code, field)) for field in _CODE}
 
 
 def _convert(value: Any, kind: Any, data: Any, prefix: Path) -> Any:
@@ -82,8 +130,7 @@ def _of_value(message: str, path: Path, data: Any) -> TaskSetError:
     value = _at(data, path)
     key = next((step for step in reversed(path) if isinstance(step, str)), "the task set")
     if message.startswith("Invalid"):
-        known = list(TASKS) if key == "do" else _choices(path, data)
-        return TaskSetError(f"unknown `{key}`: {value}", path, suggestion(str(value), known))
+        return TaskSetError(f"unknown `{key}`: {value}", path, suggestion(str(value), _choices(path, data)))
     wanted = re.match(r"Expected `([^`]*)`", message)
     kinds = _WORDS.get(wanted[1].replace(" | null", ""), "another kind of value") if wanted else "another value"
     return TaskSetError(f"`{key}` is {_kind(value)}", path, f"write {kinds}")

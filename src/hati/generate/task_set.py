@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -16,6 +17,7 @@ from hati.generate.tasks import (
     CALIBRATED,
     LEAST_OBSERVATIONS,
     REAL_TIME,
+    CodeLoad,
     CpuLoad,
     DiskLoad,
     DiskOperation,
@@ -323,6 +325,16 @@ def _network(task: NetworkLoad) -> _Problems:
         yield "count", f"{task.count} messages", "give 1 or more"
 
 
+def _code(task: CodeLoad) -> _Problems:
+    if not task.execute.strip():
+        yield "execute", "code that does nothing", "write statements of C"
+    for header in task.headers:
+        if not _HEADER.fullmatch(header):
+            yield "headers", f"{header!r} is not a header", "give a name such as sys/eventfd.h"
+
+
+_HEADER = re.compile(r"[\w./+-]+\.h")
+
 _OWN: dict[type, Callable[[Any], _Problems]] = {
     Sequence: _sequence,
     Parallel: _parallel,
@@ -331,6 +343,7 @@ _OWN: dict[type, Callable[[Any], _Problems]] = {
     MemoryLoad: _memory,
     DiskLoad: _disk,
     NetworkLoad: _network,
+    CodeLoad: _code,
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
@@ -216,13 +216,37 @@ class NetworkLoad(TaskAttributes, frozen=True, tag="network"):
     count: int = 1
 
 
+class CodeLoad(TaskAttributes, frozen=True, tag="code"):
+    """C of one's own: ``execute`` is the task, ``prepare`` runs before the start and ``clean_up`` after the end.
+
+    ``declare`` holds members of the struct to which ``own`` points in all three, one for each place and thread of the
+    task. ``prepare`` ends the program by ``fail("what")``. ``execute`` may test ``going_on``, which is false once the
+    task has to stop. ``kind`` is the word after ``do``.
+    """
+
+    execute: str
+    declare: str = ""
+    prepare: str = ""
+    clean_up: str = ""
+    headers: tuple[str, ...] = ()
+    kind: str = "code"
+
+
+class TaskKind(Protocol):
+    """A kind of task that a package adds: a Struct, whose fields are the keys of its tasks."""
+
+    def code(self) -> CodeLoad:
+        """The task in C, without a name, sensors or scheduling."""
+        ...
+
+
 class UseTask(TaskAttributes, frozen=True, tag="use"):
     """A task of the task set's ``tasks``, by its name there."""
 
     task: str
 
 
-LoadTask = Sequence | Parallel | Loop | CpuLoad | MemoryLoad | DiskLoad | NetworkLoad | UseTask
+LoadTask = Sequence | Parallel | Loop | CpuLoad | MemoryLoad | DiskLoad | NetworkLoad | CodeLoad | UseTask
 
 
 class MachineTaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, MeasurementError
 from hati.probing.kernel import KernelProgram, NotPermittedError, Series, own_group, throttled_seconds
-from hati.studies.probe import DEMAND_MS, Inputs, Neighbour
+from hati.studies.probe import DEMAND_MS, Experiment, Inputs, Neighbour
 
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 _LEAST = 0.01
@@ -128,6 +128,38 @@ class Setting(Struct, frozen=True):
     def run(self, *arguments: object) -> Series:
         """Run a kernel, and return its arrays."""
         return self.program.run(*arguments, timeout=60.0 + 20.0 * self.scale, prefix=self.prefix)
+
+
+def _unprepared(_setting: Setting, _inputs: Inputs) -> None:
+    """Prepare nothing."""
+
+
+def _unchanged(_setting: Setting, _prepared: object) -> None:
+    """Clean up nothing."""
+
+
+class AddedExperiment(Struct, frozen=True):
+    """An experiment that a package adds, by the four templates of Ginpex: declare, prepare, execute, clean up.
+
+    ``prepare`` is not measured; what it returns is the last argument of ``execute``, which returns raw observations,
+    and of ``clean_up``, which is called whatever ``execute`` raises.
+    """
+
+    declared: Experiment
+    execute: Callable[[Setting, Inputs, Any], Mapping[str, FloatArray]]
+    prepare: Callable[[Setting, Inputs], Any] = _unprepared
+    clean_up: Callable[[Setting, Any], None] = _unchanged
+
+    def executed(self, setting: Setting, inputs: Inputs) -> Executed:
+        """Prepare, execute and clean up; the other processes are those that ran during ``execute``."""
+        prepared = self.prepare(setting, inputs)
+        try:
+            watch = Watch(setting.cpus)
+            raw = self.execute(setting, inputs, prepared)
+            neighbours = watch.accounts().neighbours
+        finally:
+            self.clean_up(setting, prepared)
+        return Executed({name: np.asarray(values, dtype=np.float64) for name, values in raw.items()}, neighbours)
 
 
 def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:

@@ -8,11 +8,11 @@ from html import escape
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from hati.generate import LoadTask, NarrowInterval, TaskSet
+from hati.generate import CodeLoad, LoadTask, NarrowInterval, TaskSet
 from hati.generate.tasks import children
 
 _ROW, _INDENT, _LETTER, _MARGIN = 34, 30, 7.3, 12
-_STRUCTURE = {"name", "sensors", "task", "tasks"}
+_STRUCTURE = {"name", "sensors", "task", "tasks", "kind", "execute", "declare", "prepare", "clean_up", "headers"}
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#1c2430}.kind{font-weight:600}.head{font-weight:600;font-size:15px}"
     "rect{fill:#eef2f7;stroke:#8494a8}.load rect{fill:#e3f1e6;stroke:#5f9a6b}.sensor{stroke:#b4471f;stroke-width:4}"
@@ -77,7 +77,7 @@ def _tree(task: LoadTask, depth: int, parent: int | None, number: int) -> Iterat
 
 
 def _kind(task: LoadTask) -> str:
-    return str(type(task).__struct_config__.tag)
+    return task.kind if isinstance(task, CodeLoad) else str(type(task).__struct_config__.tag)
 
 
 def _text(task: LoadTask) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TypeVar
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -29,8 +31,9 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import suggestion
+from hati.packages import added, called, load_entry
 from hati.prediction import MeasuredNumber, ProbedMachine, Resource, Scheduling, ServiceModel
-from hati.probing import KernelProgram, Setting, execute, neighbours_json, read_neighbours
+from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
 from hati.probing.kernel import read_conditions, system_root
 from hati.store import Selection, SqlStore, find_store, open_store, read_store
 from hati.studies.probe import (
@@ -54,6 +57,8 @@ from hati.subject import instruction_counter, this_machine
 from hati.wiring.probes.task_sets import measuring_alone
 from hati.wiring.workplace import mute
 
+T = TypeVar("T")
+
 KIND = "probe"
 """The kind of these studies in the store."""
 HERE = "here"
@@ -62,7 +67,8 @@ FRESH_SECONDS = 24 * 3600.0
 _QUICK, _WHOLE = 1.0, 4.0
 _RECENT = timedelta(hours=1)
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
-_ALL = tuple(each.name for each in LIBRARY)
+GROUP = "hati.experiments"
+"""The entry points of experiments that packages add."""
 _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
@@ -91,6 +97,46 @@ def _default_file() -> Path:
     return platformdirs.user_state_path("hati") / "probe.sqlite"
 
 
+def added_experiments(announce: Callable[[str], None]) -> dict[str, AddedExperiment]:
+    """The experiments of other packages by their names; one that cannot be used is announced, and left out."""
+    found: dict[str, AddedExperiment] = {}
+    for entry in added(GROUP):
+        known = [*LIBRARY, *(each.declared for each in found.values())]
+        try:
+            one = load_entry(entry, "experiment", partial(_checked, known))
+        except InputError as error:
+            announce(f"warning: {error}")
+        else:
+            found[one.declared.name] = one
+    return found
+
+
+def _checked(known: Sequence[Experiment], found: object) -> AddedExperiment:
+    if not isinstance(found, AddedExperiment):
+        raise InputError(f"{found!r} is not an AddedExperiment")
+    name = found.declared.name
+    if not all(name.partition(".")):
+        raise InputError(f"{name!r} is not a domain, a dot and a name")
+    for each in known:
+        if each.name == name:
+            raise InputError(f"there is an experiment {name!r} already")
+        if both := set(each.outputs) & set(found.declared.outputs):
+            raise InputError(f"{each.name} yields {min(both)} already")
+    return found
+
+
+def _library(extra: Mapping[str, AddedExperiment]) -> tuple[Experiment, ...]:
+    return (*LIBRARY, *(each.declared for each in extra.values()))
+
+
+def _attempted(name: str, function: Callable[..., T], *arguments: object) -> T:
+    """What a function of an experiment returns; an error of another package's code is one of measurement."""
+    try:
+        return called(f"the experiment {name!r}", function, *arguments)
+    except InputError as error:
+        raise MeasurementError(error.message, fix=error.fix) from error
+
+
 def parse_given(texts: Sequence[str]) -> dict[str, float]:
     """Read ``NAME=VALUE``, each an input of an experiment.
 
@@ -106,7 +152,7 @@ def parse_given(texts: Sequence[str]) -> dict[str, float]:
             equals = ""
         if not equals:
             raise InputError(f"--given {text!r} is not NAME=VALUE", fix="write it like --given cpu.rate=480000")
-    validate_given(found)
+    validate_given(found, _library(added_experiments(mute)))
     return found
 
 
@@ -122,13 +168,14 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
         InputError: for an unknown experiment or input, circular inputs, or a folder that is missing or read-only.
         MeasurementError: where nothing could be measured.
     """
-    experiments = chosen_experiments(request.names, request.given)
+    extra = added_experiments(announce)
+    experiments = chosen_experiments(request.names, request.given, _library(extra))
     if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
         raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
     machine = this_machine(datetime.now(UTC), announce)
     store = open_store(place or default_store())
     try:
-        probed = tuple(_Library(store, machine, request, announce).probed(experiments))
+        probed = tuple(_Library(store, machine, request, extra, announce).probed(experiments))
     finally:
         store.close()
     if not any(each.properties for each in probed):
@@ -240,19 +287,23 @@ class _Stored:
     def __init__(self, store: SqlStore, machine: Machine, until: datetime) -> None:
         self._store, self._machine, self._until = store, machine, until
 
-    def conclusion(self, names: Sequence[str] = _ALL) -> ProbeConclusion:
-        """The conclusion from the newest result of each of these experiments.
+    def conclusion(self, names: Sequence[str] = ()) -> ProbeConclusion:
+        """The conclusion from the newest result of each of these experiments [default: of all].
 
         Raises:
             InputError: where there is none.
         """
         known: dict[str, float] = {}
         probed = []
-        for each in chosen_experiments(names):
+        library = _library(added_experiments(mute))
+        for each in chosen_experiments(names or [one.name for one in library], (), library):
             run = self._newest(each)
             if run is None or not all(name in known for name in each.inputs):
                 continue
-            found = _probed(each, run, known, reused=True)
+            try:
+                found = _probed(each, run, known, reused=True)
+            except MeasurementError:  # a detector of another package
+                continue
             known |= {one.name: one.value for one in found.properties if one.value is not None}
             probed.append(found)
         if not probed:
@@ -276,7 +327,7 @@ def _probed(experiment: Experiment, run: Run, known: Mapping[str, float], *, reu
         experiment.method,
         run.started,
         reused,
-        experiment.detect(raw, inputs),
+        _attempted(experiment.name, experiment.detect, raw, inputs),
         read_neighbours(run.output),
     )
 
@@ -285,9 +336,15 @@ class _Library:
     """Measures experiments in order; each uses the results of earlier ones."""
 
     def __init__(
-        self, store: SqlStore, machine: Machine, request: ProbeRequest, announce: Callable[[str], None]
+        self,
+        store: SqlStore,
+        machine: Machine,
+        request: ProbeRequest,
+        extra: Mapping[str, AddedExperiment],
+        announce: Callable[[str], None],
     ) -> None:
         self._store, self._machine, self._request, self._announce = store, machine, request, announce
+        self._extra = extra
         self._known = dict(request.given)
         self._study = StudyId.of(KIND, {"library": 1}, 0, machine.id)
         self._program: KernelProgram | None = None
@@ -309,13 +366,13 @@ class _Library:
         runs = self._runs(experiment)
         run = self._fresh(runs)
         reused = run is not None
-        if run is None:
-            self._announce(f"{prefix}{experiment.name}: {experiment.title}")
-            try:
+        try:
+            if run is None:
+                self._announce(f"{prefix}{experiment.name}: {experiment.title}")
                 run = self._measured(experiment, len(runs))
-            except MeasurementError as error:
-                return _refused(experiment, str(error))
-        return _probed(experiment, run, self._known, reused=reused)
+            return _probed(experiment, run, self._known, reused=reused)
+        except MeasurementError as error:
+            return _refused(experiment, str(error))
 
     def _runs(self, experiment: Experiment) -> tuple[Run, ...]:
         runs = self._store.runs(Selection(study=self._study.key, benchmark=experiment.name))
@@ -350,7 +407,7 @@ class _Library:
         setting = Setting(self._program, self._request.folder, self._scale)
         with measuring_alone(f"probe {experiment.name}", self._announce):
             started, before = datetime.now(UTC), monotonic()
-            executed = execute(experiment.name, setting, self._known)
+            executed = self._executed(experiment.name, setting)
             seconds = monotonic() - before
         observed = tuple(
             Observations(name, _unit(name), values) for name, values in executed.raw.items() if values.size
@@ -369,6 +426,12 @@ class _Library:
         )
         self._store.record(run)
         return run
+
+    def _executed(self, name: str, setting: Setting) -> Executed:
+        extra = self._extra.get(name)
+        if extra is None:
+            return execute(name, setting, self._known)
+        return _attempted(name, extra.executed, setting, self._known)
 
 
 def _unit(name: str) -> str:

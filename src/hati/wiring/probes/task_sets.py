@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from urllib.parse import quote
@@ -18,7 +19,12 @@ from hati.core.wording import listed
 from hati.driver import LoadDriverError, calibrate, compile_and_run, compiler
 from hati.engine.local import FileLock, default_path
 from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservations, TaskSet, parse_task_set, tasks_of
+from hati.generate.tasks import TaskAttributes
+from hati.packages import added, called, load_entry
 from hati.subject import make_own, remedy, this_machine
+
+GROUP = "hati.tasks"
+"""The entry points of the kinds of tasks that packages add."""
 
 Announce = Callable[[str], None]
 
@@ -43,7 +49,18 @@ def read_task_set(file: Path) -> TaskSet:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"cannot read it: {reason}", place=Place(str(file)), fix="name a task set in YAML") from None
-    return parse_task_set(text, str(file))
+    kinds = {entry.name: partial(load_entry, entry, "task kind", _task_kind) for entry in added(GROUP)}
+    if not kinds:
+        return parse_task_set(text, str(file))
+    return called(f"a task of {listed(kinds)}", parse_task_set, text, str(file), kinds)
+
+
+def _task_kind(found: object) -> type[Struct]:
+    if not (isinstance(found, type) and issubclass(found, Struct) and callable(getattr(found, "code", None))):
+        raise InputError(f"{found!r} is not a Struct with a method code")
+    if clash := set(found.__struct_fields__) & {"do", *TaskAttributes.__struct_fields__}:
+        raise InputError(f"every task has the key {min(clash)!r}")
+    return found
 
 
 def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | None = None) -> LoadRun:
