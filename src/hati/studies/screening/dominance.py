@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import (
+    Benchmark,
     Better,
     Evidence,
     FloatArray,
@@ -27,7 +28,9 @@ from hati.core import (
     replace,
     setting_text,
 )
+from hati.core.wording import counted
 from hati.design import Levels, levels
+from hati.document import percent
 from hati.stats import f_above, f_quantile, half_normal, t_quantile
 from hati.studies.screening.conclusion import (
     DominatingOption,
@@ -39,6 +42,7 @@ from hati.studies.screening.conclusion import (
     option_summaries,
 )
 from hati.studies.screening.follow_up import FollowedDesign, runs_aside
+from hati.studies.screening.planning.costs import RESERVE, run_cost
 from hati.studies.screening.planning.models import ModelChoice, choose_optimal, parameters_of
 from hati.studies.screening.planning.set_aside import drawable, followed, with_reruns
 from hati.studies.screening.planning.tasks import STAGE
@@ -53,6 +57,10 @@ _TIMES = 2.0
 """The ratio between its best and its worst setting: from here on, it makes up half of a run at the worse one."""
 _FEWEST_AT = 3
 """The fewest runs at each setting."""
+_MISSED = 0.1
+"""The part of the remaining runs by which a time may miss them without a new plan."""
+_MOST_LONGER = 20
+"""A time is planned for at most this multiple of the runs that the pilots expected."""
 _CONFIDENCE = 0.99
 _SHOWN = 0.95
 _TWO_LEVEL = 2
@@ -107,20 +115,36 @@ def _dominance(option: Option, places: Levels, worth: FloatArray) -> Dominance |
 
 
 class Rest(Struct, frozen=True):
-    """The rest of a screening after the look: the ``space`` at the better setting, and its ``choice`` of a design."""
+    """The rest of a screening after the look: its ``choice`` of a design in the ``space`` that it has.
 
-    dominance: Dominance
+    The space is that at the better setting of the option of a ``dominance``, if there is one. It has ``runs``
+    instead of the ``left`` ones of the first design.
+    """
+
+    dominance: Dominance | None
     space: Space
     choice: ModelChoice
+    runs: int
+    left: int
 
     def holds(self, run: Run) -> bool:
-        """Whether a run has the better setting."""
-        return run.task.configuration.get(self.dominance.option) == self.dominance.setting
+        """Whether the space has the configuration of a run."""
+        return self.space.valid(run.task.configuration)
+
+    @property
+    def sentence(self) -> str:
+        """What was planned again, and why."""
+        number = f"{counted(self.runs, 'run')} follow" + ("" if self.runs == self.left else f", not {self.left}")
+        if self.dominance is None:
+            return f"runs take {'less' if self.runs > self.left else 'more'} time than the pilot runs: {number}"
+        option, setting = self.dominance.option, setting_text(self.dominance.setting)
+        return f"{option} explains {percent(self.dominance.share)} of the variance: {number}, all at {option}={setting}"
 
 
 class InterimLook(Struct, frozen=True):
     """The look at the first runs of a design in a space, for a metric."""
 
+    benchmark: Benchmark
     metric: Metric
     space: Space
     choice: ModelChoice
@@ -128,43 +152,73 @@ class InterimLook(Struct, frozen=True):
     seed: int
 
     def rest(self, first: Evidence) -> Rest | None:
-        """The rest if an option dominates the runs up to the look; None if none does, or if no design is possible."""
+        """The rest if it is planned again after the runs up to the look, those of pilots included.
+
+        It is if an option dominates, or if the time that is left does not fit the runs that are left. None if neither
+        holds, or if no design is possible.
+        """
         return _rest(self, first)
 
 
 @lru_cache(maxsize=8)
 def _rest(look: InterimLook, first: Evidence) -> Rest | None:
     """The rest, cached since every later run is planned by it."""
-    from hati.space import narrowed, parse_template
-
     try:
         found = look.rows.measured(first)
     except MeasurementError:
         return None
     settings = levels([run.task.configuration for run in found.runs], look.space)
     seen = dominance(settings, found.values, look.space, look.metric.better)
-    if seen is None:
-        return None
+    left = _total(look.choice) - len(found.runs) - len(found.failed)
+    narrowed = None if seen is None else _at_better_setting(look, first, found, seen, left)
+    return narrowed or _by_time(look, first, found, left)
+
+
+def _at_better_setting(
+    look: InterimLook, first: Evidence, found: MeasuredDesign, seen: Dominance, left: int
+) -> Rest | None:
+    """The rest at the better setting; None if it has fewer runs than the look."""
+    from hati.space import narrowed, parse_template
+
     template = parse_template([f"`{seen.option}`={setting_text(seen.setting)}"], look.space)
     try:
         space = narrowed(look.space, template.formulas)
-        return Rest(seen, space, _design_of_rest(look, found, space))
     except InputError:
         return None
+    runs = _runs_within_time(look, first, space, left)
+    choice = _design_of_rest(look, found, space, runs) if runs >= look.choice.look else None
+    return None if choice is None else Rest(seen, space, choice, runs, left)
 
 
-def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space) -> ModelChoice:
+def _by_time(look: InterimLook, first: Evidence, found: MeasuredDesign, left: int) -> Rest | None:
+    """The rest in the same space if the time that is left does not fit the runs that are left."""
+    runs = _runs_within_time(look, first, look.space, left)
+    choice = _design_of_rest(look, found, look.space, runs) if abs(runs - left) > _MISSED * left else None
+    return None if choice is None else Rest(None, look.space, choice, runs, left)
+
+
+def _runs_within_time(look: InterimLook, first: Evidence, space: Space, left: int) -> int:
+    """The runs that the time buys at the cost of earlier runs in a space; those that are ``left`` without a time."""
+    known = [run for run in first.stage(STAGE).done if space.valid(run.task.configuration)]
+    cost = run_cost(known, look.benchmark, space)
+    if not look.choice.seconds or cost is None:
+        return left
+    runs = cost.runs_within((1.0 - RESERVE) * look.choice.seconds - first.seconds)
+    return int(min(max(runs, 0.0), _MOST_LONGER * _total(look.choice)))
+
+
+def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space, runs: int) -> ModelChoice | None:
     """The design of the remaining runs, which contains the configurations of the look that the space allows.
 
-    Raises:
-        InputError: if the runs are too few.
+    None if the runs are too few.
     """
     known = tuple(dict.fromkeys(each for run in found.runs if space.valid(each := run.task.configuration)))
-    runs = _total(look.choice) - len(found.runs) - len(found.failed)
     whole = runs + len(known)
-    flips = look.choice.follow_up and drawable(space) > whole
-    aside = runs_aside(whole, parameters_of(space)) if flips else 0
-    choice = choose_optimal(space, runs - aside, generator(look.seed, "rest of the design"), known=known)
+    aside = runs_aside(whole, parameters_of(space)) if drawable(space) > whole else 0
+    try:
+        choice = choose_optimal(space, runs - aside, generator(look.seed, "rest of the design"), known=known)
+    except InputError:
+        return None
     made = with_reruns(followed(choice, aside) if aside else choice, whole)
     assert isinstance(made, ModelChoice)
     return made
@@ -176,18 +230,19 @@ def _total(choice: ModelChoice) -> int:
 
 
 def runs_until(look: int, tasks: Sequence[str], evidence: Evidence) -> tuple[Evidence, tuple[Run, ...]] | None:
-    """The design's runs up to the look, and those after it; None before its last run, and if there is no look.
+    """The runs up to the look, and those of the design after it; None before its last run, and if there is no look.
 
     Args:
         look: the number of tasks before it.
         tasks: the ids of the design's tasks in order.
         evidence: of the campaign.
     """
-    due, made = set(tasks[:look]), evidence.stage(STAGE).runs
+    due, made = set(tasks[:look]), evidence.runs
     places = [place for place, run in enumerate(made) if run.task.id in due]
     if not due or len(places) < len(due):
         return None
-    return Evidence(made[: places[-1] + 1]), made[places[-1] + 1 :]
+    end = places[-1] + 1
+    return Evidence(made[:end]), Evidence(made[end:]).stage(STAGE).runs
 
 
 def dominating_effect(found: Dominance, space: Space, rows: MeasuredDesign, rest: ScreeningConclusion) -> Effect:

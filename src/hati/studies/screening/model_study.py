@@ -25,7 +25,7 @@ from hati.core import (
 )
 from hati.design import Model, balanced_blocks, from_levels, levels
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
-from hati.studies.screening.dominance import InterimLook, dominating_effect, runs_until, with_dominating
+from hati.studies.screening.dominance import InterimLook, Rest, dominating_effect, runs_until, with_dominating
 from hati.studies.screening.follow_up import FollowedDesign, FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
@@ -86,9 +86,10 @@ class ModelScreening(Struct, frozen=True, dict=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that may refute what it shows.
 
-        After the interim look they are those at the better setting of an option that dominates, if there is one.
+        After the interim look they are those at the better setting of an option that dominates, if there is one, and as
+        many as the time that is left buys.
         """
-        own = self._as_run(evidence)
+        own = self.as_run(evidence)
         if own is not self:
             return own.plan(evidence)
         left, first = tasks_left(self._first, evidence), tasks_left(self.tasks[: self.choice.look], evidence)
@@ -120,7 +121,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         Raises:
             MeasurementError: if no run yielded a value, with the reason of the failures.
         """
-        own = self._as_run(evidence)
+        own = self.as_run(evidence)
         if own is not self:
             return self._with_dominating(own.conclude(evidence), evidence)
         judged = self.judged(evidence)
@@ -178,11 +179,19 @@ class ModelScreening(Struct, frozen=True, dict=True):
         None if no option dominates, or if later runs of the design have other settings: what they were planned for
         then was another metric.
         """
+        rest = self.rest(evidence)
+        return None if rest is None or rest.dominance is None else self._of_rest(rest, evidence)
+
+    def rest(self, evidence: Evidence) -> Rest | None:
+        """The rest, if the interim look planned it again; None if later runs do not fit it."""
         looked = self._looked(evidence)
         rest = None if looked is None else self._look.rest(looked[0])
-        if looked is None or rest is None or not all(map(rest.holds, looked[1])):
-            return None
-        choice = with_usable(rest.choice, _worked(looked[1], rest.space), rest.space)
+        return rest if looked is not None and rest is not None and all(map(rest.holds, looked[1])) else None
+
+    def _of_rest(self, rest: Rest, evidence: Evidence) -> ModelScreening:
+        """The study of the rest, with other configurations that were run since."""
+        looked = self._looked(evidence)
+        choice = with_usable(rest.choice, _worked(looked[1] if looked else (), rest.space), rest.space)
         assert isinstance(choice, ModelChoice)
         return replace(self, space=rest.space, choice=choice)
 
@@ -191,11 +200,12 @@ class ModelScreening(Struct, frozen=True, dict=True):
 
     @property
     def _look(self) -> InterimLook:
-        return InterimLook(self.metric, self.space, self.choice, self._rows, self.id.seed)
+        return InterimLook(self.benchmark, self.metric, self.space, self.choice, self._rows, self.id.seed)
 
-    def _as_run(self, evidence: Evidence) -> ModelScreening:
-        """The study that the runs so far belong to: of the narrowed space, or with further rows."""
-        return self.narrowed(evidence) or self._with_later(evidence)
+    def as_run(self, evidence: Evidence) -> ModelScreening:
+        """The study that the runs so far belong to: as planned at the interim look, or with further rows."""
+        rest = self.rest(evidence)
+        return self._with_later(evidence) if rest is None else self._of_rest(rest, evidence)
 
     def _with_later(self, evidence: Evidence) -> ModelScreening:
         """The study with the configurations that were run after the interim look, if there are further ones."""
@@ -208,9 +218,8 @@ class ModelScreening(Struct, frozen=True, dict=True):
 
     def _with_dominating(self, conclusion: ScreeningConclusion, evidence: Evidence) -> ScreeningConclusion:
         """The conclusion of the narrowed space with the dominating option; else the conclusion as it is."""
-        looked, narrowed = self._looked(evidence), self.narrowed(evidence)
-        rest = None if looked is None or narrowed is None else self._look.rest(looked[0])
-        if looked is None or narrowed is None or rest is None:
+        looked, rest = self._looked(evidence), self.rest(evidence)
+        if looked is None or rest is None or rest.dominance is None:
             return conclusion
         rows = self._with_later(evidence)._rows.measured(evidence)
         effect = dominating_effect(rest.dominance, self.space, rows, conclusion)
@@ -223,9 +232,10 @@ class ModelScreening(Struct, frozen=True, dict=True):
 
     def due(self, evidence: Evidence) -> tuple[Task, ...]:
         """The design's runs, without those replaced by repeats of suspect runs."""
-        narrowed = self.narrowed(evidence)
-        if narrowed is not None:
-            return tuple(dict.fromkeys((*self.tasks[: self.choice.look], *narrowed.due(evidence))))
+        rest = self.rest(evidence)
+        if rest is not None:
+            made = self._of_rest(rest, evidence).due(evidence)
+            return tuple(dict.fromkeys((*self.tasks[: self.choice.look], *made)))
         return (*self._first, *self._last(evidence))
 
     @cached_property

@@ -227,7 +227,8 @@ class ScreeningCampaign(Struct, frozen=True):
         if self.fraction is None:
             if self.place.table is not None:
                 return choose_design(space, runs, rng, self.place.repetitions)
-            choice = choose_followed(space, runs, rng, known)
+            seconds = self.budget.seconds if math.isfinite(self.budget.seconds) else 0.0
+            choice = choose_followed(space, runs, rng, known, seconds)
             return without_look(choice) if self.place.member[1] > 1 else choice
         check_two_level(space)
         asked = asked_fraction(self.fraction, len(space.options), runs, rng, self.place.repetitions)

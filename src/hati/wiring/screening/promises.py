@@ -18,6 +18,7 @@ from hati.studies.screening import (
     AnyChoice,
     AnyScreening,
     ModelChoice,
+    ModelScreening,
     Pilot,
     PilotResult,
     Remedies,
@@ -37,6 +38,7 @@ from hati.studies.screening import (
     with_reruns,
 )
 from hati.studies.screening.follow_up import PAIRS
+from hati.studies.screening.planning.costs import RESERVE
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.promises import (
     corrected_promise,
@@ -50,7 +52,6 @@ from hati.wiring.workplace import IN_MEMORY, Announce, Workplace
 
 _SHARE = 4
 _FEWEST = 5
-_RESERVE = 0.05
 _POWER = "90 % power"
 _TWO = 2
 _DEVIATION = "give the table's noise by --deviation, or leave out --detect"
@@ -145,7 +146,7 @@ def _budget(needed: int, pilot: PilotResult, budget: Budget) -> str:
     if math.isfinite(budget.runs):
         return str(needed + pilot.runs)
     builds = min(needed, pilot.builds_left) * pilot.seconds_per_build
-    seconds = (pilot.seconds + builds + needed * pilot.seconds_per_run) / (1.0 - _RESERVE)
+    seconds = (pilot.seconds + builds + needed * pilot.seconds_per_run) / (1.0 - RESERVE)
     return f"{math.ceil(seconds)}s (about {duration(seconds)})"
 
 
@@ -197,21 +198,33 @@ def correcting(
         announce: receives a sentence if the promise does not hold.
         observe: the observer of all runs.
     """
-    known = {run.task.id: run for run in made if run.task.stage == STAGE}
-    said = [before]
+    known = {run.task.id: run for run in made}
+    said, planned = [before], [_as_run(study, made)]
 
     def of(run: Run, evidence: Evidence, plan: Plan) -> None:
         observe(run, evidence, plan)
+        known[run.task.id] = run
         if run.task.stage != STAGE:
             return
-        known[run.task.id] = run
-        found = outlook(study, tuple(known.values())) if is_checked(len(known), study.choice.runs) else None
+        runs = tuple(known.values())
+        if planned[0] is study and isinstance(study, ModelScreening) and (rest := study.rest(Evidence(runs))):
+            announce(rest.sentence)
+            planned[0] = _as_run(study, runs)
+        own = planned[0]
+        valid = sum(each.task.stage == STAGE and own.space.valid(each.task.configuration) for each in runs)
+        found = outlook(own, runs) if is_checked(valid, own.choice.runs) else None
         sentence = "" if found is None else corrected_promise(found, said[0])
         if found is not None and sentence:
             announce(sentence)
             said[0] = found.detectable
 
     return of
+
+
+def _as_run(study: AnyScreening, runs: Sequence[Run]) -> AnyScreening:
+    """The study as its interim look planned it again, if it did."""
+    found = isinstance(study, ModelScreening) and study.rest(Evidence(tuple(runs)))
+    return study.as_run(Evidence(tuple(runs))) if isinstance(study, ModelScreening) and found else study
 
 
 _STORED = "see `hati runs --store`"

@@ -35,6 +35,7 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
+from hati.studies.screening.planning.costs import RESERVE
 from hati.studies.screening.planning.pilot import with_losses
 from hati.studies.screening.runs import MeasuredDesign
 from hati.wiring.campaigns import Campaign, campaign_of, never
@@ -49,7 +50,6 @@ from hati.wiring.workplace import Workplace
 KEPT = 0.2
 """The fraction of the budget kept for the confirmation; of runs, at least two configurations five times."""
 _TIME_KEPT = 0.25
-_RESERVE = 0.05
 _LARGER = 1.25
 """A new screening is preferred to a known one if it has more than this multiple of the known one's runs."""
 
@@ -328,7 +328,7 @@ def _affordable(left: Budget, evidence: Evidence) -> int:
     """The number of runs that are left; of a time, a twentieth is kept in reserve."""
     if math.isfinite(left.runs):
         return int(left.runs)
-    return int((1.0 - _RESERVE) * left.seconds / _cost(evidence))
+    return int((1.0 - RESERVE) * left.seconds / _cost(evidence))
 
 
 def _cost(evidence: Evidence) -> float:

@@ -69,12 +69,12 @@ def choose_design(
 
 
 def choose_followed(
-    space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
+    space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = (), seconds: float = 0.0
 ) -> AnyChoice:
     """The default design with runs set aside for a follow-up, together with a run of each ``known`` configuration.
 
     No runs are set aside if they suffice for all valid configurations: then nothing is aliased. Otherwise an interim
-    look follows a quarter of the design.
+    look follows a quarter of the design; if the whole campaign has a time of ``seconds``, it plans the rest again.
 
     Raises:
         InputError: if the runs are too few.
@@ -84,10 +84,10 @@ def choose_followed(
     if drawable(space) <= whole:
         return with_reruns(choose_design(space, runs, rng, known=known), whole)
     if not aside:
-        return with_look(with_reruns(choose_design(space, runs, rng, known=known), whole))
+        return with_look(with_reruns(choose_design(space, runs, rng, known=known), whole), seconds)
     choice = choose_design(space, runs - aside, rng, known=known)
     assert isinstance(choice, ModelChoice)
-    return with_look(with_reruns(followed(choice, aside), whole))
+    return with_look(with_reruns(followed(choice, aside), whole), seconds)
 
 
 def repeated_from(space: Space, most: float = math.inf) -> int | None:
@@ -234,9 +234,10 @@ def outlook(study: AnyScreening, runs: Sequence[Run]) -> Outlook | None:
     residual variance of the model that the runs so far support: later runs may distinguish more interactions from
     noise.
     """
-    made = tuple(run for run in runs if run.task.stage == STAGE)
-    mains = _by_main_effects(study, made)
-    model = None if mains is None else _by_model(study, made)
+    own = study.as_run(Evidence(tuple(runs))) if isinstance(study, ModelScreening) else study
+    made = tuple(run for run in runs if run.task.stage == STAGE and own.space.valid(run.task.configuration))
+    mains = _by_main_effects(own, made)
+    model = None if mains is None else _by_model(own, made)
     return mains if mains is None or model is None else min(mains, model, key=lambda each: each.detectable)
 
 
@@ -264,8 +265,7 @@ def _by_model(study: AnyScreening, made: tuple[Run, ...]) -> Outlook | None:
     if not isinstance(study, ModelScreening):
         return None
     try:
-        own = study.narrowed(Evidence(made)) or study
-        analysis = own.analysis(own.measured(Evidence(made)))
+        analysis = study.analysis(study.measured(Evidence(made)))
     except (InputError, MeasurementError):
         return None
     if analysis.detectable is None or analysis.judged.df < FEWEST_LEFT:

@@ -84,7 +84,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
     Up to ``again`` runs, taken from the follow-up's if there are any, repeat suspect runs. They may take the place of
     the last ``held_back`` of the design's own runs. Repeats of suspect flips may take the place of the last
     ``flips_held_back`` of the follow-up's. After the first ``look`` runs, an option that explains nearly all of the
-    variance is fixed for the rest; 0 if none ever is.
+    variance is fixed for the rest; 0 if none ever is. The rest is also planned again there if the whole campaign has a
+    time: its ``seconds``, 0 without one.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -101,6 +102,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
     held_back: int = 0
     flips_held_back: int = 0
     look: int = 0
+    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
@@ -113,6 +115,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
             raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
         if not 0 <= self.look <= self.runs - self.held_back:
             raise InputError(f"no interim look is possible after {self.look} of {self.runs} runs")
+        if not 0.0 <= self.seconds < math.inf:
+            raise InputError(f"a campaign cannot take {self.seconds} s")
         if not 0 <= self.flips_held_back <= self.follow_up:
             raise InputError(f"{self.flips_held_back} of {self.follow_up} runs of flips cannot be held back")
 
@@ -138,7 +142,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
 
     def to_json(self) -> str:
         """The choice as canonical JSON, without the fields that earlier versions lack where these are 0."""
-        later = ("flips_held_back", "look")
+        later = ("flips_held_back", "look", "seconds")
         return canonical_json({name: own for name, own in asdict(self).items() if own or name not in later})
 
     @classmethod

@@ -18,7 +18,6 @@ from hati.core import (
     FloatArray,
     InputError,
     Metric,
-    Outcome,
     Plan,
     Setting,
     StudyId,
@@ -36,6 +35,7 @@ from hati.studies.screening import (
     Losses,
     ScreeningConclusion,
 )
+from hati.studies.screening.planning.costs import RESERVE, RunCost, run_cost
 from hati.studies.screening.planning.tasks import machine_share
 from hati.studies.screening.runs import measured
 
@@ -49,8 +49,6 @@ RUNS = 5
 LEFT = 0.5
 _FEWEST_SPREAD = 3
 FEWEST = 3
-RESERVE = 0.05
-"""The fraction of a time budget kept in reserve: runs do not all take the same time."""
 
 
 class PilotResult(Struct, frozen=True):
@@ -129,9 +127,6 @@ class Pilot(Struct, frozen=True, dict=True):
     def conclude(self, evidence: Evidence) -> PilotResult:
         """The cost and the noise of a run.
 
-        The cost is the mean over runs that worked, without the time by which the first run of each build exceeds later
-        ones: it pays for the build and for cold caches.
-
         Raises:
             MeasurementError: if no run worked.
         """
@@ -139,26 +134,18 @@ class Pilot(Struct, frozen=True, dict=True):
         found = measured(made, self.metric, {task.configuration: 0 for task in self.tasks})
         if not len(found.values):
             raise nothing_measured(found.reasons)
-        known = self.space.by_name
-        bindings = self.benchmark.bindings if self.benchmark.build else ()
-        options = [binding.option for binding in bindings if binding.build and binding.option in known]
-        costs: dict[tuple[Setting | None, ...], list[float]] = {}
-        for run in made.runs:
-            if run.outcome is Outcome.DONE:
-                build = tuple(run.task.configuration.get(option) for option in options)
-                costs.setdefault(build, []).append(run.seconds)
-        longer = _first_runs_longer(list(costs.values()))
-        cost = (sum(map(sum, costs.values())) - sum(longer)) / sum(map(len, costs.values()))
+        cost = run_cost(made.runs, self.benchmark, self.space)
+        assert cost is not None
         default = [run.task.configuration == self.space.default for run in found.runs]
         return PilotResult(
-            seconds_per_run=cost,
+            seconds_per_run=cost.seconds_per_run,
             noise=_noise(found.values[default]),
             runs=len(made.runs),
             failed=len(found.failed),
             seconds=made.seconds,
             spread=_spread([run.task.configuration for run in found.runs], found.values),
-            seconds_per_build=float(np.mean(longer)) if options else 0.0,
-            builds_left=max(0, math.prod(len(known[name].settings) for name in options) - len(costs)),
+            seconds_per_build=cost.seconds_per_build,
+            builds_left=cost.builds_left,
         )
 
     @cached_property
@@ -210,13 +197,6 @@ class Pilot(Struct, frozen=True, dict=True):
         return tuple(c for c in dict.fromkeys(found) if c != self.space.default)
 
 
-def _first_runs_longer(builds: Sequence[Sequence[float]]) -> list[float]:
-    """The excess time of each build's first run over its later runs, or over those of other builds if it has none."""
-    all_later = [seconds for _, *later in builds for seconds in later]
-    known = [(first, later or all_later) for first, *later in builds]
-    return [max(0.0, first - float(np.mean(later))) if later else 0.0 for first, later in known]
-
-
 def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     """The number of runs that a budget buys after the pilot; one twentieth of the time is kept in reserve.
 
@@ -225,10 +205,7 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     """
     time = (1.0 - RESERVE) * budget.seconds - pilot.seconds
     run, build = pilot.seconds_per_run, pilot.seconds_per_build
-    by_time = (time - pilot.builds_left * build) / run if run > 0.0 else math.inf
-    if by_time < pilot.builds_left:  # each run may need its own build
-        by_time = time / (run + build)
-    runs = min(by_time, budget.runs - pilot.runs)
+    runs = min(RunCost(run, build, pilot.builds_left).runs_within(time), budget.runs - pilot.runs)
     if runs < 1.0:
         raise InputError(
             f"after {counted(pilot.runs, 'pilot run')} of {pilot.seconds:.3g} s in all, the budget has no run left",

@@ -1,0 +1,117 @@
+"""A screening with a budget in time: at the interim look the rest is planned again by what runs cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+from simulated_subject import BENCHMARK, LATENCY, space
+
+from hati.campaign import measured
+from hati.core import Budget, Evidence, StudyId, Task, generator
+from hati.studies.screening import (
+    ModelChoice,
+    ModelScreening,
+    Pilot,
+    affordable_runs,
+    choose_followed,
+    is_flip,
+    read_choice,
+)
+from hati.studies.screening.planning.tasks import STAGE
+from hati.testing import FakeMachines, MemoryStore
+
+SPACE, BUDGET = space(10), Budget(seconds=300.0)
+STUDY = StudyId.of("screening", {}, 1, "fake")
+Cost = Callable[[Task], float]
+
+
+def slow(task: Task) -> Mapping[str, Sequence[float]]:
+    """Option a takes 25 times as long; b takes 20 % less where a is off."""
+    log = math.log(25.0) if task.configuration["a"] else math.log(0.8) * float(bool(task.configuration["b"]))
+    return {"latency": [math.exp(log + 0.02 * float(generator(3, task.id).standard_normal()))]}
+
+
+def mild(task: Task) -> Mapping[str, Sequence[float]]:
+    log = math.log(0.8) * float(bool(task.configuration["b"]))
+    return {"latency": [math.exp(log + 0.02 * float(generator(3, task.id).standard_normal()))]}
+
+
+def screened(
+    value: Callable[[Task], Mapping[str, Sequence[float]]], cost: Cost, *, look: bool = True
+) -> tuple[ModelScreening, Evidence]:
+    """A screening of 300 s after its pilot runs, carried out by a machine on which a task takes a known time."""
+    store, engine = MemoryStore(), FakeMachines(value, number=1, lasting=lambda task, _: cost(task))
+    pilot = Pilot(STUDY, BENCHMARK, LATENCY, "1", SPACE)
+    known = pilot.conclude(measured(pilot, engine, store, BUDGET))
+    runs = affordable_runs(BUDGET, known)
+    choice = choose_followed(SPACE, runs, generator(1, "design"), seconds=BUDGET.seconds if look else 0.0)
+    assert isinstance(choice, ModelChoice)
+    study = ModelScreening(STUDY, "s", BENCHMARK, LATENCY, "1", SPACE, choice)
+    return study, measured(study, engine, store, BUDGET)
+
+
+def by_setting(task: Task) -> float:
+    return 10.0 if task.configuration["a"] else 1.0
+
+
+def test_time_that_the_better_setting_saves_buys_more_runs() -> None:
+    study, evidence = screened(slow, by_setting)
+    assert 270.0 < evidence.seconds < 300.0
+    later = evidence.stage(STAGE).runs[study.choice.look :]
+    assert len(later) > 100
+    assert {run.task.configuration["a"] for run in later} == {False}
+    assert any(is_flip(run.task) for run in evidence.runs)
+    assert not study.plan(evidence)
+    assert study.conclude(evidence).important == ("a", "b")
+    said = study.rest(evidence)
+    assert said is not None
+    assert said.sentence.startswith("a explains ")
+    assert said.sentence.endswith(f"{said.runs} runs follow, not {said.left}, all at a=false")
+
+
+def longer(task: Task) -> float:
+    """The runs of pilots take a third of the time of others."""
+    return 1.0 if task.stage == "pilot" else 3.0
+
+
+def shorter(task: Task) -> float:
+    return 6.0 if task.stage == "pilot" else 2.0
+
+
+@pytest.mark.parametrize(("cost", "words"), [(longer, "runs take more time"), (shorter, "runs take less time")])
+def test_runs_that_take_another_time_than_the_pilots_have_a_design_of_their_own(cost: Cost, words: str) -> None:
+    study, evidence = screened(mild, cost)
+    assert not study.plan(evidence)
+    assert 270.0 < evidence.seconds < 300.0
+    assert sum(is_flip(run.task) for run in evidence.runs) >= 10
+    rest = study.rest(evidence)
+    assert rest is not None
+    assert rest.dominance is None
+    assert rest.sentence.startswith(words)
+    found = study.conclude(evidence)
+    assert found.important == ("b",)
+    assert not any("not made" in warning for warning in found.warnings)
+    assert study.narrowed(evidence) is None
+
+
+def test_runs_of_the_expected_time_keep_the_design() -> None:
+    study, evidence = screened(mild, lambda _: 4.0)
+    assert study.choice.look
+    assert study.rest(evidence) is None
+    assert {run.task.id for run in evidence.stage(STAGE).runs} == {task.id for task in study.tasks}
+
+
+def test_without_a_time_for_the_look_a_third_of_the_design_is_not_made() -> None:
+    study, evidence = screened(mild, longer, look=False)
+    assert study.plan(evidence)
+    assert not any(is_flip(run.task) for run in evidence.runs)
+
+
+def test_a_short_design_looks_where_time_may_buy_more() -> None:
+    choice = choose_followed(SPACE, 24, generator(1, "design"), seconds=60.0)
+    assert isinstance(choice, ModelChoice)
+    assert (choice.look, choice.seconds) == (16, 60.0)
+    assert read_choice(choice.to_json()) == choice
+    assert "seconds" not in choose_followed(SPACE, 64, generator(1, "design")).to_json()
