@@ -87,6 +87,20 @@ def test_after_the_look_all_runs_are_at_the_better_setting() -> None:
     assert len(evidence.runs) == RUNS
 
 
+def test_a_design_for_an_effect_to_find_replaces_the_runs_at_the_worse_setting() -> None:
+    """It has as many runs at the better setting as it would have had in all, if the budget has them."""
+    whole = replace(study().choice, limit=RUNS + 30)
+    evidence = measure(replace(study(), choice=whole), noisy(hiding))
+    at_worse = sum(bool(run.task.configuration["a"]) for run in evidence.runs)
+    assert 4 <= at_worse <= 12
+    assert len(evidence.runs) == RUNS + at_worse
+    assert sum(is_flip(run.task) for run in evidence.runs) == whole.follow_up
+    few = measure(replace(study(), choice=replace(whole, limit=RUNS + 2)), noisy(hiding))
+    assert len(few.runs) == RUNS + 2
+    without = replace(study(), choice=replace(whole, look=0))
+    assert len(measure(replace(study(), choice=whole), noisy(mild)).runs) == len(measure(without, noisy(mild)).runs)
+
+
 def test_no_runs_are_set_aside_where_the_rest_measures_its_whole_space() -> None:
     choice = choose_followed(space(6), 55, generator(1, "design"))
     assert isinstance(choice, ModelChoice)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from simulated_subject import measure, multiplying, screening, space
+import math
 
-from hati.core import generator
-from hati.studies.screening import PilotResult, choose_design
+from simulated_subject import BENCHMARK, LATENCY, measure, multiplying, screening, space
+
+from hati.core import Budget, Evidence, StudyId, generator
+from hati.studies.screening import ModelChoice, Pilot, PilotResult, choose_design, read_choice
+from hati.testing import FakeEngine
 from hati.wiring.screening.campaign import with_budget
-from hati.wiring.screening.promises import promise_by_pilot
+from hati.wiring.screening.promises import Goal, planned, promise_by_pilot
 
 
 def test_a_pilot_whose_configurations_differ_by_far_promises_no_single_figure() -> None:
@@ -43,3 +46,17 @@ def test_a_budget_that_is_spent_is_named_in_the_warning_of_runs_that_were_not_ma
     assert warning("30").endswith("not made; the budget of 30 is spent, and a larger --budget makes more")
     assert warning("32").endswith("else run the same command again")
     assert warning("9h").endswith("else run the same command again")
+
+
+def test_a_design_for_an_effect_to_find_has_a_look_and_knows_its_budget() -> None:
+    pilot = Pilot(StudyId.of("screening", {}, 1, "fake"), BENCHMARK, LATENCY, "1", space(10), 8)
+    value = multiplying({"b": 0.1}, noise=0.02)
+    engine = FakeEngine(lambda task: {"latency": [value(task)]})
+    evidence, goal = Evidence(tuple(engine.run(pilot.tasks))), Goal(0.03, 0.01)
+    choice = planned(pilot, evidence, Budget(runs=400), goal, math.inf, generator(1, "design"))
+    assert isinstance(choice, ModelChoice)
+    assert choice.look >= 16
+    assert (choice.limit, choice.seconds) == (392, 0.0)
+    assert read_choice(choice.to_json()) == choice
+    of_table = planned(pilot, evidence, Budget(runs=400), goal, 1.0, generator(1, "design"))
+    assert getattr(of_table, "look", 0) == 0

@@ -171,7 +171,7 @@ def _rest(look: InterimLook, first: Evidence) -> Rest | None:
     seen = dominance(settings, found.values, look.space, look.metric.better)
     left = _total(look.choice) - len(found.runs) - len(found.failed)
     narrowed = None if seen is None else _at_better_setting(look, first, found, seen, left)
-    return narrowed or _by_time(look, first, found, left)
+    return narrowed or _in_same_space(look, first, found, left)
 
 
 def _at_better_setting(
@@ -185,26 +185,33 @@ def _at_better_setting(
         space = narrowed(look.space, template.formulas)
     except InputError:
         return None
-    runs = _runs_within_time(look, first, space, left)
+    runs = _runs_left(look, first, found, space, left)
     choice = _design_of_rest(look, found, space, runs) if runs >= look.choice.look else None
     return None if choice is None else Rest(seen, space, choice, runs, left)
 
 
-def _by_time(look: InterimLook, first: Evidence, found: MeasuredDesign, left: int) -> Rest | None:
+def _in_same_space(look: InterimLook, first: Evidence, found: MeasuredDesign, left: int) -> Rest | None:
     """The rest in the same space if the time that is left does not fit the runs that are left."""
-    runs = _runs_within_time(look, first, look.space, left)
+    runs = _runs_left(look, first, found, look.space, left)
     choice = _design_of_rest(look, found, look.space, runs) if abs(runs - left) > _MISSED * left else None
     return None if choice is None else Rest(None, look.space, choice, runs, left)
 
 
-def _runs_within_time(look: InterimLook, first: Evidence, space: Space, left: int) -> int:
-    """The runs that the time buys at the cost of earlier runs in a space; those that are ``left`` without a time."""
+def _runs_left(look: InterimLook, first: Evidence, found: MeasuredDesign, space: Space, left: int) -> int:
+    """The runs that may follow in a space, where those of the first design that are ``left`` were to follow.
+
+    A design that is as small as possible has as many again as had settings that the space lacks, as far as its limit
+    allows. A time buys runs at the cost of earlier ones in the space: any number, or those of a design with a limit.
+    """
+    if look.choice.limit:
+        others = sum(not space.valid(run.task.configuration) for run in found.runs)
+        left = min(left + others, look.choice.limit - len(found.runs) - len(found.failed))
     known = [run for run in first.stage(STAGE).done if space.valid(run.task.configuration)]
     cost = run_cost(known, look.benchmark, space)
     if not look.choice.seconds or cost is None:
         return left
     runs = cost.runs_within((1.0 - RESERVE) * look.choice.seconds - first.seconds)
-    return int(min(max(runs, 0.0), _MOST_LONGER * _total(look.choice)))
+    return int(min(max(runs, 0.0), left if look.choice.limit else _MOST_LONGER * _total(look.choice)))
 
 
 def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space, runs: int) -> ModelChoice | None:
@@ -214,7 +221,8 @@ def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space, runs
     """
     known = tuple(dict.fromkeys(each for run in found.runs if space.valid(each := run.task.configuration)))
     whole = runs + len(known)
-    aside = runs_aside(whole, parameters_of(space)) if drawable(space) > whole else 0
+    flips = look.choice.follow_up if look.choice.limit else runs_aside(whole, parameters_of(space))
+    aside = flips if drawable(space) > whole else 0
     try:
         choice = choose_optimal(space, runs - aside, generator(look.seed, "rest of the design"), known=known)
     except InputError:

@@ -239,8 +239,8 @@ class ScreeningCampaign(Struct, frozen=True):
         """The cheapest design that finds the effect of the goal, from the existing pilot runs."""
         rng = generator(self.id.seed, "design")
         pilot, evidence = replace(self.pilot, space=self.space), self.evidence()
-        budget = left_for_design(self.budget, evidence)
-        return planned(pilot, evidence, budget, goal, self.place.repetitions, rng)
+        choice = planned(pilot, evidence, self.budget, goal, self.place.repetitions, rng)
+        return without_look(choice) if self.place.member[1] > 1 else choice
 
     def _assigned(self, choice: Choice) -> Choice:
         """Assign options that were important before to the factors whose interactions are aliased least."""

@@ -39,6 +39,8 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.follow_up import PAIRS
 from hati.studies.screening.planning.costs import RESERVE
+from hati.studies.screening.planning.pilot import left_for_design
+from hati.studies.screening.planning.set_aside import with_look
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.promises import (
     corrected_promise,
@@ -95,14 +97,17 @@ def planned(
     noise = run_noise(pilot, evidence, pilot.metric)
     if noise is None:
         raise _without_noise("leave out --detect" if math.isinf(most) else _DEVIATION)
-    runs = affordable_runs(budget, known)
+    runs = affordable_runs(left_for_design(budget, evidence), known)
     left = 0.0 if known.variation is None else known.variation.interactions
     found = plan_design(
         pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant, interactions=left
     )
     if isinstance(found, Shortfall):
         raise _refusal(found, goal, runs, known, budget, (noise.deviation, math.sqrt(left)))
-    return with_reruns(_followed(found, runs), runs) if math.isinf(most) else found
+    if math.isfinite(most):
+        return found
+    seconds = budget.seconds if math.isfinite(budget.seconds) else 0.0
+    return with_look(with_reruns(_followed(found, runs), runs), seconds, runs)
 
 
 def _followed(choice: AnyChoice, runs: int) -> AnyChoice:

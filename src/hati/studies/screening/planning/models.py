@@ -85,7 +85,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
     the last ``held_back`` of the design's own runs. Repeats of suspect flips may take the place of the last
     ``flips_held_back`` of the follow-up's. After the first ``look`` runs, an option that explains nearly all of the
     variance is fixed for the rest; 0 if none ever is. The rest is also planned again there if the whole campaign has a
-    time: its ``seconds``, 0 without one.
+    time: its ``seconds``, 0 without one. A design that is as small as an effect to find allows has at most ``limit``
+    runs, those after it included; others have 0 and take their whole budget.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -103,6 +104,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
     flips_held_back: int = 0
     look: int = 0
     seconds: float = 0.0
+    limit: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
@@ -117,6 +119,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
             raise InputError(f"no interim look is possible after {self.look} of {self.runs} runs")
         if not 0.0 <= self.seconds < math.inf:
             raise InputError(f"a campaign cannot take {self.seconds} s")
+        if self.limit < 0:
+            raise InputError(f"a design cannot have {self.limit} runs")
         if not 0 <= self.flips_held_back <= self.follow_up:
             raise InputError(f"{self.flips_held_back} of {self.follow_up} runs of flips cannot be held back")
 
@@ -142,7 +146,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
 
     def to_json(self) -> str:
         """The choice as canonical JSON, without the fields that earlier versions lack where these are 0."""
-        later = ("flips_held_back", "look", "seconds")
+        later = ("flips_held_back", "look", "seconds", "limit")
         return canonical_json({name: own for name, own in asdict(self).items() if own or name not in later})
 
     @classmethod

@@ -58,16 +58,17 @@ _LOOK = 16
 _LOOK_PART = 4
 
 
-def with_look(choice: Choice | ModelChoice, seconds: float = 0.0) -> Choice | ModelChoice:
+def with_look(choice: Choice | ModelChoice, seconds: float = 0.0, limit: int = 0) -> Choice | ModelChoice:
     """The choice with an interim look after a quarter of its runs, if these suffice and half of the runs are left.
 
-    If the whole campaign has a time of ``seconds``, more runs may be left than were planned, so that any suffice.
+    If the whole campaign has a time of ``seconds``, more runs may be left than were planned, so that any suffice. A
+    ``limit`` is that of a design that is as small as an effect to find allows.
     """
     if not isinstance(choice, ModelChoice) or choice.repetitions > 1 or choice.kind == PARTIAL:
         return choice
     look = max(_LOOK, -(-choice.runs // _LOOK_PART))
     enough = look < choice.runs - choice.held_back if seconds else 2 * look <= choice.runs
-    return replace(choice, look=look, seconds=seconds) if enough else choice
+    return replace(choice, look=look, seconds=seconds, limit=limit) if enough else choice
 
 
 def without_look(choice: Choice | ModelChoice) -> Choice | ModelChoice:
