@@ -1,4 +1,7 @@
-"""The choice of the next batch for a machine, and the status of the ledger of batches as values."""
+"""The choice of the next batch for a machine, whether machines agree on a task, and the status of the ledger as values.
+
+All is pure: what is drawn at random is an argument.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from hati.core import Run
+from hati.core.errors import InputError
+from hati.core.study import digest
 from hati.core.wording import counted, listed
 from hati.document.document import Align, Column, Table
 
@@ -24,7 +30,7 @@ class Requirements(Struct, frozen=True):
 
     ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
     ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs; ``kind``
-    is the kind of machine that may run it.
+    is the kind of machine that may run it; ``replicas`` is the number of machines that have to agree on each result.
     """
 
     sources: tuple[str, ...] = ()
@@ -32,16 +38,30 @@ class Requirements(Struct, frozen=True):
     machines: tuple[str, ...] = ()
     cpus: int = 1
     kind: ClientKind = ClientKind.WORKER
+    replicas: int = 1
+
+    def __post_init__(self) -> None:
+        if self.replicas < 1:
+            raise InputError("the number of machines that have to agree is below 1", fix="write 1 or more")
+
+    @property
+    def bound(self) -> bool:
+        """Whether a batch that a machine has begun stays on it; a volunteer may never come back."""
+        return self.kind is ClientKind.WORKER and self.replicas == 1
 
 
 class Client(Struct, frozen=True):
-    """A machine that asks for work: its identity, name, CPUs, digests of the files that it has, and its kind."""
+    """A machine that asks for work: its identity, name, CPUs, digests of the files that it has, and its kind.
+
+    ``hardware`` is its class, within which times are comparable; empty: its own.
+    """
 
     machine: str
     name: str
     cpus: int = 1
     sources: tuple[str, ...] = ()
     kind: ClientKind = ClientKind.WORKER
+    hardware: str = ""
 
 
 def unmet(requirements: Requirements, client: Client) -> str:
@@ -69,13 +89,15 @@ def obstacle(requirements: Requirements, machine: str | None, clients: Mapping[s
         able: Iterable[Client] = clients.values()
     else:
         able = filter(None, [clients.get(machine)])
-    reasons = set[str]()
-    for client in able:
-        reason = unmet(requirements, client)
-        if not reason:
-            return ""
-        reasons.add(reason)
-    return listed(sorted(reasons)) or "begun on a machine that has no worker now"
+    reasons = [unmet(requirements, client) for client in able]
+    fit = reasons.count("")
+    if 0 < fit < requirements.replicas:
+        return (
+            f"needs {requirements.replicas} machines that agree, and {fit} of them {'is' if fit == 1 else 'are'} there"
+        )
+    if fit:
+        return ""
+    return listed(sorted(set(reasons))) or "begun on a machine that has no worker now"
 
 
 class Queue(Struct, frozen=True):
@@ -121,6 +143,85 @@ def choose(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client
         return SteeringDecision(None, listed(sorted(set(filter(None, reasons.values())))) or "begun on another machine")
     several = len({queue.study for queue in queues}) > 1
     return SteeringDecision(min(free)[1], "study with fewest under way" if several else "released first")
+
+
+TRUSTED_AFTER = 10
+"""The number of successive agreements from which on a machine's results are only sampled."""
+TOLERANCE = 2.0
+"""The largest ratio of the means of a metric on two machines of a class that agree."""
+
+
+class MachineReport(Struct, frozen=True):
+    """What a machine reported of a task.
+
+    ``hardware`` is the machine's class, ``function`` what is equal on each host: how the run ended, and which metrics
+    it has how often. ``levels`` are the metrics' means after warm-up, in the order of their names.
+    """
+
+    machine: str
+    hardware: str
+    function: str
+    levels: tuple[float, ...] = ()
+
+
+def report_of(machine: str, hardware: str, run: Run) -> MachineReport:
+    """The report of a run on a machine of a class."""
+    observed = sorted(run.observations, key=lambda each: each.metric)
+    shape = [[each.metric, each.unit, len(each.values)] for each in observed]
+    function = digest([run.outcome.value, run.exit, shape], 32)
+    return MachineReport(machine, hardware, function, tuple(float(each.steady.mean()) for each in observed))
+
+
+def agree(one: MachineReport, other: MachineReport) -> bool:
+    """Whether two reports agree: in function on any hosts, and in their levels on hosts of one class."""
+    if one.function != other.function:
+        return False
+    if one.hardware != other.hardware:
+        return True
+    return all(map(_similar, one.levels, other.levels))
+
+
+def _similar(one: float, other: float) -> bool:
+    return abs(one - other) <= (1 - 1 / TOLERANCE) * max(abs(one), abs(other))
+
+
+class Quorum(Struct, frozen=True):
+    """The report that counts, by its index, the machines that agree with it, and those that do not."""
+
+    counts: int
+    agreed: tuple[str, ...]
+    outliers: tuple[str, ...]
+
+
+def quorum_of(reports: Sequence[MachineReport], needed: int) -> Quorum | None:
+    """The first report with which ``needed`` machines agree, itself included; None where there is none."""
+    for index, report in enumerate(reports):
+        alike = [agree(report, each) for each in reports]
+        if sum(alike) >= needed:
+            machines = [(each.machine, same) for each, same in zip(reports, alike, strict=True)]
+            agreed = tuple(machine for machine, same in machines if same)
+            return Quorum(index, agreed, tuple(machine for machine, same in machines if not same))
+    return None
+
+
+def reports_needed(replicas: int, agreements: int, draw: float) -> int:
+    """How many machines have to agree on a task of which a machine is the first to report.
+
+    After ``TRUSTED_AFTER`` successive agreements, n in all, one suffices with probability 1 - 1/n (adaptive replication
+    of BOINC).
+
+    Args:
+        replicas: the number of machines that have to agree otherwise.
+        agreements: the machine's successive agreements with others.
+        draw: a random number in [0, 1).
+    """
+    trusted = agreements >= TRUSTED_AFTER and draw >= 1 / agreements
+    return 1 if trusted else replicas
+
+
+def most_reports(replicas: int) -> int:
+    """The number of reports on a task from which on the machines are taken to disagree."""
+    return 2 * replicas + 1
 
 
 class LeaseStatus(Struct, frozen=True):

@@ -78,13 +78,30 @@ def test_a_changed_file_needs_a_new_signature(hati_here: Hati, fake_project: Pat
 
 @pytest.mark.parametrize(
     "words",
-    [("check",), ("audit",), ("bisect", "HEAD~1", "HEAD"), ("validate",)],
-    ids=["check", "audit", "bisect", "validate"],
+    [
+        ("check",),
+        ("audit",),
+        ("bisect", "HEAD~1", "HEAD"),
+        ("validate",),
+        ("compare", "main", "main"),
+        ("assert", "--formula", "A < B"),
+    ],
+    ids=lambda words: words[0],
 )
 def test_volunteers_decide_no_verdict(hati_here: Hati, fake_project: Path, words: tuple[str, ...]) -> None:
     done = hati_here(*words, "--engine", "volunteers")
     assert done.status == 2, done.out
     assert "volunteers' numbers never do" in done.err
+
+
+def test_only_volunteers_have_to_agree(hati_here: Hati, fake_project: Path) -> None:
+    done = hati_here("run", "--budget", "2", "--replicate", "2")
+    assert (done.status, "add --engine volunteers" in done.err) == (2, True), done.err
+    assert "--replicate" not in hati_here("check", "--help").out
+    file = fake_project / "hati.toml"
+    file.write_text(file.read_text().replace("[subject]\n", "[subject]\nreplicate = 0\n"))
+    done = hati_here("run", "--budget", "2")
+    assert (done.status, "hati.toml:" in done.err, "below 1" in done.err) == (2, True, True), done.err
 
 
 @pytest.mark.parametrize(

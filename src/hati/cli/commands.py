@@ -80,6 +80,15 @@ EngineName = Annotated[
         help="What runs the benchmarks: local, workers, volunteers or tls://HOST:PORT [default: that of hati.toml].",
     ),
 ]
+Replicas = Annotated[
+    int | None,
+    typer.Option(
+        "--replicate",
+        metavar="N",
+        min=1,
+        help="Volunteers that have to agree on a result [default: that of hati.toml, else 1].",
+    ),
+]
 
 HERE = Path()
 
@@ -98,7 +107,7 @@ def study_command(kind: AnyStudyType) -> Callable[..., int]:
     parameters = [
         _keyword("context", typer.Context, inspect.Parameter.empty),
         *_own_parameters(kind),
-        *_common_parameters(formats),
+        *_common_parameters(formats, lent=kind.lent),
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # which inspect reads
     command.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -134,6 +143,7 @@ def _run(
     fresh: bool,
     dry_run: bool,
     engine: str | None,
+    replicate: int | None = None,
     output: str,
     report: Sequence[str] | None,
     chosen: Any,
@@ -147,7 +157,7 @@ def _run(
     if answer is None:
         from hati.wiring.workplace import with_engine
 
-        place = with_engine((kind.look if dry_run else kind.open)(root or path, store, request, say), engine)
+        place = with_engine((kind.look if dry_run else kind.open)(root or path, store, request, say), engine, replicate)
         kind.check_engine(place)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
@@ -257,12 +267,14 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _common_parameters(formats: Formats) -> Iterator[inspect.Parameter]:
-    """The parameters that all kinds have."""
+def _common_parameters(formats: Formats, *, lent: bool) -> Iterator[inspect.Parameter]:
+    """The parameters that all kinds have, and those of kinds whose tasks volunteers may run."""
     more = "; github writes annotations" if formats is VerdictFormat else ""
     yield _keyword("fresh", Fresh, default=False)
     yield _keyword("dry_run", DryRun, default=False)
     yield _keyword("engine", EngineName, None)
+    if lent:
+        yield _keyword("replicate", Replicas, None)
     yield _keyword("store", StorePlace, None)
     yield _keyword("output", Output, STDOUT)
     reports = typer.Option("--report", metavar="FORMAT=FILE", help=_REPORTS)

@@ -52,7 +52,7 @@ def _volunteers(setup: EngineSetup) -> VolunteersEngine:
     from hati.engine.workers import VolunteersEngine
 
     store = _store(setup, VOLUNTEERS)
-    return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting)
+    return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting, setup.replicas)
 
 
 def _store(setup: EngineSetup, engine: str) -> SqlStore:

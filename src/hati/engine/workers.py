@@ -13,8 +13,8 @@ from typing import Self
 
 from hati.core import Batch, BatchOrder, Benchmark, InputError, Job, MeasurementError, Outcome, Run, Task
 from hati.core.wording import listed
-from hati.steering import Client, ClientKind, Requirements, unmet
-from hati.store import Attempt, BatchState, Ledger, Volunteers, run_of
+from hati.steering import Client, ClientKind, Requirements, obstacle
+from hati.store import DISAGREE, Attempt, BatchState, Ledger, Volunteers, run_of
 from hati.subject.releases import check_for_volunteers, job_content, release_key, unsigned_value
 
 _SHORTEST, _LONGEST = 0.005, 0.1
@@ -174,15 +174,12 @@ class WorkersEngine:
         """Say once why the oldest batch waits: its failed attempts, and the requirements that no machine meets."""
         for attempt in counted_attempts(self._ledger.attempts(self._out[0].number)):
             self._say(f"attempt {attempt.number} at the next batch failed: {attempt.reason}")
-        clients = self._ledger.present()
-        reasons = {unmet(self._requirements(self._out[0].batch), client) for client in clients}
+        clients = {client.machine: client for client in self._ledger.present()}
+        reason = obstacle(self._requirements(self._out[0].batch), None, clients)
         if not clients:
-            text = self.nobody
-        elif "" in reasons:
-            return
-        else:
-            text = f"waiting for another worker: the next batch {listed(sorted(reasons))}"
-        self._say(text)
+            self._say(self.nobody)
+        elif reason:
+            self._say(f"waiting for another worker: the next batch {reason}")
 
     def _say(self, text: str) -> None:
         if text not in self._said:
@@ -216,14 +213,22 @@ def _given_up(task: Task, attempts: Sequence[Attempt]) -> Run:
 class VolunteersEngine(WorkersEngine):
     """Releases batches of signed benchmarks into a ledger, for the machines that a server registered.
 
+    A result counts where ``replicas`` machines agree on it.
+
     Raises:
         InputError: where volunteers cannot run one of the benchmarks.
     """
 
     def __init__(
-        self, ledger: Ledger, volunteers: Volunteers, benchmarks: Iterable[Benchmark], waiting: Callable[[str], None]
+        self,
+        ledger: Ledger,
+        volunteers: Volunteers,
+        benchmarks: Iterable[Benchmark],
+        waiting: Callable[[str], None],
+        replicas: int = 1,
     ) -> None:
         super().__init__(ledger, (), waiting)
+        self._replicas = replicas
         self._volunteers = volunteers
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)
@@ -249,12 +254,18 @@ class VolunteersEngine(WorkersEngine):
         return super()._release(batch, again)
 
     def _give_up(self, out: Released) -> BatchState:
-        """End the campaign: machines that leave say nothing about the subject.
+        """End the campaign: machines that leave or disagree say nothing about the subject.
 
         Raises:
             MeasurementError: always.
         """
-        attempts = counted_attempts(self._ledger.attempts(out.number))
+        found = self._ledger.attempts(out.number)
+        attempts = counted_attempts(found)
+        if found[-1].reason == DISAGREE:
+            raise MeasurementError(
+                f"no {self._replicas} volunteers agree on the results of a batch: {DISAGREE}",
+                fix="run it on a machine of your own, by --engine local or workers; what was recorded is kept",
+            )
         reasons = listed(list(dict.fromkeys(each.reason for each in attempts)), separator="; ")
         raise MeasurementError(
             f"no volunteer could run a batch in {len(attempts)} attempts: {reasons}",
@@ -263,7 +274,7 @@ class VolunteersEngine(WorkersEngine):
 
     def _requirements(self, batch: Batch[Job]) -> Requirements:
         needed = super()._requirements(batch)
-        return Requirements((), needed.revisions, (), needed.cpus, ClientKind.VOLUNTEER)
+        return Requirements((), needed.revisions, (), needed.cpus, ClientKind.VOLUNTEER, self._replicas)
 
     def _present(self) -> tuple[Client, ...]:
         return tuple(each for each in super()._present() if each.kind is ClientKind.VOLUNTEER)

@@ -159,7 +159,8 @@ class Gateway:
         if message.client.name != volunteer.name:
             raise Refusal(403, "this token is of another machine", f"send the name {volunteer.name}")
         self._observe(volunteer, message.client)
-        client = Client(volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
+        about = (volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
+        client = Client(*about, _hardware(message.client))
         worker = f"{volunteer.name}/{message.key}"
         with self._turn:  # threads that wait here do not ask the database again and again whether it is free
             choice = self._choice(message.client.template)
@@ -363,6 +364,12 @@ def _state(client: ClientDescription, name: str, now: float) -> MachineState:
     about = {**client.properties, MACHINE_NAME: name, MACHINE_CLASS: VOLUNTEER}
     properties = tuple(sorted((_line(key), _line(value)) for key, value in about.items()))
     return MachineState(properties, datetime.fromtimestamp(now, UTC))
+
+
+def _hardware(client: ClientDescription) -> str:
+    """The class of a machine: times of two machines are comparable where it is equal."""
+    known = client.properties
+    return _line(f"{client.architecture}, {known.get('processor', '')}, {known.get('cpus', client.cpus)} CPUs")
 
 
 def _described(client: ClientDescription) -> Mapping[str, Any]:

@@ -194,7 +194,7 @@ class Project(Struct, frozen=True):
     are environment variables whose values are never stored; ``sources`` are patterns of the subject's files, with
     ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks; ``machines`` are the names
     of the machines that share each study, empty if only the current machine measures; ``usage`` says how often settings
-    are used.
+    are used; ``replicate`` is the number of volunteers that have to agree on a result.
     """
 
     root: Path
@@ -210,6 +210,7 @@ class Project(Struct, frozen=True):
     engine: str = "local"
     machines: tuple[str, ...] = ()
     usage: UsageDistribution = field(default_factory=UsageDistribution)
+    replicate: int = 1
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark with a name, or the only one.
@@ -272,6 +273,7 @@ def parse_project(text: str, file: Path) -> Project:
         subject.read("engine", _engine, LOCAL),
         subject.read("machines", _machines, ()),
         read_usage(document, space),
+        subject.read("replicate", _replicate, 1),
     )
 
 
@@ -308,6 +310,13 @@ def _engine(value: Value) -> str:
         return known_engine(value.line())
     except InputError as error:
         raise value.error(error.message, fix=error.fix) from None
+
+
+def _replicate(value: Value) -> int:
+    number = value.natural()
+    if number < 1:
+        raise value.error("the number of volunteers that have to agree is below 1", fix="write 1 or more")
+    return number
 
 
 def _machines(value: Value) -> tuple[str, ...]:

@@ -76,6 +76,10 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
                 "What runs the benchmarks: local, workers, volunteers, the address of a Dask scheduler such as "
                 "tls://head:8786, or an engine that a package adds. Default: local.",
             ),
+            "replicate": (
+                {"type": "integer", "minimum": 1},
+                "How many volunteers have to agree on a result before it counts. Default: 1.",
+            ),
             "machines": (_LINES, "Names of the machines that share each study. Default: the machine that measures."),
             "sources": (_LINES, "Patterns of measured files, in addition to tracked ones; ! excludes."),
         },

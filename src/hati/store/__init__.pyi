@@ -1,4 +1,5 @@
 from .ledger import ATTEMPTS as ATTEMPTS
+from .ledger import DISAGREE as DISAGREE
 from .ledger import LEASE_SECONDS as LEASE_SECONDS
 from .ledger import Attempt as Attempt
 from .ledger import Lease as Lease

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from random import SystemRandom
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -51,6 +52,7 @@ from hati.store.ledger_queues import (
     read_steering,
     requirements_of,
 )
+from hati.store.ledger_reports import keep_report, read_disagreement, read_reported
 from hati.store.ledger_status import read_status
 
 ATTEMPTS = 3
@@ -60,8 +62,11 @@ VOLUNTEERS_ATTEMPTS = 9
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
 """The time for which a batch waits for the machine that began it, after the machine has left."""
+DISAGREE = "too many machines reported different results of a task"
 _AT_ONCE = 500
 _SHORTEST_RENEWAL = 0.1
+
+_UNFORESEEN = SystemRandom().random
 
 AnyRow = Row[*tuple[Any, ...]]
 Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
@@ -114,34 +119,43 @@ class Attempt(Struct, frozen=True):
 class Ledger:
     """The ledger of a store; each call is a separate transaction, serialised with those of other processes.
 
-    ``clock`` gives the time in seconds since 1970 [default: the database's].
+    ``clock`` gives the time in seconds since 1970 [default: the database's], and ``draw`` random numbers in [0, 1) that
+    no machine foresees.
     """
 
-    def __init__(self, engine: Engine, database: Database, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        database: Database,
+        clock: Callable[[], float] | None = None,
+        draw: Callable[[], float] = _UNFORESEEN,
+    ) -> None:
         self.engine = engine
         self._database = database
-        self._clock = clock
+        self._clock, self._draw = clock, draw
 
-    def at(self, clock: Callable[[], float]) -> Ledger:
-        """The same ledger with another clock."""
-        return Ledger(self.engine, self._database, clock)
+    def at(self, clock: Callable[[], float], draw: Callable[[], float] = _UNFORESEEN) -> Ledger:
+        """The same ledger with another clock, and other random numbers."""
+        return Ledger(self.engine, self._database, clock, draw)
 
     @_repeated
     def release(self, batch: Batch[Job], requirements: Requirements, again: Collection[str] = ()) -> int:
         """Release a batch to the machines; return its number, or that of an equal batch that is open or leased.
 
         Jobs whose tasks have a result are not run; for the tasks with the ids ``again`` the result is voided first.
-        A batch that was begun on a present machine stays on it, except on a volunteer's.
+        A batch that was begun on a present machine stays on it, except on a volunteer's. One for which fewer machines
+        have to agree is withdrawn first.
         """
         with self._turn() as (connection, now):
             self._void(connection, now, again)
             content = batch_content(batch, requirements)
             for row in connection.execute(_SAME, {"key": content["key"]}).all():
-                if row.state in _OUT:
+                if row.state in _OUT and requirements_of(row.requirements).replicas >= requirements.replicas:
                     return int(row.number)
+                _withdraw(connection, now, row.number, BatchState(row.state))
             known = _results_of(connection, content["tasks"])
             done = len(known) == len(content["tasks"])
-            free = done or not known or requirements.kind is ClientKind.VOLUNTEER
+            free = done or not known or not requirements.bound
             begun = None if free else self._present_machine(connection, now, known.values())
             state = BatchState.DONE if done else BatchState.OPEN
             return append(
@@ -313,11 +327,16 @@ class Ledger:
 
     @_repeated
     def accept(self, lease: Lease, run: Run) -> EntryKind:
-        """Store a result: ACCEPTED if it counts, else set aside as LATE if the lease is lost, or as DUPLICATE."""
+        """Store a result: ACCEPTED if it counts, else set aside as LATE if the lease is lost, or as DUPLICATE.
+
+        REPORTED where other machines have to agree with it first.
+        """
         with self._turn() as (connection, now):
             row = connection.execute(_TO_JUDGE, {**_about(lease), "task": run.task.id}).one_or_none()
             if row is None:  # nothing is stored for a forgotten study
                 return EntryKind.LATE
+            if requirements_of(row.requirements).replicas > 1:
+                return self._reported(connection, now, row, lease, run)
             content = {"attempt": lease.attempt, "run": run_content(run)}
             if row.entry is not None:
                 if row.accepted_in == lease.number and _content_of(connection, row.entry) == json.dumps(content):
@@ -326,8 +345,7 @@ class Ledger:
             if row.until is None:
                 return set_aside(connection, now, EntryKind.LATE, lease.number, lease.machine, content)
             append(connection, now, EntryKind.ACCEPTED, lease.number, content)
-            others = [task for task in row.tasks.split() if task != run.task.id]
-            if len(_results_of(connection, others)) == len(others):
+            if _answered(connection, [task for task in row.tasks.split() if task != run.task.id]):
                 _end(connection, now, row, AttemptOutcome.DONE, "")
             return EntryKind.ACCEPTED
 
@@ -421,9 +439,10 @@ class Ledger:
         """The chosen batch's number, attempt, reason, and what is left of it; None where there is none.
 
         Chosen batches whose tasks all have results from other batches are marked as done first. A batch that is chosen
-        a second time ends the search: the choice has no other.
+        a second time ends the search: the choice has no other. One that waits for other machines to agree is passed
+        over.
         """
-        withheld = read_withheld(connection, client, now) if state.failed else frozenset[int]()
+        withheld = set(read_withheld(connection, client, now) if state.failed else ())
         seen = set[int]()
         while True:
             queues, under_way = read_steering(connection, client.machine)
@@ -434,10 +453,21 @@ class Ledger:
             if decision.batch in withheld:  # where the choice looks behind the heads of queues
                 continue
             row = connection.execute(_BATCH, {"number": decision.batch}).one()
-            batch = _rest(connection, row.content)
+            batch = _rest(connection, row, client.machine)
             if batch is not None:
                 return decision.batch, row.attempts + 1, decision.reason, batch
-            append(connection, now, EntryKind.WITHDRAWN, decision.batch, {"state": BatchState.DONE.value})
+            if _answered(connection, row.tasks.split()):
+                append(connection, now, EntryKind.WITHDRAWN, decision.batch, {"state": BatchState.DONE.value})
+            else:
+                withheld.add(decision.batch)
+
+    def _reported(self, connection: Connection, now: float, row: AnyRow, lease: Lease, run: Run) -> EntryKind:
+        """Keep a result on which machines have to agree; the attempt ends where its machine has reported all tasks."""
+        kept = keep_report(connection, now, row, lease.machine, lease.attempt, run, self._draw())
+        held = _held(connection, lease)
+        if held is not None and not _unreported(connection, lease.machine, row.tasks.split()):
+            _end(connection, now, held, AttemptOutcome.DONE, "")
+        return kept
 
     def _void(self, connection: Connection, now: float, tasks: Iterable[str]) -> None:
         for task, row in _results_of(connection, list(tasks)).items():
@@ -465,11 +495,13 @@ _ATTEMPT = (
     .where(schema.attempt.c.batch == bindparam("batch"), schema.attempt.c.number == bindparam("attempt"))
 )
 _BATCH = (
-    select(schema.batch.c.attempts, schema.ledger.c.content)
+    select(schema.batch.c.attempts, schema.batch.c.tasks, schema.batch.c.requirements, schema.ledger.c.content)
     .join_from(schema.batch, schema.ledger, schema.ledger.c.number == schema.batch.c.number)
     .where(schema.batch.c.number == bindparam("number"))
 )
-_SAME = select(schema.batch.c.number, schema.batch.c.state).where(schema.batch.c.key == bindparam("key"))
+_SAME = select(schema.batch.c.number, schema.batch.c.state, schema.batch.c.requirements).where(
+    schema.batch.c.key == bindparam("key")
+)
 _CONTENT = select(schema.ledger.c.content).where(schema.ledger.c.number == bindparam("number"))
 _RESULTS = select(schema.result).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
 _STATES = select(schema.batch.c.number, schema.batch.c.state).where(
@@ -529,10 +561,14 @@ _REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("l
 
 def _state_after(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> BatchState:
     """The state of a leased batch after an attempt."""
-    if outcome is AttemptOutcome.DONE:
+    replicas = requirements_of(row.requirements).replicas
+    if outcome is AttemptOutcome.DONE and (replicas == 1 or _answered(connection, row.tasks.split())):
         return BatchState.DONE
     if BatchState(row.state) is BatchState.ENDING:
         return BatchState.WITHDRAWN
+    if outcome is AttemptOutcome.DONE:
+        disagree = read_disagreement(connection, row.number, replicas)
+        return BatchState.QUARANTINED if disagree else BatchState.OPEN
     return BatchState.QUARANTINED if outcome.counted and _exhausted(connection, row) else BatchState.OPEN
 
 
@@ -560,28 +596,43 @@ def _held(connection: Connection, lease: Lease) -> AnyRow | None:
 def _held_lease(connection: Connection, now: float, number: int) -> Lease | None:
     """The lease of a batch; None where its tasks got their results in others, which ends it."""
     row = connection.execute(_LEASE, {"number": number}).one()
-    rest = _rest(connection, row.content)
+    rest = _rest(connection, row, row.holder)
     if rest is None:
         _end(connection, now, row, AttemptOutcome.DONE, "")
         return None
     return Lease(number, row.attempt, row.holder, row.worker, row.until, rest)
 
 
-def _rest(connection: Connection, content: str) -> Batch[Job] | None:
-    """The jobs of a released batch whose tasks have no result; None where all have one."""
-    batch = batch_of(content)
-    known = _results_of(connection, [job.task.id for job in batch.members])
-    left = tuple(job for job in batch.members if job.task.id not in known)
+def _rest(connection: Connection, row: AnyRow, machine: str) -> Batch[Job] | None:
+    """The jobs of a released batch without a result, where several machines have to agree also from this machine.
+
+    None where there are none.
+    """
+    batch, tasks = batch_of(row.content), row.tasks.split()
+    replicated = requirements_of(row.requirements).replicas > 1
+    wanted = _unreported(connection, machine, tasks) if replicated else set(tasks) - set(_results_of(connection, tasks))
+    left = tuple(job for job in batch.members if job.task.id in wanted)
     return replace(batch, members=left) if left else None
+
+
+def _unreported(connection: Connection, machine: str, tasks: Sequence[str]) -> set[str]:
+    """The tasks that have no result, and none from this machine."""
+    return set(tasks) - set(_results_of(connection, tasks)) - read_reported(connection, machine, tasks)
+
+
+def _answered(connection: Connection, tasks: Sequence[str]) -> bool:
+    return len(_results_of(connection, tasks)) == len(tasks)
 
 
 def _end(connection: Connection, now: float, row: AnyRow, outcome: AttemptOutcome, reason: str) -> None:
     """End the attempt at a leased batch."""
+    state = _state_after(connection, row, outcome)
+    disagree = outcome is AttemptOutcome.DONE and state is BatchState.QUARANTINED
     content = {
         "attempt": row.attempt,
         "outcome": outcome.value,
-        "reason": reason,
-        "state": _state_after(connection, row, outcome).value,
+        "reason": DISAGREE if disagree else reason,
+        "state": state.value,
         "machine": _origin(connection, row, outcome),
     }
     append(connection, now, EntryKind.ENDED, row.number, content)
@@ -589,7 +640,7 @@ def _end(connection: Connection, now: float, row: AnyRow, outcome: AttemptOutcom
 
 def _origin(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> str | None:
     """The machine to which a leased batch is bound, None where nothing of it has a result."""
-    if _for_volunteers(row):  # it may never come back
+    if not requirements_of(row.requirements).bound:
         return None
     begun = outcome is AttemptOutcome.DONE or _results_of(connection, row.tasks.split())
     machine: str | None = row.holder if begun else row.machine

@@ -67,6 +67,7 @@ class EntryKind(StrEnum):
     RELEASED = "released"
     LEASED = "leased"
     RENEWED = "renewed"
+    REPORTED = "reported"
     ACCEPTED = "accepted"
     LATE = "late"
     DUPLICATE = "duplicate"
@@ -74,6 +75,14 @@ class EntryKind(StrEnum):
     FREED = "freed"
     WITHDRAWN = "withdrawn"
     VOIDED = "voided"
+
+
+class Verdict(StrEnum):
+    """What became of a report: machines agreed with it, or did not, or nobody was asked as its machine is trusted."""
+
+    AGREED = "agreed"
+    OUTLIER = "outlier"
+    TRUSTED = "trusted"
 
 
 class LedgerEntry(Struct, frozen=True):
@@ -89,6 +98,12 @@ class LedgerEntry(Struct, frozen=True):
 # Statements are built once: building one for each call takes several times as long as the database.
 _ADD_ENTRY, _ADD_BATCH, _ADD_ATTEMPT, _ADD_LEASE, _ADD_RESULT = map(
     insert, (schema.ledger, schema.batch, schema.attempt, schema.lease, schema.result)
+)
+_ADD_REPORT = insert(schema.report)
+_JUDGE = (
+    update(schema.report)
+    .where(schema.report.c.task == bindparam("of"), schema.report.c.machine == bindparam("by"))
+    .values(verdict=bindparam("as"))
 )
 _UPDATE_LEASE = update(schema.lease).where(schema.lease.c.batch == bindparam("of"))
 _REMOVE_LEASE = delete(schema.lease).where(schema.lease.c.batch == bindparam("of"))
@@ -190,7 +205,7 @@ def read_entries(connection: Connection) -> tuple[LedgerEntry, ...]:
 
 def rebuild(connection: Connection) -> None:
     """Rebuild the state from the history."""
-    for table in (schema.result, schema.lease, schema.attempt, schema.batch):
+    for table in (schema.report, schema.result, schema.lease, schema.attempt, schema.batch):
         connection.execute(delete(table))
     for entry in read_entries(connection):
         _APPLY.get(entry.what, _leave)(connection, entry)
@@ -199,18 +214,19 @@ def rebuild(connection: Connection) -> None:
 def erase_runs(connection: Connection, tasks: Set[str]) -> None:
     """Erase the runs of tasks in the history, except the fact that they existed."""
     table = schema.ledger.c
-    kinds = [kind.value for kind in (EntryKind.ACCEPTED, EntryKind.LATE, EntryKind.DUPLICATE)]
+    results = (EntryKind.REPORTED, EntryKind.ACCEPTED, EntryKind.LATE, EntryKind.DUPLICATE)
+    kinds = [kind.value for kind in results]
     for row in connection.execute(select(table.number, table.content).where(table.what.in_(kinds))).all():
         content = json.loads(row.content)
         if content["run"]["task"] in tasks:
-            left = json.dumps({"attempt": content["attempt"], "run": {"task": content["run"]["task"]}})
+            left = json.dumps({**content, "run": {"task": content["run"]["task"]}})
             connection.execute(update(schema.ledger).where(table.number == row.number).values(content=left))
 
 
 def erase_study(connection: Connection, study: str) -> None:
     """Erase a study completely; machines that run its batches lose their leases."""
     numbers = select(schema.batch.c.number).where(schema.batch.c.study == study)
-    for table in (schema.result, schema.lease, schema.attempt):
+    for table in (schema.report, schema.result, schema.lease, schema.attempt):
         connection.execute(delete(table).where(table.c.batch.in_(numbers)))
     entries = schema.ledger.c
     own = list(connection.scalars(numbers))
@@ -267,9 +283,18 @@ def _accepted(connection: Connection, entry: LedgerEntry) -> None:
         "task": content["run"]["task"],
         "batch": entry.batch,
         "attempt": content["attempt"],
-        "entry": entry.number,
+        "entry": content.get("report", entry.number),
     }
     connection.execute(_ADD_RESULT, row)
+    for verdict, machines in content.get("verdicts", {}).items():
+        for machine in machines:
+            connection.execute(_JUDGE, {"of": row["task"], "by": machine, "as": verdict})
+
+
+def _reported(connection: Connection, entry: LedgerEntry) -> None:
+    content = entry.content
+    row = {"task": content["run"]["task"], "machine": content["machine"], "attempt": content["attempt"]}
+    connection.execute(_ADD_REPORT, {**row, "batch": entry.batch, "entry": entry.number, "verdict": None})
 
 
 def _ended(connection: Connection, entry: LedgerEntry) -> None:
@@ -291,7 +316,8 @@ def _withdrawn(connection: Connection, entry: LedgerEntry) -> None:
 
 
 def _voided(connection: Connection, entry: LedgerEntry) -> None:
-    connection.execute(delete(schema.result).where(schema.result.c.task == entry.content["task"]))
+    for table in (schema.result, schema.report):
+        connection.execute(delete(table).where(table.c.task == entry.content["task"]))
 
 
 def _change(connection: Connection, entry: LedgerEntry, **values: object) -> None:
@@ -302,6 +328,7 @@ _APPLY = {
     EntryKind.RELEASED: _released,
     EntryKind.LEASED: _leased,
     EntryKind.RENEWED: _renewed,
+    EntryKind.REPORTED: _reported,
     EntryKind.ACCEPTED: _accepted,
     EntryKind.ENDED: _ended,
     EntryKind.FREED: _freed,

@@ -47,10 +47,10 @@ _CLAIM_STATE = text(f"""
 """).columns(*map(column, ("batch", "worker", "last", "failed", "overdue")))  # noqa: S608 - of constants
 _COUNTED = text("""
     SELECT count(*) FROM attempt
-    WHERE batch = :batch AND (outcome IN ('expired', 'crashed', 'failed') OR number = :attempt) AND EXISTS (
+    WHERE batch = :batch AND (outcome IN ('expired', 'crashed', 'failed') OR number = :attempt) AND (EXISTS (
         SELECT 1 FROM attempt AS other JOIN result ON result.batch = other.batch AND result.attempt = other.number
         WHERE other.machine = attempt.machine
-    )
+    ) OR EXISTS (SELECT 1 FROM report WHERE report.machine = attempt.machine AND report.verdict = 'agreed'))
 """)
 _PRESENT = text("""
     SELECT client, EXISTS (

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0011"
+HEAD = "0012"
 """The newest migration: a store at this revision is up to date."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -189,6 +189,22 @@ result = Table(
     Index(None, "batch"),
 )
 """At most one result for each task; its content is in the ledger."""
+
+report = Table(
+    "report",
+    metadata,
+    Column("task", Plain, primary_key=True),
+    Column("machine", Plain, primary_key=True),
+    Column("batch", Whole, ForeignKey("batch.number"), nullable=False),
+    Column("attempt", Whole, nullable=False),
+    Column("entry", Whole, ForeignKey("ledger.number"), nullable=False),
+    Column("verdict", Plain),
+    Index(None, "batch"),
+    Index(None, "machine", "entry"),
+)
+"""Results of tasks on which several machines have to agree: at most one of each machine; its content is in the ledger.
+
+``verdict`` is empty until they do."""
 
 worker = Table(
     "worker",

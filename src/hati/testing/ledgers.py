@@ -1,4 +1,4 @@
-"""The conformance suite of a ledger in any database, to be inherited, and a model for comparison."""
+"""The conformance suite of a ledger in any database, to be inherited."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
 from sqlalchemy import Engine, event
 from sqlalchemy.pool import PoolProxiedConnection
 
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
-from hati.steering import Client, ClientKind, Queue, Requirements, StudyStatus, choose
+from hati.steering import (
+    TRUSTED_AFTER,
+    Client,
+    ClientKind,
+    Queue,
+    Requirements,
+    StudyStatus,
+    choose,
+)
 from hati.store import (
     ATTEMPTS,
+    DISAGREE,
     AttemptOutcome,
     BatchState,
     EntryKind,
@@ -30,9 +36,7 @@ from hati.store import (
     SqlStore,
     run_of,
 )
-from hati.store import ledger as ledger_module
 from hati.store.ledger import PATIENCE_SECONDS
-from hati.store.ledger_machines import BACKOFF_SECONDS, ELSEWHERE_SECONDS, LONGEST_BACKOFF_SECONDS, RETURNS
 from hati.store.ledger_status import HOUR_SECONDS
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
@@ -56,6 +60,11 @@ def a_batch(*repetitions: int, study: str = "study-1") -> Batch[Job]:
 def a_client(name: str) -> Client:
     """A machine with a name, which has all files."""
     return Client(f"machine-{name}", name, 2, ("files",))
+
+
+def a_volunteer(name: str) -> Client:
+    """A volunteer's machine with a name."""
+    return Client(f"machine-{name}", name, 2, (), ClientKind.VOLUNTEER)
 
 
 class LedgerConformance(ABC):
@@ -382,6 +391,108 @@ class LedgerConformance(ABC):
         ledger.withdraw_earlier(study)
         assert ledger.states(expected) == expected
 
+    def replicated(self, ledger: Ledger, *tasks: int, replicas: int = 2) -> int:
+        """The number of a batch on which volunteers have to agree."""
+        return ledger.release(a_batch(*tasks), Requirements(kind=ClientKind.VOLUNTEER, replicas=replicas))
+
+    def lent(self, ledger: Ledger, name: str, hardware: str = "pc") -> Lease:
+        """The lease that a volunteer gets, which must not be None."""
+        lease = ledger.claim(name, replace(a_volunteer(name), hardware=hardware), choose, SECONDS)
+        assert lease is not None
+        return lease
+
+    def report(
+        self, ledger: Ledger, lease: Lease, level: float = 1.0, outcome: Outcome = Outcome.DONE, place: int = 0
+    ) -> EntryKind:
+        """Hand in a run of a lease with values at a level."""
+        made = replace(a_run(a_study(), outcome=outcome), task=lease.batch.members[place].task, seconds=level)
+        observed = tuple(replace(each, values=level * each.values) for each in made.observations)
+        return ledger.accept(lease, replace(made, observations=observed))
+
+    def test_a_result_counts_once_two_machines_agree(self, ledger: Ledger) -> None:
+        number = self.replicated(ledger, 0)
+        first = self.lent(ledger, "ada")
+        assert self.report(ledger, first) is EntryKind.REPORTED
+        assert (ledger.states([number]), ledger.results([a_job(0).task.id])) == ({number: BatchState.OPEN}, {})
+        assert ledger.claim("ada", a_volunteer("ada"), choose, SECONDS) is None
+        second = self.lent(ledger, "bob")
+        assert (second.number, second.attempt) == (number, 2)
+        assert self.report(ledger, second, 1.5) is EntryKind.ACCEPTED
+        assert ledger.states([number]) == {number: BatchState.DONE}
+        [content] = ledger.results([a_job(0).task.id]).values()
+        assert content["seconds"] == 1.0
+        assert self.report(ledger, first) is EntryKind.ACCEPTED
+        assert self.report(ledger, first, 9.0) is EntryKind.DUPLICATE
+
+    def test_times_are_compared_within_a_class_of_machines_only(self, ledger: Ledger) -> None:
+        self.replicated(ledger, 0)
+        self.report(ledger, self.lent(ledger, "ada", "pc"))
+        assert self.report(ledger, self.lent(ledger, "bob", "pc"), 9.0) is EntryKind.REPORTED
+        assert self.report(ledger, self.lent(ledger, "eve", "phone"), 40.0) is EntryKind.ACCEPTED
+        [accepted] = [entry.content for entry in ledger.history() if entry.what is EntryKind.ACCEPTED]
+        assert accepted["verdicts"] == {"agreed": ["machine-ada", "machine-eve"], "outlier": ["machine-bob"]}
+
+    def test_machines_of_any_class_agree_on_how_a_run_ends(self, ledger: Ledger) -> None:
+        self.replicated(ledger, 0)
+        self.report(ledger, self.lent(ledger, "ada", "pc"))
+        failed = self.report(ledger, self.lent(ledger, "bob", "phone"), outcome=Outcome.FAILED)
+        assert failed is EntryKind.REPORTED
+        assert self.report(ledger, self.lent(ledger, "eve", "tv"), outcome=Outcome.FAILED) is EntryKind.ACCEPTED
+        [content] = ledger.results([a_job(0).task.id]).values()
+        assert content["outcome"] == "failed"
+
+    def test_machines_that_never_agree_end_a_batch(self, ledger: Ledger) -> None:
+        number = self.replicated(ledger, 0)
+        for power, name in enumerate(("ada", "bob", "eve", "joe", "kim")):
+            assert ledger.states([number]) == {number: BatchState.OPEN}
+            assert self.report(ledger, self.lent(ledger, name), 3.0**power) is EntryKind.REPORTED
+        assert ledger.states([number]) == {number: BatchState.QUARANTINED}
+        assert ledger.attempts(number)[-1].reason == DISAGREE
+
+    def test_a_machine_that_agreed_often_is_only_sampled(self, ledger: Ledger) -> None:
+        drawn = [0.0]
+        sampling = ledger.at(lambda: self.now, lambda: drawn[0])
+        for each in range(TRUSTED_AFTER):
+            self.replicated(sampling, each)
+            assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.REPORTED
+            assert self.report(sampling, self.lent(sampling, "bob")) is EntryKind.ACCEPTED
+        drawn[0] = 1 / TRUSTED_AFTER
+        self.replicated(sampling, 20)
+        assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.ACCEPTED
+        drawn[0] = 0.9 / TRUSTED_AFTER
+        self.replicated(sampling, 21)
+        assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.REPORTED
+        assert self.report(sampling, self.lent(sampling, "bob"), 9.0) is EntryKind.REPORTED
+        assert self.report(sampling, self.lent(sampling, "eve"), 9.0) is EntryKind.ACCEPTED
+        drawn[0] = 0.99
+        self.replicated(sampling, 22)
+        assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.REPORTED, "it was an outlier"
+
+    def test_a_batch_that_is_released_again_keeps_its_reports(self, ledger: Ledger) -> None:
+        number = self.replicated(ledger, 0, 1)
+        lease = self.lent(ledger, "ada")
+        assert self.report(ledger, lease) is EntryKind.REPORTED
+        assert not ledger.withdraw(number)
+        ledger.end(lease, AttemptOutcome.RETURNED, "asked to end")
+        again = self.replicated(ledger, 0, 1)
+        assert again != number
+        rest = self.lent(ledger, "ada")
+        assert rest.batch == a_batch(1)
+        assert self.report(ledger, rest) is EntryKind.REPORTED
+        whole = self.lent(ledger, "bob")
+        assert whole.batch == a_batch(0, 1)
+        assert {self.report(ledger, whole, place=place) for place in (0, 1)} == {EntryKind.ACCEPTED}
+        ledger.rebuild()
+        assert ledger.states([again]) == {again: BatchState.DONE}
+
+    def test_more_machines_have_to_agree_once_a_batch_is_released_for_more(self, ledger: Ledger) -> None:
+        number = self.replicated(ledger, 0, replicas=1)
+        more = self.replicated(ledger, 0, replicas=3)
+        assert ledger.states([number, more]) == {number: BatchState.WITHDRAWN, more: BatchState.OPEN}
+        assert self.replicated(ledger, 0, replicas=2) == more
+        kinds = [self.report(ledger, self.lent(ledger, name)) for name in ("ada", "bob", "eve")]
+        assert kinds == [EntryKind.REPORTED, EntryKind.REPORTED, EntryKind.ACCEPTED]
+
     def test_a_claim_and_a_result_take_few_statements(self) -> None:
         ledger = self.open().ledger
         for each in range(2):
@@ -459,252 +570,3 @@ def decisions(history: Iterable[LedgerEntry]) -> list[tuple[int | None, str]]:
         elif entry.what is EntryKind.ENDED:
             del leased[entry.batch]
     return found
-
-
-WORKERS, VOLUNTEERS = ("one", "two"), ("ada", "bob", "eve")
-"""The names of the machines that drive a ledger and its model."""
-
-
-def a_volunteer(name: str) -> Client:
-    """A volunteer's machine with a name."""
-    return Client(f"machine-{name}", name, 2, (), ClientKind.VOLUNTEER)
-
-
-@dataclass
-class _ModelBatch:
-    """The model's state of a batch."""
-
-    jobs: tuple[Job, ...]
-    kind: ClientKind = ClientKind.WORKER
-    state: BatchState = BatchState.OPEN
-    machine: str | None = None
-    attempts: int = 0
-    until: float = 0.0
-
-
-@dataclass
-class _Held:
-    """A lease, and the name of its machine."""
-
-    lease: Lease
-    name: str
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """An attempt that has ended."""
-
-    name: str
-    batch: int
-    outcome: AttemptOutcome
-    at: float
-
-
-class LedgerMachine(RuleBasedStateMachine):
-    """Drives a ledger and a model in parallel; the caller sets ``ledger_of``, which opens an empty one with a clock."""
-
-    ledger_of: Callable[[Callable[[], float]], Ledger]
-    leases: Bundle[_Held] = Bundle("leases")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 1000.0
-        self.ledger = type(self).ledger_of(lambda: self.now)
-        self.batches: dict[int, _ModelBatch] = {}
-        self.held: dict[str, tuple[int, int, str]] = {}
-        self.present: dict[str, float] = {}
-        self.ended: list[_Ended] = []
-        self.results: dict[str, float] = {}
-        self.answered: set[str] = set()
-        self.handed_in = 0
-
-    @rule(tasks=st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True), kind=st.sampled_from(ClientKind))
-    def release(self, tasks: list[int], kind: ClientKind) -> None:
-        batch = a_batch(*tasks)
-        number = self.ledger.release(batch, Requirements(kind=kind))
-        out = {BatchState.OPEN, BatchState.LEASED}
-        same = [n for n, each in self.batches.items() if each.jobs == batch.members and each.state in out]
-        assert [number] == same or (not same and number not in self.batches)
-        if not same:
-            done = all(job.task.id in self.results for job in batch.members)
-            state = BatchState.DONE if done else BatchState.OPEN
-            [row] = [entry for entry in self.ledger.history() if entry.number == number]
-            machine: str | None = row.content["machine"]
-            able = {f"machine-{name}" for name in WORKERS if kind is ClientKind.WORKER}
-            assert machine is None or machine in able
-            self.batches[number] = _ModelBatch(batch.members, kind, state, machine)
-
-    @rule(target=leases, name=st.sampled_from(WORKERS + VOLUNTEERS), key=st.sampled_from(["k1", "k2"]))
-    def claim(self, name: str, key: str) -> _Held | MultipleResults[_Held]:
-        self.now += 0.01  # attempts of a machine end at different times
-        client = a_volunteer(name) if name in VOLUNTEERS else a_client(name)
-        worker = f"{name}/{key}" if name in VOLUNTEERS else f"worker-{name}"
-        lease = self.ledger.claim(worker, client, choose, SECONDS)
-        self._expire()
-        self.present[name] = self.now + SECONDS
-        if name in self.held:
-            number, attempt, holder = self.held[name]
-            if holder != worker or self._left(number):
-                assert (lease and (lease.number, lease.attempt)) == ((number, attempt) if holder == worker else None)
-                return multiple()
-            self._end(name, AttemptOutcome.DONE)
-        chosen = self._chosen(name)
-        if lease is None:
-            assert chosen is None
-            return multiple()
-        assert lease.number == chosen
-        known = self.batches[lease.number]
-        known.state, known.attempts, known.until = BatchState.LEASED, known.attempts + 1, self.now + SECONDS
-        assert lease.attempt == known.attempts
-        assert list(lease.batch.members) == self._left(lease.number)
-        self.held[name] = (lease.number, lease.attempt, worker)
-        return _Held(lease, name)
-
-    @rule(name=st.sampled_from(VOLUNTEERS))
-    def enter(self, name: str) -> None:
-        self.ledger.enter(name, a_volunteer(name), SECONDS)
-        self.present[name] = self.now + SECONDS
-
-    @rule(held=leases, place=st.integers(0, 2))
-    def hand_in(self, held: _Held, place: int) -> None:
-        job = held.lease.batch.members[place % len(held.lease.batch.members)]
-        self.handed_in += 1
-        made = replace(a_run(a_study()), task=job.task, seconds=float(self.handed_in))
-        what = self.ledger.accept(held.lease, made)
-        if job.task.id in self.results:
-            assert what is EntryKind.DUPLICATE
-        elif self._holds(held):
-            assert what is EntryKind.ACCEPTED
-            self.results[job.task.id] = made.seconds
-            self.answered.add(held.name)
-            if not self._left(held.lease.number):
-                self._end(held.name, AttemptOutcome.DONE)
-        else:
-            assert what is EntryKind.LATE
-
-    @rule(held=leases, outcome=st.sampled_from([AttemptOutcome.RETURNED, AttemptOutcome.FAILED, AttemptOutcome.FAILED]))
-    def end(self, held: _Held, outcome: AttemptOutcome) -> None:
-        holds = self._holds(held)
-        assert self.ledger.end(held.lease, outcome, "why") is holds
-        if holds:
-            self._end(held.name, outcome)
-
-    @rule(held=leases)
-    def renew(self, held: _Held) -> None:
-        state = self.ledger.renew(held.lease, SECONDS)
-        assert (state is not None) is self._holds(held)
-        if state is not None:
-            assert state is self.batches[held.lease.number].state
-            self.batches[held.lease.number].until = self.present[held.name] = self.now + SECONDS
-
-    @precondition(lambda self: self.batches)
-    @rule(place=st.integers(0, 20))
-    def withdraw(self, place: int) -> None:
-        number = sorted(self.batches)[place % len(self.batches)]
-        known = self.batches[number]
-        begun = known.state is BatchState.LEASED or any(job.task.id in self.results for job in known.jobs)
-        unbegun = self.ledger.withdraw(number)
-        if known.state in {BatchState.OPEN, BatchState.LEASED}:
-            assert unbegun is not begun
-        after = {BatchState.OPEN: BatchState.WITHDRAWN, BatchState.LEASED: BatchState.ENDING}
-        known.state = after.get(known.state, known.state)
-
-    @rule(seconds=st.sampled_from([1.0, 4.0, 11.0, 25.0]))
-    def pass_time(self, seconds: float) -> None:
-        if self.now + seconds < 1000.0 + PATIENCE_SECONDS:  # no machine is away for so long
-            self.now += seconds
-        self.ledger.expire()
-        self._expire()
-
-    @invariant()
-    def agrees(self) -> None:
-        assert self.ledger.states(self.batches) == {n: each.state for n, each in self.batches.items()}
-        tasks = [a_job(each).task.id for each in range(6)]
-        assert {task: each["seconds"] for task, each in self.ledger.results(tasks).items()} == self.results
-        waits = {name: max(0.0, self._backoff(name) - self.now) for name in VOLUNTEERS}
-        assert {name: self.ledger.backoff(f"machine-{name}") for name in VOLUNTEERS} == pytest.approx(waits)
-
-    def teardown(self) -> None:
-        before = self._state()
-        self.ledger.rebuild()
-        assert self._state() == before
-        self.agrees()
-
-    def _state(self) -> object:
-        return [(n, self.ledger.states([n]), self.ledger.attempts(n)) for n in self.batches]
-
-    def _chosen(self, name: str) -> int | None:
-        """The batch that a machine gets; batches with all results are marked as done."""
-        volunteer = name in VOLUNTEERS
-        if volunteer and self._backoff(name) > self.now:
-            return None
-        kind = ClientKind.VOLUNTEER if volunteer else ClientKind.WORKER
-        open_ = [n for n, b in self.batches.items() if b.state is BatchState.OPEN and b.kind is kind]
-        fit = [n for n in open_ if not (volunteer and self._withheld(name, n))]
-        while True:
-            own = [n for n in fit if self.batches[n].machine == f"machine-{name}"]
-            free = [n for n in fit if self.batches[n].machine is None]
-            found = min(own or free, default=None)
-            if found is None or self._left(found):
-                return found
-            self.batches[found].state = BatchState.DONE
-            fit.remove(found)
-
-    def _left(self, number: int) -> list[Job]:
-        return [job for job in self.batches[number].jobs if job.task.id not in self.results]
-
-    def _backoff(self, name: str) -> float:
-        """The time before which a volunteer gets no batch."""
-        failed = returned = 0
-        ended = [each for each in self.ended if each.name == name and not self._asked_to_end(each)]
-        for each in reversed(ended):
-            if each.outcome is AttemptOutcome.DONE:
-                break
-            failed, returned = failed + each.outcome.counted, returned + (not each.outcome.counted)
-        number = failed + max(0, returned - RETURNS)
-        return ended[-1].at + min(BACKOFF_SECONDS * 2.0**number, LONGEST_BACKOFF_SECONDS) if number else 0.0
-
-    def _asked_to_end(self, attempt: _Ended) -> bool:
-        withdrawn = self.batches[attempt.batch].state is BatchState.WITHDRAWN
-        return attempt.outcome is AttemptOutcome.RETURNED and withdrawn
-
-    def _withheld(self, name: str, number: int) -> bool:
-        """Whether a batch that failed lately waits for another volunteer."""
-        failed = [each for each in self._failures(number) if each.at > self.now - ELSEWHERE_SECONDS]
-        others = [each for each in VOLUNTEERS if self.present.get(each, 0.0) > self.now]
-        return bool(failed) and any(
-            self._rank(each, number) < self._rank(name, number) and self._backoff(each) <= self.now for each in others
-        )
-
-    def _rank(self, name: str, number: int) -> tuple[int, bool]:
-        failed = sum(each.name == name for each in self._failures(number))
-        return failed, all(each.name != name or each.outcome is not AttemptOutcome.DONE for each in self.ended)
-
-    def _failures(self, number: int) -> list[_Ended]:
-        return [each for each in self.ended if each.batch == number and each.outcome.counted]
-
-    def _holds(self, held: _Held) -> bool:
-        lease = held.lease
-        return self.held.get(held.name) == (lease.number, lease.attempt, lease.worker)
-
-    def _end(self, name: str, outcome: AttemptOutcome) -> None:
-        number, _, _ = self.held.pop(name)
-        self.ended.append(_Ended(name, number, outcome, self.now))
-        known, volunteer = self.batches[number], name in VOLUNTEERS
-        if not volunteer and any(job.task.id in self.results for job in known.jobs):
-            known.machine = f"machine-{name}"
-        failed = [each for each in self._failures(number) if each.name in self.answered or not volunteer]
-        most = ledger_module.VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS
-        if outcome is AttemptOutcome.DONE:
-            known.state = BatchState.DONE
-        elif known.state is BatchState.ENDING:
-            known.state = BatchState.WITHDRAWN
-        elif outcome.counted and len(failed) >= most:
-            known.state = BatchState.QUARANTINED
-        else:
-            known.state = BatchState.OPEN
-
-    def _expire(self) -> None:
-        for name, (number, _, _) in sorted(self.held.items(), key=lambda each: each[1]):
-            if self.batches[number].until <= self.now:
-                self._end(name, AttemptOutcome.EXPIRED)

@@ -119,20 +119,25 @@ class Workplace(Struct, frozen=True):
             for description in filter(None, map(describe_counting, benchmarks)):
                 announce(description)
         about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
-        setup = engine.EngineSetup(*about, self.store, self.pool)
+        setup = engine.EngineSetup(*about, self.store, self.pool, project.replicate)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
 
 
-def with_engine(place: Workplace, name: str | None) -> Workplace:
-    """The workplace with another engine, if one is named.
+def with_engine(place: Workplace, name: str | None, replicate: int | None = None) -> Workplace:
+    """The workplace with another engine, and another number of volunteers that have to agree, where they are given.
 
     Raises:
-        InputError: for an unknown engine.
+        InputError: for an unknown engine, and for a number of volunteers with another engine.
     """
-    if name is None:
-        return place
-    return replace(place, project=replace(place.project, engine=known_engine(name)))
+    project = place.project
+    if name is not None:
+        project = replace(project, engine=known_engine(name))
+    if replicate is not None:
+        if project.engine != VOLUNTEERS:
+            raise InputError("--replicate is for volunteers, whose results are checked", fix="add --engine volunteers")
+        project = replace(project, replicate=replicate)
+    return replace(place, project=project)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

@@ -1,0 +1,87 @@
+"""Results that count once several machines agree, through the server."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from volunteers import HATI, PRINTED, Served, Volunteer, release, result
+
+from hati.core import Batch, MeasurementError, replace
+from hati.engine import VolunteersEngine
+from hati.engine.workers import Released
+from hati.steering import choose
+from hati.store import AttemptOutcome, EntryKind, Selection, open_store, read_store
+from hati.testing.conformance import a_run, a_study
+from hati.testing.ledgers import a_job, a_volunteer
+
+INVENTED = b'{"metric": "latency", "values": [0.0001, 0.0002]}\n'
+
+
+def sent(machine: Volunteer, stdout: bytes) -> str:
+    """What becomes of a machine's result of the next batch; "" where it gets none."""
+    answer = machine.claim()
+    if answer.status_code == 204:
+        return ""
+    lease = answer.json()["lease"]
+    [job] = lease["envelope"]["jobs"]
+    accepted: str = machine.post("result", result(lease, job["task"], stdout)).json()["accepted"]
+    return accepted
+
+
+def test_invented_times_do_not_count_beside_machines_of_the_same_class(served: Served) -> None:
+    [task] = release(served.project, served.store, 1, replicas=2)
+    with served.http() as http, closing(read_store(str(served.store))) as store:
+        liar, honest, other = (Volunteer(http, name) for name in ("liar", "honest", "other"))
+        assert sent(liar, INVENTED) == "reported"
+        assert sent(liar, INVENTED) == "", "no machine confirms itself"
+        assert sent(honest, PRINTED) == "reported"
+        assert store.ledger.results([task]) == {}
+        assert sent(other, PRINTED) == "accepted"
+        [content] = store.ledger.results([task]).values()
+        accepted = store.ledger.history()[-2].content
+        assert accepted["verdicts"] == {"agreed": [honest.machine, other.machine], "outlier": [liar.machine]}
+        assert content["output"] == PRINTED.decode()
+
+
+def test_a_campaign_asks_two_machines_for_each_run(
+    project: Path, store: Path, served: Served, public: str, tmp_path: Path
+) -> None:
+    words = [*HATI, "run", str(project), "--engine", "volunteers", "--replicate", "2", "--budget", "2"]
+    campaign = subprocess.Popen([*words, "--store", str(store), "--format", "json"], stdout=-1, stderr=-1, text=True)
+    with served.http() as http:
+        machines = [Volunteer(http, name) for name in ("anna", "bert")]
+        until = time.monotonic() + 60
+        done = [list[str](), list[str]()]
+        while campaign.poll() is None and time.monotonic() < until:
+            for machine, own in zip(machines, done, strict=True):
+                own.extend(machine.work(tmp_path, public))
+            time.sleep(0.05)
+    out, err = campaign.communicate(timeout=10)
+    assert campaign.returncode == 0, err
+    assert "latency" in out
+    assert sorted(done[0]) == sorted(done[1])
+    with closing(read_store(str(store))) as kept:
+        runs = kept.runs(Selection(studies=tuple(record.id.key for record in kept.studies())))
+    assert sorted(run.task.id for run in runs) == sorted(done[0])
+
+
+def test_volunteers_that_never_agree_end_the_campaign(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
+        engine, batch = VolunteersEngine(store.ledger, store.volunteers, [], print, 2), Batch((a_job(0),))
+        number = store.ledger.release(batch, engine._requirements(batch))
+        engine._out.append(Released(batch, number, {job.task.id: job.task for job in batch.members}))
+        for power, name in enumerate(("ada", "bob", "eve", "joe", "kim")):
+            lease = store.ledger.claim(name, replace(a_volunteer(name), hardware="pc"), choose)
+            assert lease is not None
+            run = replace(a_run(a_study()), task=a_job(0).task)
+            levels = tuple(replace(each, values=3.0**power * each.values) for each in run.observations)
+            assert store.ledger.accept(lease, replace(run, observations=levels)) is EntryKind.REPORTED
+        assert [each.outcome for each in store.ledger.attempts(number)] == [AttemptOutcome.DONE] * 5
+        with pytest.raises(MeasurementError, match="no 2 volunteers agree") as refused:
+            list(engine.completed())
+        assert "--engine local or workers" in (refused.value.fix or "")
+        assert store.ledger.results([a_job(0).task.id]) == {}
