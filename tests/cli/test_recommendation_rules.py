@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hati.studies.recommendation import planned
+from hati.studies.recommendation import conclusion
 
 Hati = Callable[..., Any]
 
@@ -106,7 +106,7 @@ def test_a_recommendation_by_earlier_rules_is_neither_shown_nor_continued(
     hati_here: Hati, server: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(planned, "RULES_VERSION", 1)
+        earlier.setattr(conclusion, "RULES_VERSION", 1)
         first = hati_here(*RECOMMEND)
     assert first.json["recommendation"]["configurations"]
     before = len(stages(hati_here))

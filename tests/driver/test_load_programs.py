@@ -13,8 +13,7 @@ import psutil
 import pytest
 from scipy import stats
 
-from hati.driver import LoadDriverError, compile_and_run, compiler
-from hati.driver.running import _Running
+from hati.driver import LoadDriverError, _Running, compile_and_run, compiler
 from hati.generate import (
     CodeLoad,
     CpuLoad,
@@ -246,7 +245,7 @@ def test_a_compiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     hanging.write_text("#!/bin/sh\nexec sleep 600\n")
     hanging.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("hati.driver.running._LONGEST", 0.1)
+    monkeypatch.setattr("hati.driver._LONGEST", 0.1)
     with pytest.raises(LoadDriverError, match=r"cc takes longer than 0\.1 s; repeat"):
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
 

@@ -18,7 +18,7 @@ import hati
 from forked import LIBRARIES
 from hati.core import InputError
 from hati.logic.interpret import FormulaVerdict
-from hati.pytest_plugin.measuring import FormulaReport, Measurements
+from hati.pytest_plugin.collecting import FormulaReport, Measurements
 
 pytest_plugins = ["pytester"]
 

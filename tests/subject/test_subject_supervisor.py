@@ -12,8 +12,8 @@ from hati.core import InputError, MeasurementError, Outcome
 from hati.subject import Program, Supervisor
 from hati.subject.running import programs
 from hati.subject.running.programs import LARGEST_OUTPUT, Masking, RunFailure
-from hati.subject.running.supervisor import process_tree
-from hati.subject.running.supervisor.process_tree import kill
+from hati.subject.running.supervisor import program as supervised
+from hati.subject.running.supervisor.program import kill
 
 Make = Callable[..., Program]
 
@@ -341,16 +341,16 @@ def test_contention_is_counted_while_a_program_runs(supervisor: Supervisor, prog
 
 
 def test_what_the_kernel_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_tree, "_PRESSURE", str(tmp_path / "cpu"))
-    monkeypatch.setattr(process_tree, "_STATISTICS", str(tmp_path / "stat"))
-    assert process_tree.Contention(()).since() == {"pressure": None, "steal": None}
+    monkeypatch.setattr(supervised, "_PRESSURE", str(tmp_path / "cpu"))
+    monkeypatch.setattr(supervised, "_STATISTICS", str(tmp_path / "stat"))
+    assert supervised.Contention(()).since() == {"pressure": None, "steal": None}
     (tmp_path / "cpu").write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=2500000\nfull avg10=0.00 total=7\n")
     (tmp_path / "stat").write_text(
         "cpu  1 2 3 4 5 6 7 400 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0\ncpu1 1 2 3 4 5 6 7 300 0 0\nintr 1\n"
     )
     ticks = os.sysconf("SC_CLK_TCK")
-    assert process_tree.pressure() == 2.5
-    assert [process_tree.steal(cpus) * ticks for cpus in ((), (1,), (0, 1))] == [200, 300, 200]
+    assert supervised.pressure() == 2.5
+    assert [supervised.steal(cpus) * ticks for cpus in ((), (1,), (0, 1))] == [200, 300, 200]
 
 
 def test_elsewhere_than_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import hati
-from hati.wiring.study_types import _MODULES, format_of, published_types
+from hati.wiring.study_types import _PUBLISHING, format_of, published_types
 
 
 def test_every_type_that_has_a_format_is_published() -> None:
@@ -21,4 +21,4 @@ def test_every_type_that_has_a_format_is_published() -> None:
 
 
 def test_no_module_of_published_types_is_listed_twice() -> None:
-    assert len(_MODULES) == len(set(_MODULES))
+    assert len(_PUBLISHING) == len(set(_PUBLISHING))

@@ -1,4 +1,4 @@
-"""The engine that runs jobs on this machine: one measurement at a time there, or on a core, and in a folder."""
+"""Engines of this machine: one measurement at a time there, or on a core; runs looked up in a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine whose batches are run by workers, which take them from a store's ledger and return results to it."""
+"""Engines whose batches go to a store's ledger: for workers with the project, or volunteers with signed files."""
 
 from __future__ import annotations
 

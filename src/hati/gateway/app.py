@@ -1,4 +1,4 @@
-"""The HTTP server of volunteers: its limits, its pages, and its OpenAPI document."""
+"""The HTTP server of volunteers: limits of requests, the page of registration, and its OpenAPI document."""
 
 from __future__ import annotations
 

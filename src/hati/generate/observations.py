@@ -1,4 +1,4 @@
-"""The observations of an experiment's sensors, read from the output of load programs, and how they are shown."""
+"""The observations of sensors, and the calibration of kernels, from load programs' output to tables."""
 
 from __future__ import annotations
 

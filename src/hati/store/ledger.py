@@ -36,14 +36,6 @@ from hati.store.ledger_entries import (
     rebuild,
     run_content,
 )
-from hati.store.ledger_machines import (
-    ClaimState,
-    read_backoff,
-    read_claim_state,
-    read_counted,
-    read_withheld,
-    set_aside,
-)
 from hati.store.ledger_queues import (
     OVERDUE,
     read_abandoned,
@@ -53,7 +45,15 @@ from hati.store.ledger_queues import (
     requirements_of,
 )
 from hati.store.ledger_reports import keep_report, read_disagreement, read_reported
-from hati.store.ledger_status import read_status
+from hati.store.ledger_status import (
+    ClaimState,
+    read_backoff,
+    read_claim_state,
+    read_counted,
+    read_status,
+    read_withheld,
+    set_aside,
+)
 
 ATTEMPTS = 3
 """The number of failures by machines after which a batch is quarantined."""

@@ -1,8 +1,4 @@
-"""Readers of a benchmark's output: bytes in, observations out.
-
-A reader finds readings; ``read`` converts them to the observations of the benchmark's metrics, in their units, with
-their warm-up marked.
-"""
+"""Readings of a benchmark's output in each format that Hati reads, other tools' among them."""
 
 from __future__ import annotations
 

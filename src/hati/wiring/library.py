@@ -19,7 +19,7 @@ from hati.core import ExitStatus, FlagField, InputError, NotInstalledError
 from hati.core.wording import suggestion
 from hati.document import Document, Table, table_rows
 from hati.render import document_html, document_text, to_plain
-from hati.wiring.reporting import report_of
+from hati.wiring.stored_studies import report_of
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, convert_request, known_types, unseen
 from hati.wiring.workplace import Announce, Workplace, mute, workplace
 

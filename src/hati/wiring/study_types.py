@@ -471,7 +471,7 @@ def _json(machines: Sequence[Machine], spans: Mapping[str, Span]) -> list[StudyM
     ]
 
 
-_MODULES = (
+_PUBLISHING = (
     "design.document",
     "document.publishing",
     "document.document",
@@ -504,7 +504,7 @@ _MODULES = (
 
 def published_types() -> dict[str, type[Struct]]:
     """The types by their formats, such as ``hati-screen-1``."""
-    own = (each for module in _MODULES for each in vars(import_module(f"hati.{module}")).values())
+    own = (each for module in _PUBLISHING for each in vars(import_module(f"hati.{module}")).values())
     others = (kind.published for kind in other_types()[0])
     return {format_: each for each in (*own, *others) if (format_ := format_of(each))}
 

@@ -1,4 +1,4 @@
-"""Narrow a project by a template, and describe the rest."""
+"""Narrow a project by a template, describe the rest, and measure its configurations without a question."""
 
 from __future__ import annotations
 

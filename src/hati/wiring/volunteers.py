@@ -1,4 +1,4 @@
-"""Keys, signed releases, and the server of volunteers."""
+"""Run a worker for a project; keys, signed releases, and the server of volunteers."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from hati.logic.interpret.contrast import (
     side_mean,
     verdict_of,
 )
-from hati.logic.interpret.historical_variance import history_of, remembering
+from hati.logic.interpret.historical_variance import history_of, remembering, resampled
 from hati.logic.interpret.relation import (
     AskedRelation,
     FormulaVerdict,
@@ -39,7 +39,6 @@ from hati.logic.interpret.relation import (
     MeasuredSample,
     RelationEvidence,
 )
-from hati.logic.interpret.resampling import resampled
 
 DRAWS = 10_000
 """Draws of the distribution of a difference of means."""

@@ -22,10 +22,10 @@ from hati.studies.recommendation.conclusion import (
     LeaveReason,
     LeftOut,
     MetricChange,
+    RecommendationPlan,
     Recommended,
     SettingGain,
 )
-from hati.studies.recommendation.planned import RecommendationPlan
 from hati.studies.screening.runs import measured
 
 STAGE = "confirmation"

@@ -11,11 +11,14 @@ from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting,
 from hati.space import Space
 from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
+    FEWEST_BLOCKS,
+    FEWEST_PAIRS,
     FollowedUp,
     KeepRule,
     LeaveReason,
     LeftOut,
     RecommendationConclusion,
+    RecommendationPlan,
     Recommended,
 )
 from hati.studies.recommendation.judging import (
@@ -33,7 +36,6 @@ from hati.studies.recommendation.judging import (
     unfinished,
     without_runs,
 )
-from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
 from hati.studies.schedule import failure_reasons, limit_until_first_success, tasks_without_run
 
 MOST_ROUNDS = 4

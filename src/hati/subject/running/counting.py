@@ -11,7 +11,7 @@ from typing import Final
 from hati.core import Benchmark, InputError, Outcome, ReaderKind, replace
 from hati.core.benchmark import HARDWARE, INSTRUCTIONS, PAGE_FAULTS, SIMULATED, CounterSource, counted
 from hati.subject.running.programs import ProcessResult, Program, RunFailure, located
-from hati.subject.running.supervisor.counters import refused
+from hati.subject.running.supervisor.program import refused
 
 HASH_SEED: Final = ("PYTHONHASHSEED", "0")
 """The variable that gives Python's sets the same order in all counted runs."""

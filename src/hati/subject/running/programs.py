@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, Outcome
-from hati.subject.running.supervisor.process_tree import kill, session
+from hati.subject.running.supervisor.program import kill, session
 
 _MASK = "***"
 _SHORTEST = 4

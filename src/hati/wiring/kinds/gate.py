@@ -130,7 +130,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.findings import Ruling, report_sentence
         from hati.studies.gate.document import GateJson, gate_document
         from hati.wiring.known.benchmarks import mark_reported, record_findings
-        from hati.wiring.screening.recalibration import recalibration_of
+        from hati.wiring.screening.stored import recalibration_of
 
         store, revisions = prepared.place.store, prepared.place.revisions()
         ruling = Ruling(found, record_findings(store, found, revisions), parse_failing(request.fail_on))

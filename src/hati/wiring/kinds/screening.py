@@ -122,8 +122,8 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     def prepare(self, place: Workplace, request: ScreeningRequest, *, fresh: bool) -> Prepared[Any, Any]:
         """The campaign of a screening, or of a recommendation if the screening that it continues is known."""
         from hati.wiring.screening.campaign import prepare_screening
-        from hati.wiring.screening.recalibration import prepare_recalibration
         from hati.wiring.screening.recommendation import prepare_recommended
+        from hati.wiring.screening.stored import prepare_recalibration
 
         if place.table is not None and request.budget is None:
             raise InputError(
@@ -138,8 +138,8 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     ) -> ScreeningAnswer:
         """Screen, or resume the screening, then confirm the recommendations."""
         from hati.wiring.screening.campaign import ScreeningCampaign
-        from hati.wiring.screening.recalibration import changes_of
         from hati.wiring.screening.recommendation import RecommendationCampaign, prepare_continued
+        from hati.wiring.screening.stored import changes_of
 
         changes = None
         if isinstance(prepared, ScreeningCampaign):
@@ -159,7 +159,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
 
     def reported(self, stored: StoredStudy) -> StudyReport:
         """The screening with later knowledge in the store: a validation, recommendations, changes."""
-        from hati.wiring.reporting import stored_screening_report
+        from hati.wiring.stored_studies import stored_screening_report
 
         return stored_screening_report(stored.place, stored.id.key, stored.wanted)
 
@@ -172,7 +172,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     ) -> StudyReport:
         """The effects; the page is kept."""
         del study, request
-        from hati.wiring.reporting import screening_report
+        from hati.wiring.stored_studies import screening_report
 
         report = screening_report(place, found.conclusion, found.advice, found.changes)
         return replace(report, conclusion=found.conclusion)

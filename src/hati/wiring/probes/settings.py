@@ -1,4 +1,4 @@
-"""Hold settings of this machine while benchmarks run, and read its identity."""
+"""Hold settings of this machine while benchmarks run, and inject known values that experiments must detect."""
 
 from __future__ import annotations
 

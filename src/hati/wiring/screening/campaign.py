@@ -1,4 +1,4 @@
-"""Screening on this machine."""
+"""Screening on this machine, also with a design from a file or from generators."""
 
 from __future__ import annotations
 

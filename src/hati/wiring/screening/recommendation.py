@@ -42,8 +42,7 @@ from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.known.screenings import screened
 from hati.wiring.screening.campaign import ScreeningCampaign, prepare_screening
-from hati.wiring.screening.recalibration import prepare_recalibration
-from hati.wiring.screening.stored import study_over
+from hati.wiring.screening.stored import prepare_recalibration, study_over
 from hati.wiring.templates import space_then
 from hati.wiring.workplace import Workplace
 

@@ -13,8 +13,7 @@ import sys
 import time
 from typing import NoReturn
 
-from .process_tree import Contention, ProcessTree, ask_to_end, group, kill, memory
-from .program import Message, StartedProgram
+from .program import Contention, Message, ProcessTree, StartedProgram, ask_to_end, group, kill, memory
 
 
 class HangUp(Exception):  # noqa: N818 - not an error: hati has ended

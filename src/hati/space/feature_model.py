@@ -1,4 +1,10 @@
-"""The translation of feature models to spaces: groups of alternatives, optional features, numeric options."""
+"""Feature models of SPL Conqueror (``FeatureModel.xml``) as spaces.
+
+Mandatory siblings that exclude each other become one option whose settings are their names. An optional feature
+becomes a boolean option, and the options below it are active where it is selected. Other mandatory features
+disappear. Implied and excluded features and constraints become constraints. ``FeatureModel.selected`` translates
+back.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The load driver: compiles the programs of a task set, starts them together, and collects their observations.
-
-Programs are controlled by lines on their standard input and output, which nobody else can write to: each reports when
-it is ready, all get the same start time on the monotonic clock, and they end when the controller says so or is gone.
-"""
+"""The load driver: compiles load programs by the machine's C compiler, runs them together, collects observations."""
 
 from __future__ import annotations
 
@@ -12,19 +8,31 @@ import selectors
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from shutil import which
 
+import numpy as np
+
 from hati.core import MeasurementError
 from hati.generate import (
+    CALIBRATED,
     FLAGS,
     Calibration,
+    CpuLoad,
+    DemandCheck,
+    Kernel,
+    KernelCalibration,
     Lifetime,
     LoadObservations,
     LoadProgram,
+    LoadTask,
+    Loop,
     MachineTaskSet,
+    Sensor,
+    Sequence,
     TaskSet,
     joined,
     load_program,
@@ -210,7 +218,7 @@ def _started(role: MachineTaskSet, file: Path) -> _Running:
         ) from None
 
 
-def _conduct(running: Sequence[_Running], programs: Sequence[LoadProgram], timeout: float) -> str:
+def _conduct(running: list[_Running], programs: list[LoadProgram], timeout: float) -> str:
     """Start the programs together, and stop them when the tasks are done; return the problem, empty if none."""
     problem = ""
     if not _await(running, lambda each: each.has("ready"), _UNTIL_READY):
@@ -229,7 +237,7 @@ def _conduct(running: Sequence[_Running], programs: Sequence[LoadProgram], timeo
     return problem
 
 
-def _connect(running: Sequence[_Running], programs: Sequence[LoadProgram]) -> bool:
+def _connect(running: list[_Running], programs: list[LoadProgram]) -> bool:
     """Connect the programs to their peers; return whether all were connected, or one ended, within the time."""
     token = secrets.token_hex(16)
     ports = {program.role: each.words("ready") for program, each in zip(programs, running, strict=True)}
@@ -244,12 +252,12 @@ def _connect(running: Sequence[_Running], programs: Sequence[LoadProgram]) -> bo
     return _await(running, lambda each: each not in connecting or each.has("connected"), _UNTIL_READY)
 
 
-def _await(running: Sequence[_Running], reached: Callable[[_Running], bool], timeout: float) -> bool:
+def _await(running: list[_Running], reached: Callable[[_Running], bool], timeout: float) -> bool:
     """Read until all have reached a point, or one has ended; return whether that was within the time."""
     return _read(running, lambda: all(map(reached, running)) or any(each.ended for each in running), timeout)
 
 
-def _read(running: Sequence[_Running], enough: Callable[[], bool], timeout: float) -> bool:
+def _read(running: list[_Running], enough: Callable[[], bool], timeout: float) -> bool:
     deadline = time.monotonic() + timeout
     with selectors.DefaultSelector() as selector:
         for each in running:
@@ -267,7 +275,7 @@ def _read(running: Sequence[_Running], enough: Callable[[], bool], timeout: floa
     return True
 
 
-def _collect(running: Sequence[_Running]) -> None:
+def _collect(running: list[_Running]) -> None:
     """Read the reports; a load that goes on is terminated, and its program reports what it has."""
     for end in (lambda _: None, lambda each: each.process.terminate()):
         for each in running:
@@ -277,7 +285,7 @@ def _collect(running: Sequence[_Running]) -> None:
 
 
 def _observations(
-    programs: Sequence[LoadProgram], running: Sequence[_Running], folders: Sequence[Path], problem: str
+    programs: list[LoadProgram], running: list[_Running], folders: list[Path], problem: str
 ) -> LoadObservations:
     """The observations of all programs, which are also written to the folders.
 
@@ -309,3 +317,82 @@ def _remedy(problem: str) -> str:
     if "not permitted" in problem:
         return "run it as root, or leave out the policy, priority or niceness"
     return "what was observed before is kept"
+
+
+DEMANDS_MS = (0.1, 1.0, 5.0, 50.0)
+EXECUTIONS = 30
+_PILOT_UNITS = 2_000
+_CALIBRATING_MS = 5.0
+
+
+def calibrate(folder: Path, kernels: Iterable[Kernel] = CALIBRATED, *, machine: str = "") -> Calibration:
+    """Calibrate kernels on this machine.
+
+    Args:
+        folder: the folder of the experiments; created if it does not exist.
+        kernels: the kernels to calibrate.
+        machine: the identity of the machine.
+
+    Raises:
+        LoadDriverError: if the experiments cannot be run.
+    """
+    chosen = tuple(kernels)
+    pilot = _measured(folder / "pilot", {_name(each): (each, _PILOT_UNITS) for each in chosen}, 9)
+    first = Calibration(tuple(KernelCalibration(each, _per_unit(pilot, each, _PILOT_UNITS)) for each in chosen))
+    units = {(each, demand): first.units(each, demand) for each in chosen for demand in (*DEMANDS_MS, _CALIBRATING_MS)}
+    works = {_name(each): (each, units[each, _CALIBRATING_MS]) for each in chosen}
+    before = _measured(folder / "before", works, EXECUTIONS)
+    checked = {
+        _name(each, demand): (each, units[each, demand or _CALIBRATING_MS])
+        for each in chosen
+        for demand in (None, *DEMANDS_MS)
+    }
+    found = _measured(folder / "checked", checked, EXECUTIONS)
+    made = []
+    for each in chosen:
+        work = units[each, _CALIBRATING_MS]
+        ns, ns_before = _per_unit(found, each, work), _per_unit(before, each, work)
+        checks = tuple(_check(found[_name(each, demand)], demand, units[each, demand] * ns) for demand in DEMANDS_MS)
+        shortest, *_, longest = checks
+        linearity = (1 + longest.error) / (1 + shortest.error) - 1
+        made.append(KernelCalibration(each, ns, _cv(found[_name(each)]), linearity, ns / ns_before - 1, checks))
+    return Calibration(tuple(made), machine, compiler())
+
+
+_Times = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def _measured(folder: Path, works: dict[str, tuple[Kernel, int]], times: int) -> dict[str, _Times]:
+    """The CPU times in ns of each work; all works run one after the other, ``times`` times.
+
+    One unmeasured execution precedes those of each kernel, to warm up the caches.
+    """
+    tasks: tuple[LoadTask, ...] = ()
+    for kernel, group in groupby(works.items(), key=lambda work: work[1][0]):
+        named = list(group)
+        warming = CpuLoad(kernel, units=named[0][1][1])
+        measured = (CpuLoad(kernel, units=units, name=name, sensors=(Sensor.CPU,)) for name, (_, units) in named)
+        tasks = (*tasks, warming, *measured)
+    role = MachineTaskSet("calibration", "here", Loop(Sequence(tasks), count=times))
+    observed = compile_and_run(TaskSet("calibration", ("here",), (role,)), folder)
+    found = {name: observed.values(name, Sensor.CPU) for name in works}
+    for name, values in found.items():
+        if not (values > 0).all():
+            raise LoadDriverError(f"the CPU time of {name} is 0", "see whether the machine's CPU clock works", observed)
+    return found
+
+
+def _name(kernel: Kernel, demand: float | None = None) -> str:
+    return f"{kernel}" if demand is None else f"{kernel} {demand:g} ms"
+
+
+def _per_unit(found: dict[str, _Times], kernel: Kernel, units: int) -> float:
+    return float(np.median(found[_name(kernel)])) / units
+
+
+def _check(values: _Times, demand_ms: float, expected_ns: float) -> DemandCheck:
+    return DemandCheck(demand_ms, float(np.median(values)) / expected_ns - 1, _cv(values))
+
+
+def _cv(values: _Times) -> float:
+    return float(values.std(ddof=1) / values.mean())
