@@ -30,8 +30,7 @@ from hati.logic.interpret import (
     welch,
 )
 from hati.logic.interpret.contrast import p_values, verdict_of
-from hati.logic.interpret.historical_variance import resampled
-from hati.logic.interpret.interpretation import tested
+from hati.logic.interpret.interpretation import resampled, tested
 
 ALPHA = 0.01
 SMALL = 0.001

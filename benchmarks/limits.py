@@ -19,8 +19,7 @@ from hati.formula import Comparator
 from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, fewest_alone, pairs_to_decide
 from hati.logic.interpret.anytime import Alone
 from hati.logic.interpret.contrast import p_values, verdict_of
-from hati.logic.interpret.historical_variance import Deviations, HistoricalVariance, Resampled
-from hati.logic.interpret.interpretation import DRAWS, tested
+from hati.logic.interpret.interpretation import DRAWS, Deviations, HistoricalVariance, Resampled, tested
 
 BETWEEN = 0.01
 RUNS = 64

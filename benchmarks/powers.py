@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.interpretations import ALPHA, AT_MOST, SHAPES, default_verdicts, observed, of_means, run_means
 from benchmarks.markdown import table
 from hati.logic.interpret import FormulaVerdict, parametric, welch
-from hati.logic.interpret.historical_variance import resampled
+from hati.logic.interpret.interpretation import resampled
 
 RATIOS = (1.0, 1.005, 1.01, 1.02, 1.03, 1.05)
 TRIALS = 1_000

@@ -46,7 +46,7 @@ from hati.gateway.messages import (
 from hati.steering import Client, ClientKind, Queue, SteeringDecision, choose
 from hati.store import LEASE_SECONDS, AttemptOutcome, Lease, Release, SqlStore, Volunteer
 from hati.subject.releases import job_content, release_key, unsigned_value
-from hati.subject.running.reading import RawResult, run_of_result
+from hati.subject.running.recipe import RawResult, run_of_result
 
 ENVELOPE_SECONDS = 86_400.0
 """The time within which the jobs of an envelope must begin."""

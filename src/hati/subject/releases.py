@@ -20,7 +20,7 @@ from hati.core import Benchmark, InputError, Job, Setting, canonical_json, diges
 from hati.core.benchmark import counted, is_tool, names
 from hati.core.wording import listed
 from hati.subject.revisions.trees import Trees
-from hati.subject.running.reading import PORT_MARKER, WORK_MARKER, remote_recipe
+from hati.subject.running.recipe import PORT_MARKER, WORK_MARKER, remote_recipe
 
 FORMAT: Final = "hati-release-1"
 ENVIRONMENT: Final = frozenset({"PATH", "HOME", "TMPDIR", "LANG"})

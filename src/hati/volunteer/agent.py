@@ -35,9 +35,8 @@ from .files import (
     write_json,
 )
 from .jobs import JobRunner
-from .limits import OwnerTemplate
 from .registration import RegisteredMachine
-from .sandbox import NoSandbox, Sandbox
+from .sandbox import NoSandbox, OwnerTemplate, Sandbox
 
 _MOST_STARTS = 2
 """How often a task is begun here that ends the client."""

@@ -18,8 +18,7 @@ from typing import Any
 from .artefacts import Kept
 from .envelope import CheckedJob, SignedStatement, inside
 from .files import EnvelopeError, LimitExceeded
-from .limits import Limits
-from .sandbox import Sandbox, SandboxPlace, perform
+from .sandbox import Limits, Sandbox, SandboxPlace, perform
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 

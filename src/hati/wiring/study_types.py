@@ -483,7 +483,7 @@ _PUBLISHING = (
     "steering",
     "studies.assertion.two_machines",
     "studies.assertion.tables",
-    "studies.audit.document",
+    "studies.audit.auditing",
     "studies.bisection",
     "studies.comparison.document",
     "studies.effect_drift",

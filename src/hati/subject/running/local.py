@@ -52,8 +52,15 @@ from hati.subject.running.programs import (
     reaches,
     switched_user,
 )
-from hati.subject.running.reading import read_observations
-from hati.subject.running.recipe import Builds, Recipe, check_benchmark, needs_port, needs_work, read_written
+from hati.subject.running.recipe import (
+    Builds,
+    Recipe,
+    check_benchmark,
+    needs_port,
+    needs_work,
+    read_observations,
+    read_written,
+)
 from hati.subject.running.servers import ServerLog, free_port, start_server
 
 
