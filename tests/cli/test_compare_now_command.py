@@ -146,6 +146,17 @@ def test_folders_that_are_called_like_benchmarks_are_not_meant(hati: Hati, tiny:
     assert hati("compare", "./old", "./new").status == 2
 
 
+def test_a_benchmark_without_runs_has_an_empty_list(hati: Hati, tiny: Path) -> None:
+    assert hati("run", "--benchmark", "old", "--budget", "1").status == 0
+    done = hati("runs", "--benchmark", "new", "--format", "json")
+    assert (done.status, done.json) == (0, [])
+    assert "note: the store has no runs of the benchmark new yet" in done.err
+    assert "there is no study nope" in hati("runs", "--benchmark", "new", "--study", "nope").err
+    unknown = hati("runs", "--benchmark", "nwe", "--format", "json")
+    assert (unknown.status, unknown.out) == (2, "")
+    assert "the store has no runs of a benchmark 'nwe'" in unknown.err
+
+
 STALLED = """
 import json, random, sys
 settings = dict(word.split("=") for word in sys.argv[1:])

@@ -63,6 +63,8 @@ def test_a_full_data_set_that_may_be_cut_off_is_told(hati: Hati, table: Path) ->
     done = hati(*words, "--against", "cut.csv")
     assert (done.status, "all.csv:97: this last line" in done.err) == (0, False)
     assert "warning: cut.csv:97: this last line has no line end" in done.err
+    both = hati("suite", "cut.csv", *words[2:], "--against", "cut.csv")
+    assert both.err.count("this last line has no line end") == 1
 
 
 def test_text_markdown_and_the_report(hati: Hati, table: Path) -> None:

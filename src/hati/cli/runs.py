@@ -70,10 +70,14 @@ def runs(
     from hati.harness.document import disturbed_runs, run_table, runs_table
     from hati.store import Selection
     from hati.wiring import existing_store
-    from hati.wiring.known.named import selection_of
+    from hati.wiring.known.named import is_unmeasured, selection_of
 
     place = existing_store(path, store)
-    found = place.runs(selection_of(place, study, benchmark, task))
+    unmeasured = benchmark is not None and is_unmeasured(path, place, benchmark)
+    selection = selection_of(place, study, None if unmeasured else benchmark, task)
+    found = () if unmeasured else place.runs(selection)
+    if unmeasured:
+        say(f"note: the store has no runs of the benchmark {benchmark} yet")
     if task is not None and not found:
         raise InputError(f"no run's task begins with {task!r}", fix="`hati runs` lists them")
     if task is not None and len(found) == 1:

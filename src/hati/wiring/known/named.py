@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import nearest, suggestion
-from hati.project import read_project
+from hati.project import FILE, read_project
 from hati.store import Merged, Selection, SqlStore, StudyRecord, count_merge, merge, open_store, source_store
 from hati.wiring.workplace import IN_MEMORY, found_store, own_store
 
@@ -56,8 +56,26 @@ def selection_of(store: SqlStore, study: str | None, benchmark: str | None, task
     return Selection(key, benchmark, task)
 
 
+def is_unmeasured(path: Path, store: SqlStore, benchmark: str) -> bool:
+    """Whether the project at a path defines the benchmark, and the store has runs, but none of it.
+
+    Raises:
+        InputError: for an error in ``hati.toml``.
+    """
+    known = {name for names in store.benchmarks().values() for name in names}
+    file = project_file(path)
+    if not known or benchmark in known or not file.exists():
+        return False
+    return any(own.name == benchmark for own in read_project(file).benchmarks)
+
+
 SUBJECT = "subject"
 """The key of the subject's name among a study's parameters, or else among the values kept with its campaign."""
+
+
+def project_file(path: Path) -> Path:
+    """The project's file: the one at a path, or ``hati.toml`` in its folder."""
+    return path / FILE if path.is_dir() else path
 
 
 class StoredProjects(Struct, frozen=True):
@@ -79,7 +97,7 @@ def stored_projects(path: Path, store: SqlStore) -> StoredProjects:
     Raises:
         InputError: for an error in ``hati.toml``.
     """
-    file = path / "hati.toml" if path.is_dir() else path
+    file = project_file(path)
     name = read_project(file).name if file.exists() else None
     subjects = {record.id.key: subject_of(record) for record in store.studies()}
     others = {key: subject for key, subject in subjects.items() if name is not None and subject not in {"", name}}

@@ -29,7 +29,7 @@ from hati.wiring.known.screenings import important_options, working_space
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.stored import of_tables
 from hati.wiring.table import TableRequest, table_workplace
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.workplace import Workplace
 
 RUNS = 32
 """The default number of configurations of a suite."""
@@ -50,7 +50,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Ca
     plan = _planned(place, space, request, metric)
     plan = replace(plan, options_from=f"{plan.options_from}; {left_out}") if left_out else plan
     budget = Budget.parse(request.budget) if request.budget else Budget()
-    compared = population(request, metric, place.project.file, place.announce)
+    compared = population(request, metric, place.project.file, place)
     first = suite_id(
         subject=place.project.name,
         revision=place.revision,
@@ -129,13 +129,22 @@ def _with_options(plan: SuitePlan, place: Workplace, space: Space, request: Suit
     )
 
 
-def population(request: SuiteRequest, metric: Metric, space_file: Path, announce: Announce = mute) -> FloatArray | None:
-    """The metric's values in the named full data set, converted to the metric's unit if they have one; None without."""
+def population(
+    request: SuiteRequest, metric: Metric, space_file: Path, place: Workplace | None = None
+) -> FloatArray | None:
+    """The metric's values in the named full data set, converted to the metric's unit if they have one; None without.
+
+    Warnings about the file are announced at the place, which has announced them already if its table is that file.
+    """
     if request.against in {None, RANDOM}:
         return None
     given = TableRequest(Path(str(request.against)), space_file, (metric.name,), request.where)
-    table = table_workplace(given, announce=announce).table
+    warnings: list[str] = []
+    table = table_workplace(given, announce=warnings.append).table
     assert table is not None
+    if place is not None and (place.table is None or place.table.content != table.content):
+        for warning in warnings:
+            place.announce(warning)
     values = table.means(metric.name)
     values = values[np.isfinite(values)]
     if not len(values):
