@@ -14,7 +14,8 @@ from hati.core import conversion
 from hati.document import Chart, ChartKind
 from hati.render import ImageKind, chart_images
 from hati.studies.screening.figures import EffectFigure, half_normal
-from hati.studies.suite.document import SuiteBox, SuiteFigure
+from hati.studies.suite import Box
+from hati.studies.suite.document import SuiteFigure
 
 BOXES = 5
 """The number of random samples drawn next to a suite, as in the RES paper, Fig. 11."""
@@ -54,6 +55,6 @@ def _svg(kind: ChartKind, figures: Mapping[str, EffectFigure | SuiteFigure]) -> 
     return {name: drawing.image.decode() for name, drawing in chart_images(charts, ImageKind.SVG).items()}
 
 
-def _box(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> SuiteBox:
+def _box(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Box:
     lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75], method="hazen").tolist()
-    return SuiteBox(name, float(values.min()), lower, median, upper, float(values.max()))
+    return Box(name, float(values.min()), lower, median, upper, float(values.max()))

@@ -26,7 +26,6 @@ from hati.cli import (
     grid,
     harness,
     init,
-    predict,
     probing,
     runs,
     space,
@@ -119,7 +118,7 @@ def _study(kind: str) -> Callable[..., int]:
 
 
 _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
-    "Model": {"init": init.init, "space": space.app, "design": design.design, "predict": predict.predict},
+    "Model": {"init": init.init, "space": space.app, "design": design.design, "predict": probing.predict},
     "Measure": {
         "run": _study("measurement"),
         "screen": _study("screening"),

@@ -113,17 +113,17 @@ def _own_studies(path: Path, place: SqlStore) -> tuple[str, ...] | None:
 
 def _write_samples(samples: tuple[Sample, ...], chosen: ExportFormat, output: str) -> None:
     from hati import render
-    from hati.document import Joined, SamplesJson, action_json, action_tool, bencher_json, publish
+    from hati.document import Joined, SamplesJson, publish
 
     if chosen is ExportFormat.SAMPLES:
         write(render.to_json(publish(Joined(samples=samples), SamplesJson)), output)
     elif chosen is ExportFormat.BENCHSTAT:
         write_pieces(render.benchstat_text(samples), output)
     elif chosen is ExportFormat.BENCHER:
-        write(render.to_json(bencher_json(samples)), output)
+        write(render.to_json(render.bencher_json(samples)), output)
     else:
-        write(render.to_json(action_json(samples)), output)
-        say(f"note: in the workflow, write tool: {action_tool(samples)}")
+        write(render.to_json(render.action_json(samples)), output)
+        say(f"note: in the workflow, write tool: {render.action_tool(samples)}")
 
 
 def _of(samples: Sequence[Sample], metric: str | None, revision: str | None) -> tuple[Sample, ...]:

@@ -34,6 +34,3 @@ from .publishing import SamplesJson as SamplesJson
 from .publishing import StudyJson as StudyJson
 from .publishing import StudyMachineJson as StudyMachineJson
 from .publishing import publish as publish
-from .single_values import action_json as action_json
-from .single_values import action_tool as action_tool
-from .single_values import bencher_json as bencher_json

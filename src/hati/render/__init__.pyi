@@ -1,3 +1,6 @@
+from .data import action_json as action_json
+from .data import action_tool as action_tool
+from .data import bencher_json as bencher_json
 from .data import benchstat_text as benchstat_text
 from .data import json_schema as json_schema
 from .data import samples_text as samples_text

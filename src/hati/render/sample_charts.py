@@ -9,6 +9,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+from msgspec.structs import asdict
 
 from hati.document import general
 from hati.render import chart_style as style
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hati.studies.assertion.document import RelationFigure, SideFigure
     from hati.studies.assertion.two_machines import PortabilityFigure
     from hati.studies.regression.document import HistoryFigure
-    from hati.studies.suite.document import SuiteBox, SuiteFigure
+    from hati.studies.suite.document import SuiteFigure
 
 
 _WIDEST = 26.0
@@ -300,7 +301,7 @@ def box_chart(figure: SuiteFigure) -> Chart:
     """Box plots of both: the box holds the middle half, the line is the median, whiskers reach to the extremes."""
     names = [box.name for box in figure.boxes]
     ends = [value for box in figure.boxes for value in (box.minimum, box.maximum)]
-    base = alt.Chart(data([_row(box) for box in figure.boxes])).encode(
+    base = alt.Chart(data([asdict(box) for box in figure.boxes])).encode(
         y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=8))
     )
     title = titled(figure.metric, figure.unit)
@@ -327,10 +328,6 @@ def box_chart(figure: SuiteFigure) -> Chart:
             "Box: the middle half, by weight. Line: the median. Whiskers: the extremes.",
         ),
     )
-
-
-def _row(box: SuiteBox) -> dict[str, Any]:
-    return box._asdict()
 
 
 def _scale(figure: SuiteFigure, ends: list[float]) -> alt.Scale:

@@ -226,7 +226,7 @@ class Positions(Struct, frozen=True, eq=False):
 class PositionStep(Struct, frozen=True):
     """A step: the first position of the new level with its interval, and the levels with the step's interval.
 
-    Intervals have 95 % confidence. ``before`` and ``after`` are the levels at the step.
+    Intervals have 95 % confidence; ``interval`` is of ``after`` less ``before``, the levels at the step.
     """
 
     index: int

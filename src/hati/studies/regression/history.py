@@ -13,6 +13,7 @@ from hati.stats import (
     REGAINED,
     Dependence,
     GradualDrift,
+    PositionStep,
     benjamini_hochberg,
     gradual_drift,
     normal_scores,
@@ -38,7 +39,7 @@ from hati.studies.regression.conclusion import (
     direction_of,
 )
 from hati.studies.regression.joining import JOIN_PART, handover_places, handover_warnings, with_handovers
-from hati.studies.regression.levels import LevelStep, SeriesLevels, SeriesValues, is_short, long_levels, short_levels
+from hati.studies.regression.levels import SeriesLevels, SeriesValues, is_short, long_levels, short_levels
 
 _PART = 0.2
 _APART = 2.0
@@ -86,7 +87,7 @@ def with_spikes(series: Series, found: SeriesLevels, spikes: Index) -> SeriesLev
         error = margin * math.sqrt(float(variances[place - 1 : place + 1].sum()))
         interval = (after - before - error, after - before + error)
         p_value = min(1.0, float(chance[place - 1 : place + 1].min()))
-        steps.append(LevelStep(place, (place, place), before, after, interval, p_value))
+        steps.append(PositionStep(place, (place, place), before, after, interval, p_value))
     return replace(found, steps=tuple(sorted(steps, key=lambda step: step.index)))
 
 
@@ -340,7 +341,7 @@ def _recurring(found: SeriesLevels) -> Recurring | None:
     return None if levels is None else Recurring(levels.low, levels.high, levels.regained)
 
 
-def _change(series: Series, step: LevelStep) -> LevelChange:
+def _change(series: Series, step: PositionStep) -> LevelChange:
     first, last = step.indexes
     return LevelChange(
         index=step.index,

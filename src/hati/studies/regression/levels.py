@@ -41,22 +41,6 @@ from hati.stats.diagnostics import standardised
 from hati.stats.linear_models import Index
 from hati.studies.regression.conclusion import Series
 
-Interval = tuple[float, float]
-
-
-class LevelStep(Struct, frozen=True):
-    """A change of level at the index of the first value on the new one; intervals are of 95 %.
-
-    ``interval`` is of ``after`` less ``before``, in the metric's unit.
-    """
-
-    index: int
-    indexes: tuple[int, int]
-    before: float
-    after: float
-    interval: Interval
-    p_value: float
-
 
 class SeriesLevels(Struct, frozen=True, eq=False):
     """The steps around a line of that slope (0: levels only).
@@ -69,7 +53,7 @@ class SeriesLevels(Struct, frozen=True, eq=False):
     freedom, infinite if a value was not compared; they are empty if the noise was estimated over time.
     """
 
-    steps: tuple[LevelStep, ...]
+    steps: tuple[PositionStep, ...]
     slope: float
     straight: FloatArray
     strata: Index
@@ -109,7 +93,7 @@ def segment_strata(machines: Index, places: tuple[int, ...]) -> Index:
 class PlacedStep(Struct, frozen=True):
     """A step seen by these machines: later than the place ``after``, and at the latest at the last of its indexes."""
 
-    step: LevelStep
+    step: PositionStep
     after: int
     machines: frozenset[int]
 
@@ -130,7 +114,7 @@ class PlacedStep(Struct, frozen=True):
         return PlacedStep(step, after, self.machines | other.machines)
 
 
-def agreed(steps: Sequence[PlacedStep]) -> tuple[LevelStep, ...]:
+def agreed(steps: Sequence[PlacedStep]) -> tuple[PositionStep, ...]:
     """The steps in order, with those that agree joined into one."""
     found: list[PlacedStep] = []
     for step in sorted(steps, key=lambda one: one.step.index):
@@ -319,7 +303,7 @@ def _placed(step: PositionStep, places: Index, machines: int, scale: _Scale) -> 
     low, high = (scale.change(bound, before) for bound in step.interval)
     first, last = step.indexes
     return PlacedStep(
-        LevelStep(
+        PositionStep(
             index=int(places[step.index]),
             indexes=(int(places[first]), int(places[last])),
             before=before,
@@ -521,13 +505,13 @@ def _levels(series: SeriesValues, model: _Model, found: Alternation | None) -> S
     )
 
 
-def _step(series: SeriesValues, point: ChangePoint, start: int, stop: int, slope: float, phi: float) -> LevelStep:
+def _step(series: SeriesValues, point: ChangePoint, start: int, stop: int, slope: float, phi: float) -> PositionStep:
     values, machines = series.values[start:stop], series.machines[start:stop]
     place = point.index - start
     size = change_size(values, machines, place, phi)
     first, last = place_interval(values, machines, place, phi)
     drifted = slope * (point.index - 0.5 * (len(series.values) - 1))
-    return LevelStep(
+    return PositionStep(
         point.index,
         (start + first, start + last),
         size.before + drifted,

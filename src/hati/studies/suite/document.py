@@ -24,7 +24,7 @@ from hati.document.document import (
     tidy,
 )
 from hati.document.publishing import Interval, Joined, Of, RunsJson, StudyJson
-from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
+from hati.studies.suite import Agreement, Box, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
 
 
 def suite_tables(conclusion: SuiteConclusion) -> tuple[Table, ...]:
@@ -275,17 +275,6 @@ class QuantilePoint(NamedTuple):
     other: float
 
 
-class SuiteBox(NamedTuple):
-    """One box of a box plot: whiskers to the extremes."""
-
-    name: str
-    minimum: float
-    lower: float
-    median: float
-    upper: float
-    maximum: float
-
-
 class SuiteFigure(NamedTuple):
     """The distribution of the suite and of its comparison; values in ``unit``, the metric's own tidied."""
 
@@ -294,7 +283,7 @@ class SuiteFigure(NamedTuple):
     other: str
     scale: SuiteScale
     points: tuple[QuantilePoint, ...]
-    boxes: tuple[SuiteBox, ...]
+    boxes: tuple[Box, ...]
 
 
 def suite_figure(conclusion: SuiteConclusion) -> SuiteFigure | None:
@@ -304,7 +293,7 @@ def suite_figure(conclusion: SuiteConclusion) -> SuiteFigure | None:
         return None
     unit, factor = tidy(conclusion.metric.unit, found.pairs.ravel().tolist())
     boxes = tuple(
-        SuiteBox(b.name, *(v * factor for v in (b.minimum, b.lower, b.median, b.upper, b.maximum))) for b in found.boxes
+        Box(b.name, *(v * factor for v in (b.minimum, b.lower, b.median, b.upper, b.maximum))) for b in found.boxes
     )
     points = tuple(QuantilePoint(one * factor, other * factor) for one, other in found.pairs.tolist())
     return SuiteFigure(conclusion.metric.name, unit, found.kind, conclusion.scale, points, boxes)

@@ -23,8 +23,7 @@ from hati.core import (
     Workload,
     conversion,
 )
-from hati.document import action_json, action_tool, bencher_json
-from hati.render import to_plain
+from hati.render import action_json, action_tool, bencher_json, to_plain
 from hati.subject.samples import read_samples
 
 
