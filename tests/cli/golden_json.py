@@ -98,7 +98,7 @@ _MEASURED = _TIMES | {"peak_memory", "load", "machine", "key", "task"}
 _MEASURED |= {"most", "last run", "age_seconds"}
 _LEFT_OUT = {"disturbed", "within_process", "format", "joining", "bridges", "machine_ratio", "handovers"}
 """What is there where other processes disturbed a run, and what later versions add."""
-ADDED = {"studies": {"subject", "benchmark"}}
+ADDED = {"studies": {"subject", "benchmark"}, "compare-effects": {"fixed"}}
 """The columns that later versions add to the rows of a command's table."""
 
 

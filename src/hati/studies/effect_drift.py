@@ -60,7 +60,10 @@ class OptionDrift(Struct, frozen=True):
 
 
 class EffectDrift(Struct, frozen=True):
-    """All options, the most surely changed first; ``rounds`` of ``configurations`` at both revisions."""
+    """All options, the most surely changed first; ``rounds`` of ``configurations`` at both revisions.
+
+    Effects are those at the settings of the ``fixed`` options, which all configurations have.
+    """
 
     study: str
     benchmark: str
@@ -70,6 +73,7 @@ class EffectDrift(Struct, frozen=True):
     alpha: float
     options: tuple[OptionDrift, ...]
     unestimable: tuple[str, ...]
+    fixed: tuple[tuple[str, Setting], ...]
     configurations: int
     rounds: int
     done: int
@@ -233,6 +237,14 @@ def fieller(
     return top / bottom, ((b - root) / a, (b + root) / a)
 
 
+def fixed_settings(configurations: Sequence[Configuration]) -> dict[str, Setting]:
+    """The settings that all of several configurations have; none of a single one."""
+    if len(configurations) == 1:
+        return {}
+    first, *others = configurations
+    return {name: own for name, own in first.items() if all(each.get(name) == own for each in others)}
+
+
 STAGES = ("before", "after")
 FEWEST_ROUNDS = 2
 
@@ -301,6 +313,7 @@ class EffectDriftStudy(Struct, frozen=True):
         chosen = [self.configurations[cell] for cell in cells]
         block = np.ix_(rounds, cells)
         options, unestimable = drifts(chosen, before[block], after[block], self.question.alpha)
+        fixed = fixed_settings(self.configurations)
         return EffectDrift(
             study=self.id.key,
             benchmark=self.benchmark.name,
@@ -309,7 +322,8 @@ class EffectDriftStudy(Struct, frozen=True):
             revision=self.revision,
             alpha=self.question.alpha,
             options=options,
-            unestimable=unestimable,
+            unestimable=tuple(name for name in unestimable if name not in fixed),
+            fixed=tuple(fixed.items()),
             configurations=len(cells),
             rounds=len(rounds),
             done=len(evidence.done),
@@ -361,6 +375,7 @@ class OptionDriftJson(Struct, frozen=True):
     revisions: Annotated[tuple[str, str], Of(lambda one: (one.reference.id, one.revision.id))]
     rounds: int
     study: str
+    fixed: Annotated[dict[str, Setting], Of(lambda one: dict(one.fixed))]
 
 
 class DriftJson(StudyJson, frozen=True, tag_field="format", tag="hati-compare-effects-1"):
@@ -394,6 +409,9 @@ def _notes(found: EffectDrift) -> list[str]:
         f"effect of a setting compared with the option's other one; times: the effect after over that before, "
         f"of logarithms, where the one before is shown. Changed: at {percent(found.alpha)} for all options together.",
     ]
+    if found.fixed:
+        listed = ", ".join(f"{name}={setting_text(own)}" for name, own in found.fixed)
+        notes.append(f"All configurations have {listed}: effects are those there, and these options are not compared.")
     widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
     if widths:
         notes.append(f"A change of an effect by {general(100.0 * max(widths), 2)} % or more would mostly be seen.")

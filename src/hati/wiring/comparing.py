@@ -232,7 +232,8 @@ _DESIGN_RUNS = 4
 def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Campaign[EffectDriftStudy, EffectDrift]:
     """Find the campaign to resume, or number a new one.
 
-    The design is that of the most informative screening, without settings known to fail; else one made for this.
+    The design is that of the most informative screening, without settings known to fail; else one made for this. After
+    an option dominated a screening, it is the part at that option's better setting: there the screening's effects are.
 
     Raises:
         InputError: for unknown revisions, or a budget below two rounds.
@@ -267,7 +268,8 @@ def _design(place: Workplace, benchmark: Benchmark, metric: Metric, seed: int) -
     if known is not None:
         study, _, entry = known
         space, left_out = working_space(place, benchmark)
-        cells = tuple(dict.fromkeys(each for each in study.configurations if space.valid(each)))
+        part = study.narrowed(place.store.evidence(study.id)) or study
+        cells = tuple(dict.fromkeys(each for each in part.configurations if space.valid(each)))
         return cells, "; ".join(filter(None, (f"the design of {entry.source}", left_out)))
     runs = _DESIGN_RUNS * max(1, len(place.project.space.names))
     asked = ScreeningRequest(metric=metric.name, budget=str(runs), seed=seed, benchmark=benchmark.name)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Assignment, Benchmark, Budget, HatiError, InputError, Metric, generator, replace
+from hati.core import Assignment, Benchmark, Budget, HatiError, InputError, Metric, generator, replace, setting_text
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_LEFT,
@@ -67,7 +67,8 @@ def important_options(
     of_all = important_options(whole, benchmark, metric, now)
     if of_all is None:
         return None
-    provenance = replace(of_all.provenance, space="the whole space")
+    part = of_all.provenance.space
+    provenance = replace(of_all.provenance, space=f"{part} of the whole space" if part else "the whole space")
     return replace(of_all, value=of_all.value.among(place.project.space.names), provenance=provenance)
 
 
@@ -94,8 +95,16 @@ def screened(
         except HatiError:  # its choice or its runs can no longer be read
             continue
         age = (now or datetime.now(UTC)) - provenance.measured
-        return study, found, Entry(provenance.study, provenance, age, reason)
+        return study, found, Entry(provenance.study, replace(provenance, space=_part(found)), age, reason)
     return None
+
+
+def _part(found: ScreeningConclusion) -> str:
+    """The configurations of which a screening has effects, in words; empty if these are all."""
+    of = found.dominating
+    if of is None or of.narrowed is None:
+        return ""
+    return f"the configurations with {of.name}={setting_text(of.narrowed.setting)}"
 
 
 def known_variation(
