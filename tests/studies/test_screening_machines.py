@@ -14,7 +14,7 @@ from hati.core import Evidence, FloatArray, Plan, Run, StudyId, Task, generator,
 from hati.space import Option, Space
 from hati.studies.screening import AnyScreening, FractionRequest, ModelScreening, asked_fraction, choose_followed
 from hati.studies.screening import screening as screening_of
-from hati.studies.screening.planning.set_aside import without_look
+from hati.studies.screening.planning.set_aside import of_pool
 from hati.studies.screening.planning.tasks import machine_share
 from hati.studies.screening.reruns import is_flip
 from hati.testing import FakeEngine, MemoryStore
@@ -30,7 +30,7 @@ def asked(runs: int, budget: int) -> AnyScreening:
 
 
 def followed(runs: int) -> AnyScreening:
-    return _screening(without_look(choose_followed(space(6), runs, generator(1, "design"), ())))
+    return _screening(of_pool(choose_followed(space(6), runs, generator(1, "design"), ()), 2))
 
 
 def _screening(choice: object, place: Space = OPTIONS) -> AnyScreening:

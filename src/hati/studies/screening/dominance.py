@@ -237,20 +237,22 @@ def _total(choice: ModelChoice) -> int:
     return choice.runs + max(choice.follow_up, choice.again - choice.held_back)
 
 
-def runs_until(look: int, tasks: Sequence[str], evidence: Evidence) -> tuple[Evidence, tuple[Run, ...]] | None:
-    """The runs up to the look, and those of the design after it; None before its last run, and if there is no look.
+def runs_until(due: Sequence[frozenset[str]], evidence: Evidence) -> tuple[Evidence, tuple[Run, ...]] | None:
+    """The runs up to the look, and those of the design after it; None before it, and if there is none.
 
     Args:
-        look: the number of tasks before it.
-        tasks: the ids of the design's tasks in order.
+        due: the ids of the tasks before it; for several machines those of each, the first of which to be complete
+            decides.
         evidence: of the campaign.
     """
-    due, made = set(tasks[:look]), evidence.runs
-    places = [place for place, run in enumerate(made) if run.task.id in due]
-    if not due or len(places) < len(due):
-        return None
-    end = places[-1] + 1
-    return Evidence(made[:end]), Evidence(made[end:]).stage(STAGE).runs
+    made = evidence.runs
+    ends = [
+        places[-1] + 1
+        for own in due
+        if len(places := [place for place, run in enumerate(made) if run.task.id in own]) == len(own)
+    ]
+    end = min(ends, default=0)
+    return (Evidence(made[:end]), Evidence(made[end:]).stage(STAGE).runs) if end else None
 
 
 def dominating_effect(found: Dominance, space: Space, rows: MeasuredDesign, rest: ScreeningConclusion) -> Effect:

@@ -31,7 +31,7 @@ from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice, parameters_of
 from hati.studies.screening.planning.set_aside import with_usable
-from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.planning.tasks import STAGE, design_tasks, own_tasks, tasks_left
 from hati.studies.screening.reruns import RERUN_STAGE, Reruns, blocks_of_tasks, design_reruns, is_flip, with_suspects
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel, ShownEffects, conditional_effects, dominating_option
@@ -92,13 +92,33 @@ class ModelScreening(Struct, frozen=True, dict=True):
         own = self.as_run(evidence)
         if own is not self:
             return own.plan(evidence)
-        left, first = tasks_left(self._first, evidence), tasks_left(self.tasks[: self.choice.look], evidence)
+        left = tasks_left(self._first, evidence)
         if left or not evidence.stage(STAGE).done:
-            return left.at_most(len(first)) if first else left
+            return left if self.looked(evidence) else self._left_before_look(left)
         if any(is_flip(run.task) for run in evidence.runs):
             return self._flips_left(evidence)
         again = self._reruns.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
         return again or tasks_left(self._last(evidence), evidence) or self._flips_left(evidence)
+
+    def _left_before_look(self, left: Plan) -> Plan:
+        wanted = tuple(task for task in left.tasks if task.id in self._early)
+        return Plan.of(wanted, left.expected_total) if self._early else left
+
+    def looked(self, evidence: Evidence) -> bool:
+        """Whether the runs before the interim look are complete."""
+        return self._looked(evidence) is not None
+
+    @cached_property
+    def _before_look(self) -> tuple[frozenset[str], ...]:
+        """The ids of the tasks before the look; for several machines those of each."""
+        look, machines = self.choice.look, max(1, self.choice.machines)
+        shares = [own_tasks(self, self.tasks, member, machines) for member in range(machines)] if look else []
+        return tuple(frozenset(task.id for task in own[:look]) for own in shares if len(own) >= look)
+
+    @cached_property
+    def _early(self) -> frozenset[str]:
+        """The ids of the tasks before the look, of all machines: these may be run after it, at any setting."""
+        return frozenset().union(*self._before_look)
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
         """The block of each task: that of its row in the design; each repetition of a row is in the next block."""
@@ -186,17 +206,22 @@ class ModelScreening(Struct, frozen=True, dict=True):
         """The rest, if the interim look planned it again; None if later runs do not fit it."""
         looked = self._looked(evidence)
         rest = None if looked is None else self._look.rest(looked[0])
-        return rest if looked is not None and rest is not None and all(map(rest.holds, looked[1])) else None
+        if looked is None or rest is None:
+            return None
+        return rest if all(run.task.id in self._early or rest.holds(run) for run in looked[1]) else None
 
     def _of_rest(self, rest: Rest, evidence: Evidence) -> ModelScreening:
-        """The study of the rest, with other configurations that were run since."""
-        looked = self._looked(evidence)
-        choice = with_usable(rest.choice, _worked(looked[1] if looked else (), rest.space), rest.space)
+        """The study of the rest, with other configurations that were run since, which take the place of flips."""
+        looked, early = self._looked(evidence), self._early
+        later = looked[1] if looked else ()
+        choice = with_usable(rest.choice, _worked(later, rest.space), rest.space)
         assert isinstance(choice, ModelChoice)
-        return replace(self, space=rest.space, choice=choice)
+        flips = max(0, choice.follow_up - sum(run.task.id in early for run in later))
+        held_back = min(choice.flips_held_back, flips)
+        return replace(self, space=rest.space, choice=replace(choice, follow_up=flips, flips_held_back=held_back))
 
     def _looked(self, evidence: Evidence) -> tuple[Evidence, tuple[Run, ...]] | None:
-        return runs_until(self.choice.look, [task.id for task in self.tasks[: self.choice.look]], evidence)
+        return runs_until(self._before_look, evidence)
 
     @property
     def _look(self) -> InterimLook:
@@ -235,7 +260,8 @@ class ModelScreening(Struct, frozen=True, dict=True):
         rest = self.rest(evidence)
         if rest is not None:
             made = self._of_rest(rest, evidence).due(evidence)
-            return tuple(dict.fromkeys((*self.tasks[: self.choice.look], *made)))
+            early = self._early & evidence.known
+            return tuple(dict.fromkeys((*(task for task in self.tasks if task.id in early), *made)))
         return (*self._first, *self._last(evidence))
 
     @cached_property

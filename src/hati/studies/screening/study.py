@@ -162,6 +162,14 @@ class Screening(Struct, frozen=True, dict=True):
         """The design's runs; repeats of suspect runs replace none of them."""
         return self.tasks
 
+    def as_run(self, _: Evidence) -> Screening:
+        """The study itself: nothing changes its design."""
+        return self
+
+    def looked(self, _: Evidence) -> bool:
+        """Never: it has no interim look."""
+        return False
+
     def narrowed(self, _: Evidence) -> None:
         """None: a fraction is measured as a whole."""
 

@@ -61,7 +61,7 @@ from hati.studies.screening.planning.pilot import (
     usable_configurations,
     with_losses,
 )
-from hati.studies.screening.planning.set_aside import with_usable, without_look
+from hati.studies.screening.planning.set_aside import of_pool, with_usable
 from hati.studies.screening.planning.tasks import own_tasks
 from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
@@ -228,8 +228,7 @@ class ScreeningCampaign(Struct, frozen=True):
             if self.place.table is not None:
                 return choose_design(space, runs, rng, self.place.repetitions)
             seconds = self.budget.seconds if math.isfinite(self.budget.seconds) else 0.0
-            choice = choose_followed(space, runs, rng, known, seconds)
-            return without_look(choice) if self.place.member[1] > 1 else choice
+            return of_pool(choose_followed(space, runs, rng, known, seconds), self.place.member[1])
         check_two_level(space)
         asked = asked_fraction(self.fraction, len(space.options), runs, rng, self.place.repetitions)
         fraction = self._assigned(asked)
@@ -240,7 +239,7 @@ class ScreeningCampaign(Struct, frozen=True):
         rng = generator(self.id.seed, "design")
         pilot, evidence = replace(self.pilot, space=self.space), self.evidence()
         choice = planned(pilot, evidence, self.budget, goal, self.place.repetitions, rng)
-        return without_look(choice) if self.place.member[1] > 1 else choice
+        return of_pool(choice, self.place.member[1])
 
     def _assigned(self, choice: Choice) -> Choice:
         """Assign options that were important before to the factors whose interactions are aliased least."""
@@ -410,7 +409,8 @@ def _made(
         if place.table is not None:  # missing rows are not failures
             measured(study, engine, place.store, prepared.budget, watching)
             break
-        campaign(UntilFailure(study, prepared.isolation, *place.member), engine, place.store, prepared.budget, watching)
+        until = UntilFailure(study, prepared.isolation, *place.member, before=prepared.evidence())
+        campaign(until, engine, place.store, prepared.budget, watching)
         prepared = _isolated(prepared, engine, announce, observe)
     return prepared
 

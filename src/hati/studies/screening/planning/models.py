@@ -83,10 +83,13 @@ class ModelChoice(Struct, frozen=True, dict=True):
     to distinguish noise from lack of fit. Up to ``follow_up`` further runs may refute what the design finds.
     Up to ``again`` runs, taken from the follow-up's if there are any, repeat suspect runs. They may take the place of
     the last ``held_back`` of the design's own runs. Repeats of suspect flips may take the place of the last
-    ``flips_held_back`` of the follow-up's. After the first ``look`` runs, an option that explains nearly all of the
-    variance is fixed for the rest; 0 if none ever is. The rest is also planned again there if the whole campaign has a
-    time: its ``seconds``, 0 without one. A design that is as small as an effect to find allows has at most ``limit``
-    runs, those after it included; others have 0 and take their whole budget.
+    ``flips_held_back`` of the follow-up's.
+
+    After the first ``look`` runs, an option that explains nearly all of the variance is fixed for the rest; 0 if none
+    ever is. Of several ``machines`` that share the design, the first with that many runs of its own looks; 0 if one
+    machine or workers run it. The rest is also planned again there if the whole campaign has a time: its ``seconds``, 0
+    without one. A design that is as small as an effect to find allows has at most ``limit`` runs, those after it
+    included; others have 0 and take their whole budget.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -105,6 +108,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
     look: int = 0
     seconds: float = 0.0
     limit: int = 0
+    machines: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
@@ -115,7 +119,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
             raise InputError(f"{self.held_back} of {self.runs} runs cannot be held back")
         if min(self.follow_up, self.again) < 0:
             raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
-        if not 0 <= self.look <= self.runs - self.held_back:
+        if self.machines < 0 or self.look * max(1, self.machines) > self.runs - self.held_back or self.look < 0:
             raise InputError(f"no interim look is possible after {self.look} of {self.runs} runs")
         if not 0.0 <= self.seconds < math.inf:
             raise InputError(f"a campaign cannot take {self.seconds} s")
@@ -146,7 +150,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
 
     def to_json(self) -> str:
         """The choice as canonical JSON, without the fields that earlier versions lack where these are 0."""
-        later = ("flips_held_back", "look", "seconds", "limit")
+        later = ("flips_held_back", "look", "seconds", "limit", "machines")
         return canonical_json({name: own for name, own in asdict(self).items() if own or name not in later})
 
     @classmethod

@@ -242,13 +242,15 @@ _FIRST = 4
 class UntilFailure(Struct, frozen=True):
     """A screening that stops when runs fail for an unknown reason.
 
-    Its tasks are the share of machine number ``member`` of ``machines``.
+    Its tasks are the share of machine number ``member`` of ``machines``. These do not see each other's runs before they
+    start again. So one of several also stops at the interim look, unless that is ``before`` it started.
     """
 
     study: AnyScreening
     isolation: Isolation
     member: int = 0
     machines: int = 1
+    before: Evidence = Evidence()
 
     @property
     def id(self) -> StudyId:
@@ -257,9 +259,12 @@ class UntilFailure(Struct, frozen=True):
 
     def plan(self, evidence: Evidence) -> Plan:
         """The next runs; none while a failure has to be traced first."""
-        if self.isolation.plan(evidence):
+        if self.isolation.plan(evidence) or self._at_look(evidence):
             return Plan()
         return machine_share(self.study, evidence, self.member, self.machines).at_most(max(_FIRST, len(evidence.runs)))
+
+    def _at_look(self, evidence: Evidence) -> bool:
+        return self.machines > 1 and self.study.looked(evidence) and not self.study.looked(self.before)
 
     def conclude(self, evidence: Evidence) -> Isolated:
         """The settings that are known to fail."""

@@ -71,9 +71,16 @@ def with_look(choice: Choice | ModelChoice, seconds: float = 0.0, limit: int = 0
     return replace(choice, look=look, seconds=seconds, limit=limit) if enough else choice
 
 
-def without_look(choice: Choice | ModelChoice) -> Choice | ModelChoice:
-    """The choice without an interim look: machines that share a design would wait for each other."""
-    return replace(choice, look=0) if isinstance(choice, ModelChoice) else choice
+def of_pool(choice: Choice | ModelChoice, machines: int) -> Choice | ModelChoice:
+    """The choice for machines that share a design, each with an interim look at the first runs of its own.
+
+    None of them waits for another. There is no look if a machine's runs are too few for it.
+    """
+    if not isinstance(choice, ModelChoice) or not choice.look or machines == 1:
+        return choice
+    own = (choice.runs - choice.held_back) // machines
+    look = max(_LOOK, -(-own // _LOOK_PART))
+    return replace(choice, look=look, machines=machines) if 2 * look <= own else replace(choice, look=0)
 
 
 def with_usable(choice: Choice | ModelChoice, usable: Sequence[Configuration], space: Space) -> Choice | ModelChoice:

@@ -58,6 +58,10 @@ class Blocked(Protocol):
         """The tasks that are left."""
         ...
 
+    def as_run(self, evidence: Evidence) -> Blocked:
+        """The study that the runs so far belong to."""
+        ...
+
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
         """The block of each task, of at most ``blocks``, from 0; None where any machine may run it."""
         ...
@@ -74,7 +78,7 @@ def machine_share(study: Blocked, evidence: Evidence, member: int, machines: int
     if not evidence.stage(STAGE).done:
         return tasks_left(own_tasks(study, study.tasks, member, machines), evidence)
     plan = study.plan(evidence)
-    own = {task.id for task in own_tasks(study, plan.tasks, member, machines)}
+    own = {task.id for task in own_tasks(study.as_run(evidence), plan.tasks, member, machines)}
     batches = tuple(batch for batch in plan.batches if batch.members[0].id in own)
     return plan if len(batches) == len(plan.batches) else Plan(batches)
 
