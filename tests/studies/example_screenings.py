@@ -61,14 +61,14 @@ LATENCY_AT: tuple[At, ...] = (
     ("auto_vacuum", "synchronous", "OFF", 4.2, (2.8, 5.6)),
 )
 THROUGHPUT_AT: tuple[At, ...] = (
-    ("synchronous", "journal_mode", "DELETE", -155.9, (-159.7, -152.1)),
-    ("synchronous", "journal_mode", "WAL", -71.3, (-75.1, -67.4)),
-    ("journal_mode", "synchronous", "FULL", -91.6, (-95.5, -87.8)),
-    ("journal_mode", "synchronous", "OFF", -7.0, (-10.8, -3.2)),
-    ("locking_mode", "synchronous", "FULL", -17.1, (-19.1, -15.1)),
-    ("locking_mode", "synchronous", "OFF", -5.5, (-7.5, -3.5)),
-    ("auto_vacuum", "synchronous", "FULL", 1.9, (-2.1, 5.8)),
-    ("auto_vacuum", "synchronous", "OFF", 2.2, (-1.7, 6.1)),
+    ("synchronous", "journal_mode", "DELETE", -90.4, (-91.9, -88.9)),
+    ("synchronous", "journal_mode", "WAL", -88.2, (-91.5, -84.9)),
+    ("journal_mode", "synchronous", "FULL", -53.1, (-54.6, -51.6)),
+    ("journal_mode", "synchronous", "OFF", -42.5, (-57.4, -25.0)),
+    ("locking_mode", "synchronous", "FULL", -9.0, (-10.1, -7.9)),
+    ("locking_mode", "synchronous", "OFF", -25.8, (-34.9, -16.6)),
+    ("auto_vacuum", "synchronous", "FULL", 1.1, (-1.0, 3.2)),
+    ("auto_vacuum", "synchronous", "OFF", 12.5, (-9.0, 36.0)),
 )
 
 

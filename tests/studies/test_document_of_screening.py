@@ -156,7 +156,7 @@ def test_what_could_have_been_found_is_said(whole: ScreeningConclusion) -> None:
     assert detection(whole) == (
         "An effect of +1.9 % or -1.8 % (41 µs) or more would have been found with 80 % power; smaller ones may exist."
     )
-    assert detection(raw_screening()).startswith("An effect of 4.1 % (75 1/s) or more")
+    assert detection(raw_screening()).startswith("An effect of 4.1 % of the mean (75 1/s) or more")
     equal = replace(whole, points=tuple(replace(point, value=0.0) for point in whole.points))
     assert detection(equal).startswith("All values are equal")
     for effects in ((), whole.effects):
@@ -217,7 +217,10 @@ def test_the_notes_tell_how_effects_were_estimated(whole: ScreeningConclusion) -
 
 def test_json_says_what_relative_effects_are_relative_to(whole: ScreeningConclusion) -> None:
     assert to_plain(screening_json(whole))["relative_to"] == "first setting"
-    assert to_plain(screening_json(raw_screening()))["relative_to"] == "mean size"
+    raw = raw_screening()
+    assert to_plain(screening_json(raw))["relative_to"] == "first setting"
+    below = tuple(replace(point, value=-point.value) for point in raw.points)
+    assert to_plain(screening_json(replace(raw, points=below)))["relative_to"] == "mean size"
 
 
 def test_every_table_of_every_conclusion_holds_together() -> None:

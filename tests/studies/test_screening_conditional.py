@@ -7,12 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hati.core import FloatArray
 from hati.design import Levels
 from hati.space import Option, Space
+from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import Effect, EffectScale
-from hati.studies.screening.runs import Readable, Units
+from hati.studies.screening.runs import Units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, effects_at
 
 STUDIES = 400
@@ -46,11 +49,11 @@ def switches(names: str) -> Space:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("settings", "most"), [(2, 0.985), (6, 1.0)])
-def test_where_no_setting_does_anything_intervals_hold_nothing(settings: int, most: float) -> None:
+@pytest.mark.parametrize(("number", "most"), [(2, 0.985), (6, 1.0)])
+def test_where_no_setting_does_anything_intervals_hold_nothing(number: int, most: float) -> None:
     """In at least 92.5 %, two standard errors below 95 %, though the lowest and the highest mean are chosen."""
-    place = Space((Option("size", tuple(range(settings)), 0), Option("fast", (False, True), default=False)))
-    cells = np.array([*product(range(settings), range(2), range(4))], dtype=np.int16)[:, :2]
+    place = Space((Option("size", tuple(range(number)), 0), Option("fast", (False, True), default=False)))
+    cells = np.array([*product(range(number), range(2), range(4))], dtype=np.int16)[:, :2]
     rng = np.random.default_rng(5)
     interaction = important(("size", "fast"), 1.0)
     held = 0
@@ -116,3 +119,35 @@ def test_an_interaction_of_three_with_many_combinations_is_shown_by_its_pairs() 
     effects = [important(("a", "b"), 1.0), important(("a", "b", "c"), 0.5)]
     found = conditional_effects(shown(place, levels, values, effects))
     assert [tuple(each.at) for each in found if each.option == "a"] == [("b",)] * 4
+
+
+def fractions(cells: FloatArray, repeated: Sequence[int]) -> None:
+    """Compare the effects of a at the settings of b with the means; c adds 3, and some rows are repeated."""
+    sizes = (*cells.shape, 2)
+    place = Space(tuple(Option(name, tuple(range(size)), 0) for name, size in zip("abc", sizes, strict=True)))
+    every = np.array([*product(*map(range, sizes))], dtype=np.int16)
+    levels = np.vstack([every, every[[row % len(every) for row in repeated]]])
+    values = cells[levels[:, 0], levels[:, 1]] + 3.0 * levels[:, 2]
+    effects = [important(options, 1.0) for options in (("a",), ("b",), ("c",), ("a", "b"))]
+    found = effects_at(shown(place, levels, values, effects), "a", ["b"])
+    assert len(found) == sizes[1]
+    for each in found:
+        there = cells[:, int(each.at["b"])] + 1.5
+        before, after = there[int(each.before)], there[int(each.after)]
+        assert each.relative == pytest.approx((after - before) / before, rel=1e-6, abs=1e-6)
+        assert each.relative >= -1.0
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (2, 3)])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_change_at_a_setting_is_from_the_mean_there(sizes: tuple[int, int], data: st.DataObject) -> None:
+    """Of positive values on the raw scale, where settings occur unequally often."""
+    number = sizes[0] * sizes[1]
+    means = data.draw(st.lists(st.floats(0.5, 100.0), min_size=number, max_size=number))
+    fractions(np.array(means).reshape(sizes), data.draw(st.lists(st.integers(0, 2 * number - 1), max_size=20)))
+
+
+def test_a_change_at_a_setting_of_few_runs_is_not_of_the_mean_of_all() -> None:
+    """At b=1 a setting takes 1,001.5 to 1.5, and three in four runs are at b=0, where nothing matters."""
+    fractions(np.array([[5.0, 1000.0], [5.0, 0.0]]), [0, 1, 4, 5] * 4)

@@ -111,12 +111,16 @@ def test_no_runs_are_set_aside_where_the_rest_measures_its_whole_space() -> None
     assert not any(is_flip(run.task) for run in rest)
 
 
-def test_on_the_raw_scale_the_dominating_effect_is_a_fraction_of_the_mean_of_all_its_runs() -> None:
+def test_on_the_raw_scale_the_dominating_effect_is_a_fraction_of_the_mean_at_its_first_setting() -> None:
     first = study().measured(Evidence(design_runs(made(study()))[:15]))
     assert {run.task.configuration["a"] for run in first.runs} == {False, True}
     raw = replace(concluded(), scale=EffectScale.RAW)
     effect = dominating_effect(Dominance("a", setting=False, share=0.99), SPACE, first, raw)
-    assert effect.relative == pytest.approx(effect.estimate / first.values.mean())
+    at = [run.task.configuration["a"] for run in first.runs]
+    mean = first.values[[not each for each in at]].mean()
+    assert effect.relative == pytest.approx(effect.estimate / mean)
+    assert effect.relative_interval is not None
+    assert effect.relative_interval[0] < effect.relative < effect.relative_interval[1]
 
 
 def test_effects_of_the_others_are_those_at_the_better_setting() -> None:

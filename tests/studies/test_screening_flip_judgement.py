@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from hati.studies.screening import EffectScale, FlipVerdict
+from hati.studies.screening.changes import EffectContrast, Readable
 from hati.studies.screening.conclusion import FlipEvidence
 from hati.studies.screening.follow_up import Claim, judge_flips
-from hati.studies.screening.model import EffectContrast
 from hati.studies.screening.reruns import Flip
-from hati.studies.screening.runs import Readable
 
 CLAIMED = math.log(1.2)
 RELEVANT = 0.02

@@ -262,7 +262,7 @@ def test_effects_that_add_are_judged_as_they_are() -> None:
     assert found.scale is EffectScale.RAW
     assert "power 1" in found.scale_reason
     effects = {effect.options: effect for effect in found.effects}
-    assert effects["a",].relative == pytest.approx(0.6, abs=0.02)
+    assert effects["a",].relative == pytest.approx(6.0 / 7.0, abs=0.02)
     assert found.important == ("a", "b", "c")
     assert [e for e in found.effects if e.shown and len(e.options) == 2] == []
 
@@ -435,7 +435,10 @@ def test_any_values_give_finite_numbers(values: list[float | str]) -> None:
         return
     found = study.conclude(evidence)
     for effect in found.effects:
-        assert all(map(math.isfinite, (effect.estimate, effect.relative, effect.contrast, effect.half_normal)))
+        assert all(map(math.isfinite, (effect.estimate, effect.contrast, effect.half_normal)))
+        assert math.isfinite(effect.relative) or effect.relative == math.inf  # from a mean of zero
+        if min((point.value for point in found.points), default=-1.0) >= 0.0:
+            assert effect.relative >= -1.0
         assert 0.0 <= effect.share <= 1.0
         assert effect.p_value is None or 0.0 <= effect.p_value <= 1.0
         assert effect.important is False or effect.p_value <= 0.05

@@ -21,8 +21,8 @@ from hati.studies.screening import (
     is_flip,
     read_choice,
 )
+from hati.studies.screening.changes import EffectContrast
 from hati.studies.screening.follow_up import Claim, FollowUp
-from hati.studies.screening.model import EffectContrast
 from hati.studies.screening.support import suspects_table
 from hati.testing import FakeEngine, MemoryStore
 

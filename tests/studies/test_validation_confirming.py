@@ -23,6 +23,7 @@ from hati.core import Budget, Configuration, Evidence, InputError, Setting, Stud
 from hati.design import Model, from_levels, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import EffectScale, ModelChoice, choose_optimal
+from hati.studies.screening.changes import BaseMean, Change, EffectContrast
 from hati.studies.screening.model import analyse_model
 from hati.studies.validation import (
     Confirming,
@@ -228,7 +229,7 @@ def test_an_interaction_has_to_be_more_significant_than_an_option() -> None:
     start = screened("multi-level", 44, 0.0, np.random.default_rng(2), 0.05)
     study = confirming("multi-level", start)
     runs, claims = start.runs.by_configuration(), {(3,): None, (2, 3): None}
-    found = confirmed_effects(study.known, runs, runs, claims, start.relevant, np.random.default_rng(1))
+    found = confirmed_effects(study.known, runs, runs, claims, start.limit, np.random.default_rng(1))
     critical = {effect.term: effect.critical for effect in found}
     assert 0.0 < critical[2, 3] < critical[3,] / 10.0
 
@@ -375,8 +376,8 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
     )
     of_p = next(a for a in other.assumptions if a.effect == ("p",))
     assert of_p.result is Result.UNDECIDED
-    assert f"found, but {start.sized(63.0 * sizes[PQ[0]], margin)} by the screening" in of_p.detail
-    assert f"by all runs {start.sized(sizes[PQ[0]], None)} (" in of_p.detail
+    assert f"found, but {start.reported(ScreenedSize(63.0 * sizes[PQ[0]], margin))} by the screening" in of_p.detail
+    assert f"by all runs {start.sized(EffectContrast(sizes[PQ[0]], None, None))} (" in of_p.detail
     assert ("no standard error" in of_p.detail) is unsure
     assert validation_answer(other).endswith(
         "; how many runs would decide is not known, "
@@ -387,9 +388,15 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
 def test_effects_are_changes_in_percent_with_their_interval() -> None:
     start = screened("nested", 40, 0.0, np.random.default_rng(1))
     log, raw = (replace(start, scale=scale, typical=50.0) for scale in (EffectScale.LOG, EffectScale.RAW))
-    assert log.sized(math.log(0.5), math.log(1.25)) == "-50.0 % (-60.0 to -37.5)"
-    assert raw.sized(-10.0, 5.0) == "-20.0 % (-30.0 to -10.0)"
-    assert raw.sized(1000.0, None) == "+2,000.0 %"
+    half = EffectContrast(math.log(0.5), 0.1, math.log(1.25))
+    assert log.sized(half) == "-50.0 % (-60.0 to -37.5)"
+    assert raw.sized(EffectContrast(-10.0, 2.5, 5.0, BaseMean(40.0))) == "-25.0 % (-37.5 to -12.5)"
+    assert raw.sized(EffectContrast(10.0, 2.5, 5.0, BaseMean(4.0, 6.25, -6.25))) == "+250.0 % (+55.6 or more)"
+    assert raw.sized(EffectContrast(10.0, None, None, BaseMean(0.0))) == "? %"
+    assert raw.sized(EffectContrast(1000.0, None, None)) == "+2,000.0 %"
+    assert raw.reported(ScreenedSize(-10.0, 5.0, Change(-0.25, (-0.4, -0.1)))) == "-25.0 % (-40.0 to -10.0)"
+    limits = [raw.limit(EffectContrast(size, 2.5, 5.0, BaseMean(40.0))) for size in (10.0, -10.0)]
+    assert limits == pytest.approx([raw.relevant / 50.0 * 40.0, raw.relevant / 50.0 * 30.0])
     assert raw.missed(600.0).startswith("one of 1,200 % would")
 
 

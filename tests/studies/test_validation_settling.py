@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from hati.stats import holm
-from hati.studies.screening.model import EffectContrast
+from hati.studies.screening.changes import EffectContrast
 from hati.studies.validation.validation_base import OpenEffect, runs_to_decide
 
 STUDIES = 4_000

@@ -7,7 +7,8 @@ import pytest
 
 from hati.design import Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.model import EffectContrast, ModelFit
+from hati.studies.screening.changes import EffectContrast
+from hati.studies.screening.model import ModelFit
 from hati.studies.validation.confirmed_effects import NewRunsTest, agree, new_runs_tests
 from hati.studies.validation.screened import Runs, ScreenedSize
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -360,6 +360,15 @@ def change_number(fraction: float) -> str:
         return f"{100 * fraction:+.1e}"
     text = fixed(100 * fraction, 1 if abs(fraction) < _TENFOLD else 0)
     return f"+{text}" if fraction > 0 and text.strip("0.,?") else text
+
+
+def change_range(low: float, high: float, number: Callable[[float], str] = change_number) -> str:
+    """The interval of a change as numbers in percent; without an upper end if that is infinite.
+
+    >>> change_range(-0.5, 0.25), change_range(2.0, math.inf)
+    ('-50.0 to +25.0', '+200.0 or more')
+    """
+    return f"{number(low)} or more" if math.isinf(high) else f"{number(low)} to {number(high)}"
 
 
 _TINY_P = 1e-4

@@ -62,6 +62,7 @@ from .intervals import Quantile as Quantile
 from .intervals import StratumMean as StratumMean
 from .intervals import assisted_mean as assisted_mean
 from .intervals import bootstrap_interval as bootstrap_interval
+from .intervals import change_interval as change_interval
 from .intervals import clustered_proportion as clustered_proportion
 from .intervals import equivalence as equivalence
 from .intervals import ks_distance as ks_distance

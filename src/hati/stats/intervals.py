@@ -92,6 +92,41 @@ def ratio_interval(
     return max(0.0, (middle - root) / bounded), (middle + root) / bounded
 
 
+def change_interval(
+    difference: float, first: float, variance: float, of_first: float, both: float, critical: float
+) -> tuple[float, float]:
+    """The interval of a difference from a first mean as a fraction of it, where no mean can be negative.
+
+    It is that of ``ratio_interval`` less 1. If the first mean may be zero, the upper end is infinite: the fractions are
+    all above a lower end, or above -1.
+
+    Args:
+        difference: the second mean less the first.
+        first: the first mean.
+        variance: the variance of the difference.
+        of_first: the variance of the first mean.
+        both: their covariance.
+        critical: the critical value of the test of the difference.
+
+    >>> [round(end, 3) for end in change_interval(-60.0, 85.0, 2.0, 1.0, -1.0, 2.0)]
+    [-0.73, -0.682]
+    >>> [round(end, 3) for end in change_interval(12.0, 0.5, 2.0, 1.0, -1.0, 2.0)]
+    [3.185, inf]
+    """
+    second, of_second, covariance = first + difference, variance + of_first + 2.0 * both, of_first + both
+    if first > 0.0:
+        units = (of_first / first / first, of_second / first / first, covariance / first / first)
+        found = ratio_interval(second / first, *units, critical)
+        if found is not None:
+            return found[0] - 1.0, max(0.0, found[1]) - 1.0
+    square = critical**2
+    constant = second**2 - square * of_second
+    middle = first * second - square * covariance
+    root = math.sqrt(max(0.0, middle**2 - (first**2 - square * of_first) * constant))
+    bounded = first**2 > square * of_first or constant <= 0.0 or not middle + root > 0.0
+    return (0.0 if bounded else constant / (middle + root)) - 1.0, math.inf
+
+
 def quotient_interval(
     above: Sequence[FloatArray], below: Sequence[FloatArray], confidence: float
 ) -> tuple[float, float] | None:

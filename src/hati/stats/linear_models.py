@@ -34,8 +34,9 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     ``terms`` and ``aliases`` are those of the completed runs; ``missing`` are the planned main effects and two-factor
     interactions that these can no longer estimate. ``operator`` has shape (terms, runs);
     ``variances`` are the effects' for runs of variance one and ``correlation`` is theirs, None where they are
-    independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term. ``trend``, shape
-    (runs,), is the residual of a linear trend after configurations and blocks, where effects are adjusted for one.
+    independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term. ``balance``, shape
+    (terms,), holds the mean of each term's signs. ``trend``, shape (runs,), is the residual of a linear trend after
+    configurations and blocks, where effects are adjusted for one.
     """
 
     terms: tuple[Term, ...]
@@ -45,6 +46,7 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     variances: FloatArray
     correlation: FloatArray | None
     remainder: FloatArray
+    balance: FloatArray
     trend: FloatArray | None = None
 
     def effects(self, values: FloatArray) -> FloatArray:
@@ -54,6 +56,12 @@ class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     def standardised(self, values: FloatArray) -> FloatArray:
         """All contrasts, those of the terms first, scaled to the variance of one run."""
         return np.concatenate([self.effects(values) / np.sqrt(self.variances), _exact(self.remainder @ values, values)])
+
+    @property
+    def mean(self) -> FloatArray:
+        """The operator to the mean over all settings of the options, which are equally frequent; shape (runs,)."""
+        runs = self.operator.shape[1]
+        return np.asarray(1.0 / runs - self.balance @ self.operator / 2.0)
 
     @cached_property
     def reported(self) -> Index:
@@ -76,7 +84,8 @@ def least_squares(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSqua
         operator = np.asarray(contrasts.columns[rows].T * (2.0 / len(rows)), dtype=np.float64)
         variances = np.full(len(contrasts.terms), 4.0 / len(rows))
         nothing = np.empty((0, len(rows)))
-        return LeastSquares(contrasts.terms, contrasts.aliases, (), operator, variances, None, nothing)
+        balance = np.zeros(len(contrasts.terms))
+        return LeastSquares(contrasts.terms, contrasts.aliases, (), operator, variances, None, nothing, balance)
     return _incomplete(contrasts, rows, blocks)
 
 
@@ -105,6 +114,7 @@ def _incomplete(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquare
         variances=variances,
         correlation=covariance / np.outer(scale, scale),
         remainder=_remainder(free[:, kept], blocks),
+        balance=columns[:, kept].mean(axis=0),
     )
 
 

@@ -12,7 +12,7 @@ from hati.document.document import (
     Shown,
     Table,
     change,
-    change_number,
+    change_range,
     columns_of,
     general,
     p_text,
@@ -157,4 +157,4 @@ def _effect_text(effect: float | None) -> Cell:
 
 
 def _interval_text(interval: tuple[float, float] | None) -> Cell:
-    return None if interval is None else f"{change_number(interval[0])} to {change(interval[1])}"
+    return None if interval is None else f"{change_range(*interval)} %"

@@ -36,8 +36,9 @@ from hati.stats import (
     t_two_sided,
     without_blocks,
 )
+from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, EffectSize, Noise
-from hati.studies.screening.runs import Readable, choose_scale
+from hati.studies.screening.runs import choose_scale
 
 
 class Estimated(EffectSize, frozen=True, kw_only=True):
@@ -366,14 +367,14 @@ def _effects(
     relevant: float,
 ) -> list[Estimated]:
     """The reported effects; ``raw`` is the judgement of the noise in the values' own unit."""
-    differences = fit.effects(decided.values)
+    contrasts = effect_contrasts(fit, decided.values, judgement)
+    differences = np.array([contrast.estimate for contrast in contrasts])
     estimates = fit.effects(values)
-    relatives = [decided.relative(float(difference)) for difference in differences]
+    changes = [decided.change(contrast) for contrast in contrasts]
     p_values = np.full(len(fit.reported), np.nan) if judgement.p_values is None else judgement.p_values
     ranked = half_normal(np.abs(fit.standardised(decided.values)))
-    margins, errors = _margins(judgement, fit), raw.standard_errors(fit.variances)
-    own_margins = _margins(raw, fit)
-    limit = decided.difference(relevant)
+    errors = raw.standard_errors(fit.variances)
+    own_margins = None if errors is None else errors * raw.margin
     shares = differences**2 * (len(values) / 4.0)
     total = max(_between(decided.values, rows, blocks), float(shares.sum()))
     return [
@@ -383,12 +384,12 @@ def _effects(
             estimate=float(estimates[i]),
             interval=_around(estimates[i], own_margins, i),
             standard_error=None if errors is None else float(errors[i]),
-            relative=relatives[i],
-            relative_interval=_relative_interval(decided, differences[i], margins, i),
+            relative=changes[i].relative,
+            relative_interval=changes[i].interval,
             contrast=float(differences[i]),
             share=float(shares[i] / total) if total > 0.0 else 0.0,
             p_value=None if judgement.p_values is None else float(p_value),
-            important=bool(p_value <= alpha and abs(differences[i]) > limit),
+            important=bool(p_value <= alpha and abs(differences[i]) > decided.limit(relevant, contrasts[i])),
             half_normal=float(ranked[i]),
         )
         for p_value, i in zip(p_values, fit.reported, strict=True)
@@ -410,20 +411,22 @@ def explained_by(signs: Signs, terms: Sequence[Term], values: FloatArray, blocks
     return 1.0 - float(residuals @ residuals) / total if total > 0.0 else 0.0
 
 
-def _margins(judgement: EffectJudgement, fit: LeastSquares) -> FloatArray | None:
-    errors = judgement.standard_errors(fit.variances)
-    return None if errors is None else errors * judgement.margin
+def effect_contrasts(fit: LeastSquares, values: FloatArray, judgement: EffectJudgement) -> list[EffectContrast]:
+    """The effects as differences from the mean where their sign is -, the other options' settings being balanced."""
+    differences, errors = fit.effects(values), judgement.standard_errors(fit.variances)
+    middle, along = fit.mean, fit.operator @ fit.mean
+    variance = (judgement.deviation or 0.0) ** 2
+    means = float(middle @ values) - differences / 2.0
+    variances = variance * (float(middle @ middle) - along + fit.variances / 4.0)
+    bases = map(BaseMean, means.tolist(), variances.tolist(), (variance * (along - fit.variances / 2.0)).tolist())
+    if errors is None:
+        return [EffectContrast(own, None, None, base) for own, base in zip(differences.tolist(), bases, strict=True)]
+    both = errors.tolist(), (errors * judgement.margin).tolist()
+    return [EffectContrast(*own) for own in zip(differences.tolist(), *both, bases, strict=True)]
 
 
 def _around(middle: float, margins: FloatArray | None, i: int) -> tuple[float, float] | None:
     return None if margins is None else (float(middle - margins[i]), float(middle + margins[i]))
-
-
-def _relative_interval(
-    decided: Readable, difference: float, margins: FloatArray | None, i: int
-) -> tuple[float, float] | None:
-    around = _around(difference, margins, i)
-    return None if around is None else (decided.relative(around[0]), decided.relative(around[1]))
 
 
 def _between(values: FloatArray, rows: Index, blocks: Index) -> float:

@@ -34,8 +34,10 @@ from hati.studies.screening.support import (
     conditional_table,
     dominating_sentence,
     follow_up_table,
+    interval_cell,
     narrowed_note,
     suspects_table,
+    unbounded_note,
 )
 from hati.studies.screening.words import (
     aliased_with,
@@ -102,6 +104,7 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
     if conclusion.effects:
         notes += [estimate_meaning(conclusion), judgement(conclusion), *interval_meaning(conclusion)]
         notes.append(detection(conclusion))
+    notes += unbounded_note(e.relative_interval for e in shown)
     notes += [*narrowed_note(conclusion), *_signs(shown)]
     notes += [_sharing(e) for e in shown if e.shown and _noted(e)]
     if conclusion.missing:
@@ -116,7 +119,7 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
                 Shown(_effect_of(conclusion, e), effect_name(e.options)),
                 Shown(fixed(e.estimate * factor, places), e.estimate * factor),
                 Shown(change_number(e.relative), 100 * e.relative),
-                _interval_cell(e),
+                interval_cell(e.relative_interval),
                 Shown(fixed(100 * e.share, 1), 100 * e.share),
                 verdict(e),
             )
@@ -138,7 +141,7 @@ def all_effects_table(conclusion: ScreeningConclusion) -> Table:
             Shown(_effect_of(conclusion, e), effect_name(e.options)),
             *(_number(v, factor, places) for v in (e.estimate, low, high, e.standard_error)),
             Shown(change_number(e.relative), 100 * e.relative),
-            _interval_cell(e),
+            interval_cell(e.relative_interval),
             Shown(fixed(100 * e.share, 1), 100 * e.share),
             _probability(e.p_value),
             verdict(e),
@@ -275,14 +278,6 @@ def _signs(shown: Iterable[Effect]) -> list[str]:
 
 def _sharing(effect: Effect) -> str:
     return f"One estimate for {effect_name(effect.options)} and its aliases {aliased_with(effect, _ALIASES)}."
-
-
-def _interval_cell(effect: Effect) -> Cell:
-    if effect.relative_interval is None:
-        return None
-    low, high = effect.relative_interval
-    text = f"{change_number(low)} to {change_number(high)}"
-    return Shown(text, text)
 
 
 def _number(value: float | None, factor: float, places: int) -> Cell:

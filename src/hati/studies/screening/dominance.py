@@ -32,6 +32,7 @@ from hati.core.wording import counted
 from hati.design import Levels, levels
 from hati.document import percent
 from hati.stats import f_above, f_quantile, half_normal, t_quantile
+from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import (
     DominatingOption,
     Effect,
@@ -46,7 +47,7 @@ from hati.studies.screening.planning.costs import RESERVE, run_cost
 from hati.studies.screening.planning.models import ModelChoice, choose_optimal, parameters_of
 from hati.studies.screening.planning.set_aside import drawable, followed, with_reruns
 from hati.studies.screening.planning.tasks import STAGE
-from hati.studies.screening.runs import MeasuredDesign, Readable
+from hati.studies.screening.runs import MeasuredDesign
 
 if TYPE_CHECKING:
     from hati.space import Option, Space
@@ -276,16 +277,19 @@ def dominating_effect(found: Dominance, space: Space, rows: MeasuredDesign, rest
     )
     means = [float(values.mean()) for values in decided_at]
     low, high = (0, 1) if len(means) == _TWO_LEVEL else (int(np.argmin(means)), int(np.argmax(means)))
-    contrast, own = (_Welch.of(groups[low], groups[high], len(means) - 1) for groups in (decided_at, own_at))
-    p_value = min(1.0, len(space.options) * contrast.p_value)
-    significant = p_value <= rest.alpha and abs(contrast.estimate) > readable.difference(rest.relevant)
+    tested, shown = (_Welch.of(groups[low], groups[high], len(means) - 1) for groups in (decided_at, own_at))
+    contrast, own = tested.difference, shown.difference
+    p_value = min(1.0, len(space.options) * tested.p_value)
+    change = readable.change(contrast)
+    significant = p_value <= rest.alpha and abs(contrast.estimate) > readable.limit(rest.relevant, contrast)
+    middle = BaseMean(fmean(means))
     return Effect(
         options=(option.name,),
         estimate=own.estimate,
         interval=own.interval,
-        standard_error=own.error,
-        relative=readable.relative(contrast.estimate),
-        relative_interval=(readable.relative(contrast.interval[0]), readable.relative(contrast.interval[1])),
+        standard_error=own.standard_error,
+        relative=change.relative,
+        relative_interval=change.interval,
         contrast=contrast.estimate,
         share=found.share,
         p_value=p_value,
@@ -293,7 +297,12 @@ def dominating_effect(found: Dominance, space: Space, rows: MeasuredDesign, rest
         half_normal=0.0,
         aliases=(),
         settings=tuple(
-            SettingEstimate(setting, float(values.mean()), None, readable.relative(mean - fmean(means)))
+            SettingEstimate(
+                setting,
+                float(values.mean()),
+                None,
+                readable.change(EffectContrast(mean - middle.mean, None, None, middle)).relative,
+            )
             for setting, values, mean in zip(option.settings, own_at, means, strict=True)
         )
         if len(means) > _TWO_LEVEL
@@ -302,11 +311,9 @@ def dominating_effect(found: Dominance, space: Space, rows: MeasuredDesign, rest
 
 
 class _Welch(Struct, frozen=True):
-    """A difference of two means with its standard error, 95 % interval and p-value, for spreads that may differ."""
+    """A difference of two means with its standard error and 95 % interval, and its p-value, for spreads that differ."""
 
-    estimate: float
-    error: float
-    interval: tuple[float, float]
+    difference: EffectContrast
     p_value: float
 
     @classmethod
@@ -314,15 +321,14 @@ class _Welch(Struct, frozen=True):
         """The difference between two settings, chosen among all differences in ``dimensions`` dimensions."""
         parts = [float(np.var(values, ddof=1)) / len(values) for values in (low, high)]
         estimate, variance = float(high.mean() - low.mean()), sum(parts)
+        base = BaseMean(float(low.mean()), parts[0], -parts[0])
         if variance == 0.0:
-            return cls(estimate, 0.0, (estimate, estimate), 0.0)
+            return cls(EffectContrast(estimate, 0.0, 0.0, base), 0.0)
         freedom = variance**2 / sum(part**2 / (len(v) - 1) for part, v in zip(parts, (low, high), strict=True))
         error = math.sqrt(variance)
         margin = error * math.sqrt(dimensions * f_quantile(_SHOWN, dimensions, freedom))
         ratio = np.array([estimate**2 / variance / dimensions])
-        return cls(
-            estimate, error, (estimate - margin, estimate + margin), float(f_above(ratio, dimensions, freedom)[0])
-        )
+        return cls(EffectContrast(estimate, error, margin, base), float(f_above(ratio, dimensions, freedom)[0]))
 
 
 def with_dominating(

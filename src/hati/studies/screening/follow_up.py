@@ -19,8 +19,9 @@ from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import PERMUTATIONS, f_above, pure_error, t_quantile
 from hati.studies.schedule import nothing_measured
+from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, FlipEvidence, FlipVerdict, ScreeningConclusion, SuspectRun
-from hati.studies.screening.model import EffectContrast, ModelAnalysis, ModelEffect, ModelFit
+from hati.studies.screening.model import ModelAnalysis, ModelEffect, ModelFit
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.reruns import (
     RERUN_STAGE,
@@ -31,13 +32,12 @@ from hati.studies.screening.reruns import (
     is_flip,
     is_of_flip,
     is_rerun,
-    mean_interval,
     rerun_stage,
     reruns_made,
     run_key,
     settled,
 )
-from hati.studies.screening.runs import MeasuredDesign, Readable
+from hati.studies.screening.runs import MeasuredDesign
 
 _TWO_LEVEL = 2
 _LEAST = 1.0 / (1.0 + PERMUTATIONS)
@@ -134,8 +134,9 @@ def judge_flips(
     if not flips:
         return None
     changes, estimate = differences(flips, readable), claim.change.estimate
-    found = _cover(*(mean_interval(each, CONFIDENCE) for each in (changes, estimate + changes - expected)))
-    limit = readable.difference(relevant)
+    both = [_mean_change(each, flips) for each in (changes, estimate + changes - expected)]
+    found = _cover(*(each.interval for each in both))
+    limit = readable.limit(relevant, both[0])
     verdict = FlipVerdict.NOT_DECIDED
     doubtful = claim.p_value > _RARE * _ABSENT ** len(changes)
     if found is not None:
@@ -151,12 +152,25 @@ def judge_flips(
         option=claim.option,
         ends=claim.ends,
         flips=len(changes),
-        change=readable.relative(float(np.mean(changes))),
-        interval=None if found is None else (readable.relative(found[0]), readable.relative(found[1])),
-        claimed=readable.relative(estimate),
+        change=readable.change(both[0]).relative,
+        interval=_cover(*(readable.change(each).interval for each in both)),
+        claimed=readable.change(claim.change).relative,
         verdict=verdict,
         depends_on=THE_CONFIGURATION if noise is not None and _both_signs(changes, max(noise, limit)) else "",
     )
+
+
+def _mean_change(changes: FloatArray, flips: Sequence[Flip]) -> EffectContrast:
+    """The mean change of flips as a difference from the mean of their runs before."""
+    before, count = np.array([flip.values[0] for flip in flips]), len(flips)
+    estimate, base = float(np.mean(changes)), BaseMean(float(np.mean(before)))
+    if count < 2:
+        return EffectContrast(estimate, None, None, base)
+    deviation, root = float(np.std(changes, ddof=1)), math.sqrt(count)
+    margin = t_quantile(0.5 + CONFIDENCE / 2.0, count - 1) * deviation / root
+    variance, covariance = np.cov(before, changes)[0] / count
+    base = replace(base, variance=float(variance), covariance=float(covariance))
+    return EffectContrast(estimate, deviation / root, margin, base)
 
 
 def _cover(*intervals: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -31,23 +31,13 @@ from hati.stats import (
     t_quantile,
 )
 from hati.stats.terms import added_basis, orthogonal_part, spanned
+from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, Noise
-from hati.studies.screening.runs import Readable, Units, choose_scale_of_model, model_units
+from hati.studies.screening.runs import Units, choose_scale_of_model, model_units
 
 _TINY = 1e-9
 _SAME = 1e-6
 _CONFIDENCE = 0.95
-
-
-class EffectContrast(Struct, frozen=True):
-    """A difference of means that a fit estimates: ``estimate``, its standard error, the half-width of its interval.
-
-    The latter two are None if the noise is unknown, or the runs do not determine the difference.
-    """
-
-    estimate: float
-    standard_error: float | None
-    margin: float | None
 
 
 class ModelFit(Struct, frozen=True, eq=False, dict=True):
@@ -124,15 +114,19 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         effects. For others: the highest of the settings' (or combinations') means less the lowest, with an interval
         that allows for the choice of these two (Scheffe 1953). If the runs do not determine such a difference, twice
         the root mean square of what the term explains given the others: a size without a sign or an interval.
+
+        The base is the mean that is subtracted. Of an interaction of options with more settings it is the mean over all
+        settings, since such an effect is not a difference of means that have a lower bound.
         """
         rows, fit, there = self._rows(term), self._fit_for(term), self.determined(term)
         if len(there) < 2:
-            return EffectContrast(fit._spread(term), None, None)
+            return EffectContrast(fit._spread(term), None, None, BaseMean(float(self.values.mean())))
         if len(rows) == 2 ** len(term):
-            return fit._combination(fit._of(term, np.array([2.0])), 1)
+            return fit._combination(fit._of(term, np.array([2.0])), 1, {term: np.array([-1.0])})
         means = rows[there] @ fit.coefficients[fit.places[term]]
-        weights = rows[there[int(np.argmax(means))]] - rows[there[int(np.argmin(means))]]
-        return fit._combination(fit._of(term, weights), min(rows.shape[1], len(there) - 1))
+        low, high = (rows[there[int(extreme(means))]] for extreme in (np.argmin, np.argmax))
+        base = {term: low if len(term) == 1 else np.zeros(len(low))}
+        return fit._combination(fit._of(term, high - low), min(rows.shape[1], len(there) - 1), base)
 
     def determined(self, term: Term) -> Index:
         """The largest set of settings whose differences the runs determine, by position; a single one means none.
@@ -153,8 +147,11 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         term = (option,)
         fit, there = self._fit_for(term), self.determined(term)
         rows = self._rows(term)[there]
-        centred = rows - rows.mean(axis=0)
-        return {int(i): fit._combination(fit._of(term, row), 1) for i, row in zip(there, centred, strict=True)}
+        middle = rows.mean(axis=0)
+        base: dict[Term, FloatArray] = {term: middle}
+        return {
+            int(i): fit._combination(fit._of(term, row - middle), 1, base) for i, row in zip(there, rows, strict=True)
+        }
 
     def means(self, option: int) -> dict[int, EffectContrast]:
         """The mean at each setting that the runs distinguish, the other options' settings being equally frequent.
@@ -175,13 +172,21 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         place = self.places[term]
         return np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
 
-    def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> EffectContrast:
+    def difference(
+        self,
+        weights: Mapping[Term, FloatArray],
+        dimensions: int = 1,
+        base: Mapping[Term, FloatArray] | None = None,
+    ) -> EffectContrast:
         """The linear combination of coefficients with these ``weights``, by term.
 
-        Its interval allows for the choice among all combinations in ``dimensions`` dimensions (Scheffe 1953).
+        Its interval allows for the choice among all combinations in ``dimensions`` dimensions (Scheffe 1953). The
+        difference is from the mean with the weights ``base``, if given.
         """
-        counted = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
-        return self._combination(counted, dimensions)
+        return self._combination(self._sum(weights), dimensions, base)
+
+    def _sum(self, weights: Mapping[Term, FloatArray]) -> FloatArray:
+        return sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
 
     def _spread(self, term: Term) -> float:
         """Twice the root mean square of what a term explains given the others."""
@@ -225,13 +230,48 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def _determines(self, combination: FloatArray) -> bool:
         return np.allclose(self.estimable @ combination, combination, atol=_SAME)
 
-    def _combination(self, combination: FloatArray, dimensions: int) -> EffectContrast:
+    def _combination(
+        self, combination: FloatArray, dimensions: int, base: Mapping[Term, FloatArray] | None = None
+    ) -> EffectContrast:
         estimate = float(combination @ self.coefficients)
+        first = None if base is None else self._base(base, combination)
         if self.variance is None:
-            return EffectContrast(estimate, None, None)
+            return EffectContrast(estimate, None, None, first)
         error = float(np.sqrt(self.variance * max(0.0, float(combination @ self.inverse @ combination))))
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
-        return EffectContrast(estimate, error, factor * error)
+        return EffectContrast(estimate, error, factor * error, first)
+
+    def _base(self, at: Mapping[Term, FloatArray], combination: FloatArray) -> BaseMean:
+        """The mean with some terms' columns ``at`` given values, from which a combination of coefficients is.
+
+        The other options' settings are equally frequent; as frequent as in the runs if these do not determine that.
+        """
+        own = self._sum(at)
+        there = np.flatnonzero(own)
+        lost = self._lost + self.estimable[:, there] @ own[there] - own
+        if np.allclose(lost, 0.0, atol=_SAME):
+            weights, spread = self._mean + own, self._spread_of_mean + self.inverse[:, there] @ own[there]
+        else:
+            weights = self.columns.mean(axis=0)
+            for term in at:
+                weights[self.places[term]] = own[self.places[term]]
+            spread = self.inverse @ weights
+        variance = self.variance or 0.0
+        return BaseMean(
+            float(weights @ self.coefficients),
+            variance * max(0.0, float(weights @ spread)),
+            variance * float(combination @ spread),
+        )
+
+    @cached_property
+    def _lost(self) -> FloatArray:
+        """The part of the mean's weights that the values do not determine."""
+        return np.asarray(self.estimable @ self._mean - self._mean)
+
+    @cached_property
+    def _spread_of_mean(self) -> FloatArray:
+        """The covariances of the coefficients with the mean, for runs of variance one."""
+        return np.asarray(self.inverse @ self._mean)
 
 
 def _outer(parts: Sequence[FloatArray]) -> FloatArray:
@@ -378,13 +418,13 @@ def _analysis(
     predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
     estimated = tuple(dict.fromkeys([*tested.model, *tested.significant]))
     judged, own = (ModelFit.of(terms, estimated, model.sizes, of) for of in (decided, units.values(values)))
-    limit = readable.difference(relevant)
+    limit = partial(readable.limit, relevant)
     confounded = _confounded(terms, units)
     found = [
         replace(effect, important=effect.important and effect.term not in confounded)
         for effect in _effects(terms, estimated, tested, judged, own, alpha, limit)
     ]
-    threshold, detectable = _power(tested, judged, limit)
+    threshold, detectable = _power(tested, judged, readable.difference(relevant))
     return ModelAnalysis(
         readable=readable,
         scale_reason=reason,
@@ -420,7 +460,7 @@ def _effects(
     judged: ModelFit,
     own: ModelFit,
     alpha: float,
-    limit: float,
+    limit: Callable[[EffectContrast], float],
 ) -> list[ModelEffect]:
     values = judged.values - judged.values[0]  # equal values become zero, without a rounding error
     tables = [anova(terms, estimated, values, kind).rows for kind in (SumOfSquares.TYPE_2, SumOfSquares.TYPE_3)]
@@ -436,7 +476,7 @@ def _effects(
             own=own.effect(term),
             share=squares[term] / total if total > 0.0 else 0.0,
             p_value=tested.p_values.get(term),
-            important=tested.p_values.get(term, 1.0) <= alpha and abs(contrast.estimate) > limit,
+            important=tested.p_values.get(term, 1.0) <= alpha and abs(contrast.estimate) > limit(contrast),
             half_normal=float(place),
         )
         for term, contrast, place in zip(shown, contrasts, places, strict=True)

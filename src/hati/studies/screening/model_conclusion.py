@@ -46,7 +46,7 @@ from hati.studies.screening.follow_up import (
     judge_flips,
     noise_of_a_difference,
 )
-from hati.studies.screening.model import EffectContrast, ModelAnalysis, ModelEffect, model_terms
+from hati.studies.screening.model import ModelAnalysis, ModelEffect, model_terms
 from hati.studies.screening.planning.models import ModelChoice
 from hati.studies.screening.reruns import Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
 from hati.studies.screening.runs import MeasuredDesign
@@ -448,16 +448,14 @@ class ConclusionBuilder(Struct, frozen=True):
         return Dispersion(of, effects, self.model.important(analysis))
 
     def _effect(self, found: ModelEffect, analysis: ModelAnalysis) -> Effect:
-        relative = analysis.readable.relative
+        change = analysis.readable.change(found.decided)
         return Effect(
             options=self.model.named(found.term),
             estimate=found.own.estimate,
-            interval=_around(found.own),
+            interval=found.own.interval,
             standard_error=found.own.standard_error,
-            relative=relative(found.decided.estimate),
-            relative_interval=None
-            if (around := _around(found.decided)) is None
-            else (relative(around[0]), relative(around[1])),
+            relative=change.relative,
+            relative_interval=change.interval,
             contrast=found.decided.estimate,
             share=found.share,
             p_value=found.p_value,
@@ -477,15 +475,9 @@ class ConclusionBuilder(Struct, frozen=True):
             SettingEstimate(
                 settings[place],
                 means[place].estimate,
-                _around(means[place]),
-                analysis.readable.relative(difference.estimate),
+                means[place].interval,
+                analysis.readable.change(difference).relative,
             )
             for place, difference in differences.items()
             if len(differences) > 1
         )
-
-
-def _around(contrast: EffectContrast) -> tuple[float, float] | None:
-    if contrast.margin is None:
-        return None
-    return contrast.estimate - contrast.margin, contrast.estimate + contrast.margin

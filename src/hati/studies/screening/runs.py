@@ -241,23 +241,3 @@ def _preferred(scale: str, power: float, found: BoxCox) -> str:
     if low <= power <= high:
         return f"Box-Cox prefers {scale}: {range_}"
     return f"of the two scales Box-Cox finds {scale} the nearer, but not near: {range_}"
-
-
-class Readable(Struct, frozen=True, eq=False):
-    """Values on the deciding scale; ``typical`` is the mean size of a value in its unit."""
-
-    values: FloatArray
-    scale: EffectScale
-    typical: float
-
-    def relative(self, difference: float) -> float:
-        """A difference as a fraction."""
-        return self.scale.relative(difference, self.typical)
-
-    def difference(self, relative: float) -> float:
-        """The difference that corresponds to a fraction."""
-        return self.scale.difference(relative, self.typical)
-
-    def in_unit(self, difference: float) -> float:
-        """A difference in the unit; on the log scale, for means m and m exp(d) that average ``typical``."""
-        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is EffectScale.LOG else difference

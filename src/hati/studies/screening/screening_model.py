@@ -15,6 +15,7 @@ from hati.core import Assignment, FloatArray, Task, generator
 from hati.design import Levels, Model, candidates, levels, setting_contrasts
 from hati.design.information import Ties, ties
 from hati.stats import Index, ModelTerms, Term, additive_blocks, interaction_columns, log_variances
+from hati.studies.screening.changes import Change, EffectContrast, Readable
 from hati.studies.screening.conclusion import (
     DOMINATING,
     ConditionalEffect,
@@ -24,7 +25,6 @@ from hati.studies.screening.conclusion import (
     Options,
 )
 from hati.studies.screening.model import (
-    EffectContrast,
     ModelAnalysis,
     ModelFit,
     analyse_model,
@@ -32,7 +32,7 @@ from hati.studies.screening.model import (
     model_terms,
 )
 from hati.studies.screening.reruns import FLIP_STAGE, flip_stage, is_of_flip, run_key, suspected
-from hati.studies.screening.runs import MeasuredDesign, Readable, Units, choose_scale_of_model, model_units
+from hati.studies.screening.runs import MeasuredDesign, Units, choose_scale_of_model, model_units
 
 if TYPE_CHECKING:
     from hati.space import Option, Space
@@ -186,8 +186,12 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def limit(self) -> float:
-        """The difference that matters, on the deciding scale."""
+        """The size that matters, on the deciding scale."""
         return self.readable.difference(self.relevant)
+
+    def change(self, contrast: EffectContrast) -> Change:
+        """A difference that a ``fit`` estimates, as a fraction."""
+        return self.readable.change(contrast.above(self._offset))
 
     def option(self, name: str) -> Option:
         """The option of that name."""
@@ -224,8 +228,15 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _values(self) -> FloatArray:
-        values = self.units.values(self.readable.values)
-        return np.asarray(values - values[0])  # equal values become zero, without a rounding error
+        return np.asarray(self._of_units - self._offset)  # equal values become zero, without a rounding error
+
+    @cached_property
+    def _of_units(self) -> FloatArray:
+        return self.units.values(self.readable.values)
+
+    @property
+    def _offset(self) -> float:
+        return float(self._of_units[0])
 
     def _columns(self, terms: Sequence[Term]) -> ModelTerms:
         units = self.units
@@ -267,34 +278,40 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
         return ()
     option, others = shown.option(name), [shown.option(other) for other in given]
     ats = list(product(*map(_default_first, others)))
+    alone = [term for term in fit.places if set(term) <= set(shown.term(*given))]
     differences = [
-        _difference(fit, option, _cells(shown, (main, *interactions), name, dict(zip(given, at, strict=True))))
+        _difference(fit, option, _cells(shown, (main, *interactions, *alone), name, dict(zip(given, at, strict=True))))
         for at in ats
     ]
     found = interactions[-1] in shown.interactions
     if not found and _excluded(fit, [each.weights for each in differences], shown.limit):
         return ()
-    contrasts = [fit.difference(each.weights, len(option.settings) - 1) for each in differences]
+    changes = [shown.change(fit.difference(each.weights, len(option.settings) - 1, each.base)) for each in differences]
     return tuple(
         ConditionalEffect(
             option=name,
             before=option.settings[each.before],
             after=option.settings[each.after],
             at=Assignment({other.name: other.settings[place] for other, place in zip(others, at, strict=True)}),
-            relative=shown.readable.relative(contrast.estimate),
-            interval=_interval(shown.readable, contrast),
+            relative=change.relative,
+            interval=change.interval,
             found=found,
         )
-        for at, each, contrast in zip(ats, differences, contrasts, strict=True)
+        for at, each, change in zip(ats, differences, changes, strict=True)
     )
 
 
 class _Difference(Struct, frozen=True, eq=False):
-    """The difference between the means at two settings of an option: the ``weights`` of the terms' coefficients."""
+    """The difference between the means at two settings of an option, from that ``before``.
+
+    ``weights`` are those of the terms' coefficients, ``base`` those of the mean before less the mean over all
+    settings.
+    """
 
     before: int
     after: int
     weights: Mapping[Term, FloatArray]
+    base: Mapping[Term, FloatArray]
 
 
 def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
@@ -330,9 +347,15 @@ def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[st
 
 def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray]) -> _Difference:
     """The difference from the first setting to the second; with more, from the lowest mean to the highest."""
-    means = sum((rows @ fit.coefficients[fit.places[term]] for term, rows in cells.items()), np.zeros(1))
+    own = {term: rows for term, rows in cells.items() if len(rows) > 1}
+    means = sum((rows @ fit.coefficients[fit.places[term]] for term, rows in own.items()), np.zeros(1))
     before, after = (0, 1) if len(option.settings) == _TWO_LEVEL else (int(np.argmin(means)), int(np.argmax(means)))
-    return _Difference(before, after, {term: rows[after] - rows[before] for term, rows in cells.items()})
+    return _Difference(
+        before,
+        after,
+        {term: rows[after] - rows[before] for term, rows in own.items()},
+        {term: rows[before % len(rows)] for term, rows in cells.items()},
+    )
 
 
 def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], limit: float) -> bool:
@@ -342,13 +365,6 @@ def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], l
     first, *rest = differences
     changes = [fit.difference({term: weights[term] - first[term] for term in first}) for weights in rest]
     return all(change.margin is not None and abs(change.estimate) + change.margin < allowed for change in changes)
-
-
-def _interval(readable: Readable, contrast: EffectContrast) -> tuple[float, float] | None:
-    if contrast.margin is None:
-        return None
-    low, high = contrast.estimate - contrast.margin, contrast.estimate + contrast.margin
-    return readable.relative(low), readable.relative(high)
 
 
 def _default_first(option: Option) -> list[int]:

@@ -31,10 +31,11 @@ from hati.stats import (
     within_residuals,
     without_means,
 )
+from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import EffectScale, LackOfFit, MachineBlocks, MeasuredMachine
 from hati.studies.screening.contrasts import Analysis, analyse_log_variance
 from hati.studies.screening.model import ModelAnalysis
-from hati.studies.screening.runs import MeasuredDesign, Readable
+from hati.studies.screening.runs import MeasuredDesign
 
 FEWEST = 3
 """The fewest runs of every configuration: with fewer, the variance between them says next to nothing."""

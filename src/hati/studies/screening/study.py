@@ -26,6 +26,7 @@ from hati.core import (
 from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.schedule import nothing_measured
+from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import (
     DetectableEffect,
     Dispersion,
@@ -55,7 +56,7 @@ from hati.studies.screening.reruns import (
     unsettled,
     with_suspects,
 )
-from hati.studies.screening.runs import MeasuredDesign, Readable, choose_scale, configuration_units
+from hati.studies.screening.runs import MeasuredDesign, choose_scale, configuration_units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.spread import Spread, analyse_spread, compare_machines
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies, Situation, machine_warnings, warnings

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType, field
 
 from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
-from hati.document.document import Shown, Table, change_number, columns_of, fixed, quantity
+from hati.document.document import Shown, Table, change_number, change_range, columns_of, fixed, quantity
 from hati.document.publishing import Interval, Of, Settings
 from hati.studies.screening import (
-    ConditionalEffect,
     DominatingOption,
     FlipEvidence,
     FlipVerdict,
@@ -33,6 +33,7 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
         notes.append("Depends: the interaction was found.")
     if not all(effect.found for effect in found):
         notes.append("May depend: the runs do not exclude that the effect differs by half between settings.")
+    notes += unbounded_note(effect.interval for effect in found)
     return Table(
         f"Effects on {conclusion.metric.name} at each setting of another option",
         columns_of("effect of | at | > change (%) | > 95 % interval (%) | on it"),
@@ -41,7 +42,7 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
                 f"{each.option}: {setting_text(each.before)} -> {setting_text(each.after)}",
                 str(each.at),
                 Shown(change_number(each.relative), 100 * each.relative),
-                _interval(each),
+                interval_cell(each.interval),
                 "depends" if each.found else "may depend",
             )
             for each in found
@@ -148,12 +149,19 @@ def dominating_json(conclusion: ScreeningConclusion) -> DominatingOptionJson | N
     return DominatingOptionJson(found.name, found.share, fixed, _constraints(conclusion), narrowed)
 
 
-def _interval(effect: ConditionalEffect) -> Shown | None:
-    if effect.interval is None:
+def interval_cell(interval: tuple[float, float] | None) -> Shown | None:
+    """The interval of a change in percent."""
+    if interval is None:
         return None
-    low, high = effect.interval
-    text = f"{change_number(low)} to {change_number(high)}"
+    text = change_range(*interval)
     return Shown(text, text)
+
+
+def unbounded_note(intervals: Iterable[tuple[float, float] | None]) -> list[str]:
+    """The meaning of intervals without an upper end; empty where there are none."""
+    if all(each is None or math.isfinite(each[1]) for each in intervals):
+        return []
+    return ["Or more: the mean that the change is from may be zero, so that no change is too large."]
 
 
 MOST_NAMED = 4
@@ -197,7 +205,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
                 each.flips,
                 Shown(change_number(each.claimed), 100 * each.claimed),
                 Shown(change_number(each.change), 100 * each.change),
-                _flip_interval(each),
+                interval_cell(each.interval),
                 each.verdict.value,
             )
             for each in found
@@ -217,13 +225,6 @@ def refuted_sentence(conclusion: ScreeningConclusion) -> str:
     if not names:
         return ""
     return f"Flips refute {counted(len(names), 'effect')} of the design's rows: {listed(names, MOST_NAMED)}."
-
-
-def _flip_interval(found: FlipEvidence) -> Shown | None:
-    if found.interval is None:
-        return None
-    text = f"{change_number(found.interval[0])} to {change_number(found.interval[1])}"
-    return Shown(text, text)
 
 
 def suspects_table(conclusion: ScreeningConclusion) -> Table | None:

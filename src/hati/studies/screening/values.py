@@ -31,8 +31,6 @@ from hati.studies.screening.words import estimated_by
 from hati.studies.validation import ValidationConclusion
 from hati.studies.validation.document import ValidationJson
 
-_BASES = {EffectScale.LOG: "first setting", EffectScale.RAW: "mean size"}
-"""The base of a relative effect: exp(effect) - 1 is a fraction of the mean at the first setting."""
 _LOG_VARIANCE = "ln s^2"
 
 
@@ -175,7 +173,7 @@ class ScreeningJson(StudyJson, frozen=True, kw_only=True, tag_field="format", ta
     scale: EffectScale
     scale_reason: str
     estimated_by: Annotated[str, Of(estimated_by)]
-    relative_to: Annotated[str, Of(lambda found: _BASES[found.scale])]
+    relative_to: Annotated[str, Of(_base)]
     judged_by: Noise
     alpha: float | None
     relevant: float | None
@@ -229,6 +227,12 @@ def screening_json(
     """The published form of a screening, and of the studies that build on it."""
     more = {"validation": validation, "recommendation": recommendation, "changes": changes, "known": known}
     return publish(Joined(conclusion, **more), ScreeningJson)
+
+
+def _base(conclusion: ScreeningConclusion) -> str:
+    """The base of relative effects: the mean that a difference is from, unless values below zero have none."""
+    negative = min((point.value for point in conclusion.points), default=0.0) < 0.0
+    return "mean size" if negative else "first setting"
 
 
 def _log_effect(effect: Effect) -> Joined:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hati.core import Better, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import change, duration, percent, quantity, roman
@@ -147,18 +149,25 @@ def _influence(conclusion: ScreeningConclusion, name: str) -> str:
         return _settings_influence(conclusion, effect)
     good = (effect.relative < 0) is (conclusion.metric.better is Better.LOWER)
     setting = setting_text(option.second)
-    return f"{name}={setting} {change(effect.relative)} ({'better' if good else 'worse'})"
+    return f"{name}={setting} {_changed(conclusion, effect)} ({'better' if good else 'worse'})"
 
 
 def _settings_influence(conclusion: ScreeningConclusion, effect: Effect) -> str:
     """The settings with the lowest and the highest mean, which of them is the best, and the change between them."""
     (name,) = effect.options
     if not effect.settings:
-        return f"{name} {change(effect.relative)} from the setting with the lowest mean to that with the highest"
+        return f"{name} {_changed(conclusion, effect)} from the setting with the lowest mean to that with the highest"
     low, high = (extreme(effect.settings, key=lambda at: at.estimate) for extreme in (min, max))
     first, second = ("best", "worst") if conclusion.metric.better is Better.LOWER else ("worst", "best")
     ends = f"{setting_text(low.setting)} ({first}) to {setting_text(high.setting)} ({second})"
-    return f"{name}={ends} {change(effect.relative)}"
+    return f"{name}={ends} {_changed(conclusion, effect)}"
+
+
+def _changed(conclusion: ScreeningConclusion, effect: Effect) -> str:
+    """The change by an effect; from a mean of zero, in the metric's unit."""
+    if math.isfinite(effect.relative):
+        return change(effect.relative)
+    return f"+{quantity(effect.estimate, conclusion.metric.unit, 3)}"
 
 
 def detection(conclusion: ScreeningConclusion) -> str:
@@ -170,8 +179,8 @@ def detection(conclusion: ScreeningConclusion) -> str:
         return "All values are equal: the runs show neither an effect nor noise."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
     share = percent(found.relative, 2)
-    if conclusion.scale is EffectScale.LOG:
-        share = f"+{share} or -{percent(found.relative / (1 + found.relative), 2)}"
+    both = f"+{share} or -{percent(found.relative / (1 + found.relative), 2)}"
+    share = both if conclusion.scale is EffectScale.LOG else f"{share} of the mean"
     return f"An effect of {share} ({size}) or more would have been found with 80 % power; smaller ones may exist."
 
 

@@ -155,10 +155,10 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         """The important effects that the runs estimate and leave undecided."""
         tests = term_tests(self.terms.known, runs)
         critical = ALPHA / max(1, sum(test.p_value > ALPHA for test in tests.values()))
-        first, relevant = len(self.screened.runs), self.screened.relevant
+        first = len(self.screened.runs)
         doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
         return [
-            OpenEffect.of(tests[term].contrast, len(runs), relevant, critical, first)
+            OpenEffect.of(tests[term].contrast, len(runs), self.screened.limit(tests[term].contrast), critical, first)
             for term in doubtful
             if term in tests
         ]
@@ -175,9 +175,9 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
                 options=self.named(term),
                 contrast=test.contrast.estimate,
                 standard_error=test.contrast.standard_error,
-                relative=self.screened.relative(test.contrast.estimate),
+                relative=self.screened.change(test.contrast).relative,
                 important=test.p_value <= ALPHA
-                and abs(test.contrast.estimate) > self.screened.relevant
+                and abs(test.contrast.estimate) > self.screened.limit(test.contrast)
                 and term not in drifting,
                 in_all=True,
                 screened=frozenset(self.named(term)) in screened,
@@ -231,7 +231,9 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         lost = self.words(term for term, test in left.items() if term in drifting and test.p_value <= ALPHA)
         if lost:
             return Assumption(statement, Result.UNDECIDED, f"{listed(lost)}: {CONFOUNDED}")
-        small = all(within(t.contrast, self.screened.relevant) and term not in drifting for term, t in left.items())
+        small = all(
+            within(t.contrast, self.screened.limit(t.contrast)) and term not in drifting for term, t in left.items()
+        )
         seen = ", and all others are smaller than what matters" if small else self._missed(left)
         result = Result.UNDECIDED if not effects else Result.CONFIRMED if small else Result.NOT_REFUTED
         return Assumption(statement, result, f"{len(self.terms.terms)} effects were estimated{seen}")
@@ -267,7 +269,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         if found is None:
             return Assumption(statement, *self._unseen(options, effects), options)
         contrast = tests[self.term(options)].contrast
-        estimated = f"estimated as {self.screened.sized(contrast.estimate, contrast.margin)}"
+        estimated = f"estimated as {self.screened.sized(contrast)}"
         if self.term(options) in drifting:
             return Assumption(statement, Result.UNDECIDED, f"{estimated}: {CONFOUNDED}", options)
         if found.important:
@@ -279,7 +281,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
             instead = ", ".join(":".join(self.named(other)) for other in meant)
             judged = f"{estimated}; it was an alias of {instead}"
             return Assumption(statement, Result.REFUTED, judged, options)
-        if within(contrast, self.screened.relevant):
+        if within(contrast, self.screened.limit(contrast)):
             return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than the relevant size", options)
         judged = f"{estimated}: neither shown nor smaller than the relevant size"
         return Assumption(statement, Result.UNDECIDED, judged, options)

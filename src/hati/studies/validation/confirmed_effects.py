@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 import numpy as np
@@ -14,7 +14,8 @@ from hati.design.information import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.distributions import f_above
 from hati.stats.terms import added_basis, spanned
-from hati.studies.screening.model import EffectContrast, ModelFit
+from hati.studies.screening.changes import EffectContrast
+from hati.studies.screening.model import ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Result
 from hati.studies.validation.screened import ALPHA, Runs, ScreenedSize
 
@@ -172,7 +173,7 @@ def confirmed_effects(
     before: Runs,
     runs: Runs,
     claims: Mapping[Term, ScreenedSize | None],
-    relevant: float,
+    limit: Callable[[EffectContrast], float],
     rng: np.random.Generator,
 ) -> tuple[ConfirmedEffect, ...]:
     """The effects of all runs, the largest first.
@@ -188,7 +189,7 @@ def confirmed_effects(
         before: the screening's runs.
         runs: these and the follow-up's.
         claims: the effects that the screening called important, and their sizes if it reported them.
-        relevant: the difference that matters.
+        limit: the difference that matters between the means that a contrast compares.
         rng: for permutations.
     """
     tested = step_down(model_columns(known, runs), runs.values, ALPHA, rng)
@@ -208,7 +209,7 @@ def confirmed_effects(
             tested.critical / tested.weights.get(term, 1.0),
             detectable(fit.effect(term), terms.columns[term], fit.df, tested.critical),
             _claim(term, first, claims[term], new_runs[term]) if term in claimed else None,
-            relevant,
+            limit(fit.effect(term)),
         )
         for term in reported
     ]

@@ -139,7 +139,7 @@ def _of_important(
         detail = f"the space itself cannot distinguish it from effects of fewer of these options{also}"
         return Assumption(statement, Result.ASSUMED if same else Result.UNDECIDED, detail, options)
     effect = next(effect for effect in found if effect.term == term)
-    changed = screened.sized(effect.contrast.estimate, effect.contrast.margin)
+    changed = screened.sized(effect.contrast)
     seen = f"by all runs {changed}, p = {effect.p_value:.2g}"
     result = effect.result or Result.UNDECIDED
     why = "" if effect.claim is None else _why(effect.claim, screened)
@@ -157,12 +157,12 @@ def _why(claim: TestedClaim, screened: Screened) -> str:
     if Doubt.NOT_SHOWN in claim.doubts:
         return ": neither shown nor smaller than what matters"
     if not claim.doubts:
-        words = f"; {screened.sized(size.estimate, None)} by the screening{unsure}" if unsure else ""
+        words = f"; {screened.reported(size)} by the screening{unsure}" if unsure else ""
         return words + (
             f"; the new runs show {new_runs.df} of its {new_runs.of} degrees of freedom" if new_runs.of > 1 else ""
         )
     reasons = {
-        Doubt.SIZE: f"{screened.sized(size.estimate, size.margin)} by the screening{unsure}",
+        Doubt.SIZE: f"{screened.reported(size)} by the screening{unsure}",
         Doubt.FEW_COLUMNS: f"the new runs hold only {new_runs.df} of its {new_runs.of} degrees of freedom"
         if new_runs.df
         else "no new run shows it",
@@ -333,7 +333,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         before = self.screened.runs.by_configuration()
         runs = before.followed_by(later) if len(later) else before
         rng = generator(self.id.seed, STAGE, "permutations")
-        found = confirmed_effects(self.known, before, runs, self._claims, self.screened.relevant, rng)
+        found = confirmed_effects(self.known, before, runs, self._claims, self.screened.limit, rng)
         judged = confirmation_assumptions(
             self.space.names,
             self.known,
@@ -371,8 +371,10 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             doubtful = [effect.term for effect in claims if effect.claim and doubt in effect.claim.doubts]
             if doubtful:
                 return RunsNeeded(unknown=why.format(listed(self.words(doubtful))))
-        relevant, alone = self.screened.relevant, ALPHA / max(1, len(claims))
-        left = [OpenEffect.of(effect.contrast, runs, relevant, effect.critical, before, alone) for effect in claims]
+        alone, limit = ALPHA / max(1, len(claims)), self.screened.limit
+        left = [
+            OpenEffect.of(each.contrast, runs, limit(each.contrast), each.critical, before, alone) for each in claims
+        ]
         return self.runs_to_decide(left, self.budget)
 
     def _prediction(self, later: Runs) -> PredictionCheck:
@@ -436,7 +438,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             options=self.named(found.term),
             contrast=found.contrast.estimate,
             standard_error=found.contrast.standard_error,
-            relative=self.screened.relative(found.contrast.estimate),
+            relative=self.screened.change(found.contrast).relative,
             important=found.important,
             in_all=True,
             screened=found.term in self._important,

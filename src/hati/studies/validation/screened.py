@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from scipy.linalg import block_diag
 
 from hati.core import Configuration, Evidence, FloatArray, InputError, Metric, conversion
 from hati.design.coding import Levels, Model, levels
+from hati.document.document import change_range
 from hati.space import Space
 from hati.stats import (
     Index,
@@ -25,6 +27,7 @@ from hati.stats import (
 )
 from hati.stats.distributions import f_above, f_quantile
 from hati.stats.terms import spanned
+from hati.studies.screening.changes import Change, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.runs import model_units
 from hati.studies.validation.conclusion import PredictionCheck
@@ -153,10 +156,14 @@ def _trend(order: FloatArray | None, runs: int) -> FloatArray:
 
 
 class ScreenedSize(Struct, frozen=True):
-    """The size of an effect that a screening reported, on the deciding scale; 95 % ``margin``, None without one."""
+    """The size of an effect that a screening reported, on the deciding scale; 95 % ``margin``, None without one.
+
+    ``change`` is the size as a fraction, None if it was not reported.
+    """
 
     estimate: float
     margin: float | None
+    change: Change | None = None
 
 
 class Screened(Struct, frozen=True):
@@ -194,11 +201,27 @@ class Screened(Struct, frozen=True):
         """A difference on the deciding scale as a fraction."""
         return self.scale.relative(difference, self.typical)
 
-    def sized(self, estimate: float, margin: float | None) -> str:
-        """An effect on the deciding scale as a change in percent, with its interval of half-width ``margin``."""
-        ends = () if margin is None else (estimate - margin, estimate + margin)
-        middle, *interval = (f"{100.0 * self.relative(size):+,.1f}" for size in (estimate, *ends))
-        return f"{middle} % ({' to '.join(interval)})" if interval else f"{middle} %"
+    def change(self, contrast: EffectContrast) -> Change:
+        """A difference of means as a fraction."""
+        return self._readable.change(contrast)
+
+    def limit(self, contrast: EffectContrast) -> float:
+        """The difference that matters between the means that a contrast compares, on the deciding scale."""
+        if self.scale is EffectScale.LOG:
+            return self.relevant
+        return self._readable.limit(self.relative(self.relevant), contrast)
+
+    def sized(self, contrast: EffectContrast) -> str:
+        """A difference of means as a change in percent, with its interval."""
+        return _in_percent(self.change(contrast))
+
+    def reported(self, size: ScreenedSize) -> str:
+        """The size that the screening reported, in percent, with its interval."""
+        return _in_percent(size.change or self.change(EffectContrast(size.estimate, None, size.margin)))
+
+    @property
+    def _readable(self) -> Readable:
+        return Readable(self.runs.values, self.scale, self.typical)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -210,6 +233,15 @@ class Screened(Struct, frozen=True):
     def missed(self, size: float) -> str:
         """The size, on the deciding scale, of effects that are found with 80 % power, in words."""
         return f"one of {percent(self.relative(size))} would have been found with 80 % power"
+
+
+def _in_percent(found: Change) -> str:
+    middle = _percent_number(found.relative)
+    return f"{middle} %" if found.interval is None else f"{middle} % ({change_range(*found.interval, _percent_number)})"
+
+
+def _percent_number(fraction: float) -> str:
+    return f"{100.0 * fraction:+,.1f}" if math.isfinite(fraction) else "?"
 
 
 def screened_runs(

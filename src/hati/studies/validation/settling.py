@@ -20,7 +20,8 @@ from hati.design.optimal_designs import Replication, augment, entangled
 from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
 from hati.stats.terms import spanned
-from hati.studies.screening.model import EffectContrast, ModelFit
+from hati.studies.screening.changes import EffectContrast
+from hati.studies.screening.model import ModelFit
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
     Assumption,
@@ -110,26 +111,28 @@ def settled(
 def _fit(
     sizes: Sequence[int], runs: Runs, new: NDArray[np.bool_], model: Sequence[Term], doubtful: Sequence[Term]
 ) -> ModelFit:
-    """The model by all runs; if there are new ones, effects in doubt are estimated by these alone."""
+    """The model by all runs; if there are new ones, effects in doubt are estimated by these alone.
+
+    Their effects before are terms of their own, with options that follow all others.
+    """
     terms = tuple(dict.fromkeys((*model, *doubtful)))
     columns = Model(tuple(sizes), terms).columns(runs.levels)
-    always = [runs.nuisance]
-    if new.any():
-        for term in doubtful:
-            always.append(np.where(new[:, None], 0.0, columns[term]))
-            columns[term] = np.where(new[:, None], columns[term], 0.0)
-    return ModelFit.of(ModelTerms(np.hstack(always), columns), terms, sizes, runs.values)
+    before = {tuple(len(sizes) + option for option in term): term for term in doubtful} if new.any() else {}
+    for own, term in before.items():
+        columns[own] = np.where(new[:, None], 0.0, columns[term])
+        columns[term] = np.where(new[:, None], columns[term], 0.0)
+    return ModelFit.of(ModelTerms(runs.nuisance, columns), (*before, *terms), sizes, runs.values)
 
 
 def _judged(
     contrast: EffectContrast, p_value: float, fit: ModelFit, made: int, screened: Screened, family: int
 ) -> SettledEffect:
-    relevant = screened.relevant
+    relevant = screened.limit(contrast)
     left = OpenEffect(contrast.estimate, fit.variance, relevant, ALPHA / family) if fit.variance else None
     would = _would_decide(left, made + 1)
     if not made:
         return SettledEffect(Result.UNDECIDED, f"no run that could decide was made; {would}", left)
-    seen = f"{screened.sized(contrast.estimate, contrast.margin)} by {made} new runs"
+    seen = f"{screened.sized(contrast)} by {made} new runs"
     if p_value <= ALPHA and abs(contrast.estimate) > relevant:
         return SettledEffect(Result.CONFIRMED, f"{seen}, p = {p_value:.2g}", None)
     if within(contrast, relevant):

@@ -22,6 +22,7 @@ from hati.stats import Term
 from hati.stats.distributions import normal_tails
 from hati.stats.probable_models import BOUND, SHIFT, EffectModels, Effects, likely_models, moments
 from hati.studies.schedule import limit_until_first_success, tasks_without_run
+from hati.studies.screening.changes import BaseMean, EffectContrast
 from hati.studies.screening.warnings import confounded_warning
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -80,12 +81,14 @@ class ModelQuestion(Struct, frozen=True):
 class Estimate(Struct, frozen=True, eq=False):
     """An effect in a model, on the deciding scale: a two-setting option's second mean minus its first.
 
-    For an option with more settings, it is the largest difference between the means of settings, without an error.
+    For an option with more settings, it is the largest difference between the means of settings, without an error. The
+    difference is from a mean of ``base``; that of an interaction of such options is from the mean of all.
     """
 
     term: Term
     difference: float
     standard_error: float | None
+    base: float
 
 
 @lru_cache(maxsize=32)
@@ -143,20 +146,23 @@ def estimates(models: EffectModels, runs: Runs, question: ModelQuestion) -> tupl
     coefficients = covariance @ (own.T @ runs.values)
     deviations = np.sqrt(models.variances[0] * np.diag(covariance))
     owners = model.owners[1:][chosen]
+    middle = float(coefficients[0])
     found = [
-        _estimate(model, term, coefficients[always:][owners == place], deviations[always:][owners == place])
+        _estimate(model, term, coefficients[always:][owners == place], deviations[always:][owners == place], middle)
         for place, term in zip(models.models[0], terms_of(models.models[0], question), strict=True)
     ]
     return tuple(sorted(found, key=lambda estimate: -abs(estimate.difference)))
 
 
-def _estimate(model: Model, term: Term, coefficients: FloatArray, deviations: FloatArray) -> Estimate:
+def _estimate(model: Model, term: Term, coefficients: FloatArray, deviations: FloatArray, middle: float) -> Estimate:
     if len(coefficients) == 1:
-        return Estimate(term, 2.0 * float(coefficients[0]), 2.0 * float(deviations[0]))
+        own = float(coefficients[0])
+        return Estimate(term, 2.0 * own, 2.0 * float(deviations[0]), middle - own)
     sizes = tuple(model.sizes[option] for option in term)
     cells = np.array(list(np.ndindex(*sizes)), dtype=np.int16)
     means = Model(sizes, (tuple(range(len(term))),)).matrix(cells)[:, 1:] @ coefficients
-    return Estimate(term, float(np.ptp(means)), None)
+    base = middle + np.min(means) if len(term) == 1 else middle
+    return Estimate(term, float(np.ptp(means)), None, float(base))
 
 
 @lru_cache(maxsize=16)
@@ -571,17 +577,19 @@ class Validation(ValidationBase, frozen=True, dict=True):
     ) -> tuple[ValidatedEffect, ...]:
         screened = {frozenset(effect) for effect in self.screened.important}
         sets = [{frozenset(effect) for effect in model.effects} for model in left]
+        every = estimates(models, runs, self.question)
+        contrasts = [EffectContrast(e.difference, e.standard_error, None, BaseMean(e.base)) for e in every]
         return tuple(
             ValidatedEffect(
                 options=self.named(found.term),
                 contrast=found.difference,
                 standard_error=found.standard_error,
-                relative=self.screened.relative(found.difference),
-                important=abs(found.difference) > self.screened.relevant and found.term not in confounded,
+                relative=self.screened.change(contrast).relative,
+                important=abs(found.difference) > self.screened.limit(contrast) and found.term not in confounded,
                 in_all=all(frozenset(self.named(found.term)) in one for one in sets),
                 screened=frozenset(self.named(found.term)) in screened,
             )
-            for found in estimates(models, runs, self.question)
+            for found, contrast in zip(every, contrasts, strict=True)
         )
 
     def _warnings(self, models: EffectModels, left: tuple[RivalModel, ...]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from hati.space import Space, count
 from hati.stats import POWER, Term, fewest_runs, normal_quantile
 from hati.stats.power import MOST_RUNS as MOST_TRIED
 from hati.studies.schedule import failure_reasons
-from hati.studies.screening.model import EffectContrast
+from hati.studies.screening.changes import EffectContrast
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     Assumption,

@@ -12,7 +12,7 @@ import numpy as np
 from hati.core import Budget, Evidence, InputError, StudyId
 from hati.core.wording import listed, suggestion
 from hati.space import Space
-from hati.studies.screening import AnyScreening, Effect, EffectScale, ScreeningConclusion, isolated_of
+from hati.studies.screening import AnyScreening, Change, Effect, EffectScale, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
     Augmenting,
     Confirming,
@@ -253,16 +253,18 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         relevant=scale.difference(found.relevant, typical),
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
-        sizes=tuple(_screened_size(effect, scale, typical) for effect in important),
+        sizes=tuple(_screened_size(effect, scale) for effect in important),
         planned=found.done + found.failed + unmade,
         failed=found.failed,
         unmade=unmade,
     )
 
 
-def _screened_size(effect: Effect, scale: EffectScale, typical: float) -> ScreenedSize:
-    """An effect's size on the scale of the decision; its reported interval is in fractions."""
-    if effect.relative_interval is None:
-        return ScreenedSize(effect.contrast, None)
-    low, high = (scale.difference(end, typical) for end in effect.relative_interval)
-    return ScreenedSize(effect.contrast, (high - low) / 2.0)
+def _screened_size(effect: Effect, scale: EffectScale) -> ScreenedSize:
+    """An effect's size on the deciding scale: its interval is in the unit, and in fractions on the logarithmic one."""
+    change = Change(effect.relative, effect.relative_interval)
+    ends = effect.interval if scale is EffectScale.RAW else effect.relative_interval
+    if ends is None:
+        return ScreenedSize(effect.contrast, None, change)
+    low, high = ends if scale is EffectScale.RAW else (scale.difference(end, 1.0) for end in ends)
+    return ScreenedSize(effect.contrast, (high - low) / 2.0, change)

@@ -1,0 +1,113 @@
+"""Estimated differences of means, and what they are as fractions: of the mean at the setting compared against."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, replace
+from hati.stats import change_interval, least_ratio
+from hati.studies.screening.conclusion import EffectScale
+
+Interval = tuple[float, float]
+
+_ROUNDING = 1e-12
+"""A mean below this fraction of the values' mean size is zero, apart from rounding."""
+
+
+class BaseMean(Struct, frozen=True):
+    """The mean at the setting that a difference is from, its variance, and its covariance with the difference.
+
+    Both are zero if the noise is unknown, or the runs do not determine the mean.
+    """
+
+    mean: float
+    variance: float = 0.0
+    covariance: float = 0.0
+
+
+class EffectContrast(Struct, frozen=True):
+    """A difference of means: ``estimate``, its standard error, the half-width of its interval, and its ``base``.
+
+    The standard error and the half-width are None if the noise is unknown, or the runs do not determine the difference.
+    """
+
+    estimate: float
+    standard_error: float | None
+    margin: float | None
+    base: BaseMean | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of the difference."""
+        return None if self.margin is None else (self.estimate - self.margin, self.estimate + self.margin)
+
+    def above(self, offset: float) -> EffectContrast:
+        """The same difference of means that are larger by an offset."""
+        base = self.base and replace(self.base, mean=self.base.mean + offset)
+        return replace(self, base=base)
+
+
+class Change(Struct, frozen=True):
+    """A difference as a fraction, and its interval.
+
+    A change from a mean that is not above zero is infinite, and the interval has no upper end if the mean may be zero.
+    """
+
+    relative: float
+    interval: Interval | None
+
+
+class Readable(Struct, frozen=True, eq=False):
+    """Values on the deciding scale; ``typical`` is the mean size of a value in its unit."""
+
+    values: FloatArray
+    scale: EffectScale
+    typical: float
+
+    def relative(self, size: float) -> float:
+        """A size without a base, such as a deviation, as a fraction; on the raw scale of the mean size."""
+        return self.scale.relative(size, self.typical)
+
+    def difference(self, relative: float) -> float:
+        """The size that corresponds to a fraction; the inverse of ``relative``."""
+        return self.scale.difference(relative, self.typical)
+
+    def change(self, contrast: EffectContrast) -> Change:
+        """A difference as a fraction of the mean that it is from; of the mean size if values are below zero."""
+        base, ends = self._base(contrast), contrast.interval
+        if base is None:
+            return Change(self.relative(contrast.estimate), ends and (self.relative(ends[0]), self.relative(ends[1])))
+        relative, error = _fraction(contrast.estimate, base.mean), contrast.standard_error
+        if contrast.margin is None or error is None:
+            return Change(relative, None)
+        critical = contrast.margin / error if error > 0.0 else 0.0
+        variances = error**2, base.variance, base.covariance
+        return Change(relative, change_interval(contrast.estimate, base.mean, *variances, critical))
+
+    def limit(self, relevant: float, contrast: EffectContrast) -> float:
+        """The difference that matters: a ratio of the two means of 1 + ``relevant``, whichever is the larger."""
+        base = self._base(contrast)
+        if base is None:
+            return self.difference(relevant)
+        return relevant * max(0.0, min(base.mean, base.mean + contrast.estimate))
+
+    def in_unit(self, difference: float) -> float:
+        """A difference in the unit; on the log scale, for means m and m exp(d) that average ``typical``."""
+        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is EffectScale.LOG else difference
+
+    def _base(self, contrast: EffectContrast) -> BaseMean | None:
+        """The base of a difference; None on the log scale, and if values below zero have no meaningful one."""
+        if self.scale is EffectScale.LOG or least_ratio(self.values) < 0.0 or contrast.base is None:
+            return None
+        rounded = abs(contrast.base.mean) <= _ROUNDING * self.typical
+        return replace(contrast.base, mean=0.0) if rounded else contrast.base
+
+
+def _fraction(difference: float, base: float) -> float:
+    """A difference as a fraction of a base, where no mean can be negative."""
+    if base > 0.0:
+        return max(-1.0, difference / base)
+    return 0.0 if difference == 0.0 else max(-1.0, math.copysign(math.inf, difference))

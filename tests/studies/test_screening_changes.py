@@ -1,0 +1,161 @@
+"""Changes on the raw scale: differences as fractions of the mean at the setting compared against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hati.core import Configuration, FloatArray
+from hati.design import Levels, Model
+from hati.stats import contrasts, least_squares
+from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
+from hati.studies.screening.conclusion import EffectScale, FlipVerdict
+from hati.studies.screening.contrasts import effect_contrasts, judge
+from hati.studies.screening.follow_up import Claim, judge_flips
+from hati.studies.screening.model import ModelFit, model_terms
+from hati.studies.screening.reruns import Flip
+
+SIZES = ((2, 2), (3, 2), (2, 2, 2), (4, 3))
+MEANS = st.floats(0.5, 100.0)
+
+
+def raw(values: FloatArray) -> Readable:
+    return Readable(values, EffectScale.RAW, float(np.mean(np.abs(values))))
+
+
+def fitted(sizes: Sequence[int], levels: Levels, values: FloatArray, order: int = 1) -> ModelFit:
+    model = Model.of_order(list(sizes), order)
+    terms = model_terms(model, levels, np.zeros(len(levels), dtype=np.intp))
+    return ModelFit.of(terms, tuple(terms), sizes, values)
+
+
+@st.composite
+def unequal_levels(draw: st.DrawFn, sizes: Sequence[int]) -> Levels:
+    """Every configuration once, and some of them several times more."""
+    cells = np.array([*product(*map(range, sizes))], dtype=np.int16)
+    more = draw(st.lists(st.integers(0, len(cells) - 1), max_size=3 * len(cells)))
+    return np.vstack([cells, cells[more]])
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_change_is_that_of_the_means_at_two_settings(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    """Of a positive response with exact additive effects, whatever the order and the shares of the settings."""
+    parts = [np.array(data.draw(st.lists(MEANS, min_size=size, max_size=size))) for size in sizes]
+    levels = data.draw(unequal_levels(sizes))
+    values = np.sum([part[column] for part, column in zip(parts, levels.T, strict=True)], axis=0)
+    fit = fitted(sizes, levels, values)
+    total = sum(float(part.mean()) for part in parts)
+    for option, part in enumerate(parts):
+        means = total - part.mean() + part
+        low, high = (0, 1) if len(part) == 2 else (int(np.argmin(part)), int(np.argmax(part)))
+        found = raw(values).change(fit.effect((option,)))
+        assert found.relative == pytest.approx((means[high] - means[low]) / means[low], rel=1e-6, abs=1e-6)
+        assert found.relative >= -1.0
+        at = {place: raw(values).change(each).relative for place, each in fit.settings(option).items()}
+        assert at == pytest.approx({place: each / total - 1.0 for place, each in enumerate(means)}, abs=1e-6)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_effects_of_a_fraction_are_from_the_mean_where_their_sign_is_minus(data: st.DataObject) -> None:
+    """Complete, or with lost runs: of positive means with an interaction."""
+    full = np.array([*product((-1, 1), repeat=3)], dtype=np.int8)
+    means = np.array(data.draw(st.lists(MEANS, min_size=4, max_size=4)))
+    rows = np.array([*range(8)] * 2)[data.draw(st.integers(0, 3)) :]
+    of_row = means[(full[:, 0] > 0) * 2 + (full[:, 1] > 0)]
+    values = of_row[rows]
+    blocks = np.zeros(len(rows), dtype=np.intp)
+    fit = least_squares(contrasts(full), rows, blocks)
+    judgement = judge(fit, values, rows, blocks, alpha=0.05, relevant=0.0)
+    found = dict(zip(fit.terms, effect_contrasts(fit, values, judgement), strict=True))
+    for term in ((0,), (1,), (0, 1)):
+        sign = np.prod(full[:, list(term)], axis=1)
+        before, after = of_row[sign < 0].mean(), of_row[sign > 0].mean()
+        assert raw(values).change(found[term]).relative == pytest.approx((after - before) / before, rel=1e-6, abs=1e-6)
+
+
+def test_three_to_one_shares_do_not_move_the_base() -> None:
+    """A setting with a quarter of the runs: from 85 to 25 it is -70.6 %, not of a mean of 40."""
+    levels = np.array([[1]] * 24 + [[0]] * 8, dtype=np.int16)
+    values = np.where(levels[:, 0] == 1, 25.0, 85.0) + np.tile([-1.0, 1.0], 16)
+    found = raw(values).change(fitted((2,), levels, values).effect((0,)))
+    assert found.relative == pytest.approx(-60.0 / 85.0)
+    assert found.interval is not None
+    assert -1.0 < found.interval[0] < found.relative < found.interval[1] < -0.6
+
+
+def test_a_base_that_may_be_zero_leaves_the_interval_open() -> None:
+    levels = np.array([[0], [1]] * 4, dtype=np.int16)
+    values = np.array([0.0, 11.0, 0.0, 13.0, 0.5, 12.0, 0.0, 12.0])
+    found = raw(values).change(fitted((2,), levels, values).effect((0,)))
+    assert found.interval is not None
+    assert found.interval[1] == math.inf
+    assert found.interval[0] > 0.0
+    zero = EffectContrast(5.0, None, None, BaseMean(0.0))
+    assert raw(values).change(zero).relative == math.inf
+    assert raw(values).limit(0.05, zero) == 0.0
+
+
+def test_a_change_of_values_below_zero_is_of_their_mean_size() -> None:
+    values = np.array([-2.0, 4.0])
+    assert raw(values).change(EffectContrast(6.0, 1.0, 2.0, BaseMean(-2.0))).relative == 2.0
+
+
+def test_what_matters_is_a_ratio_whichever_setting_is_first() -> None:
+    readable = raw(np.array([100.0, 105.0]))
+    up, down = EffectContrast(5.0, None, None, BaseMean(100.0)), EffectContrast(-5.0, None, None, BaseMean(105.0))
+    assert readable.limit(0.04, up) == readable.limit(0.04, down) == 4.0
+
+
+@given(st.floats(0.1, 100.0), st.floats(0.0, 100.0), st.floats(0.01, 30.0), st.floats(0.01, 30.0))
+def test_the_interval_of_a_change_holds_0_where_that_of_the_difference_does(
+    first: float, second: float, error: float, other: float
+) -> None:
+    """And it holds the change, which is never below -100 %."""
+    difference, variance = second - first, error**2 + other**2
+    base = BaseMean(first, error**2, -(error**2))
+    contrast = EffectContrast(difference, math.sqrt(variance), 2.0 * math.sqrt(variance), base)
+    found = raw(np.array([first, second])).change(contrast)
+    assert found.interval is not None
+    low, high = found.interval
+    assert -1.0 <= low <= found.relative + 1e-9
+    assert found.relative - 1e-9 <= high
+    around = abs(difference) / math.sqrt(variance)
+    if abs(around - 2.0) > 1e-6:
+        assert (low <= 0.0 <= high) is (around < 2.0)
+
+
+def _flips(before: Sequence[float], after: Sequence[float]) -> tuple[Flip, ...]:
+    first, second = Configuration({"a": False}), Configuration({"a": True})
+    return tuple(Flip(first, second, pair) for pair in zip(before, after, strict=True))
+
+
+def test_flips_change_their_own_runs_before() -> None:
+    """From 170 or so to 50 or so, where the mean of the design's runs is 55: -70 %, not -218 %."""
+    before, after = [160.0, 170.0, 180.0, 165.0, 175.0], [48.0, 50.0, 52.0, 49.0, 51.0]
+    claim = Claim("a", (False, True), EffectContrast(-60.0, 1.0, 2.0, BaseMean(85.0)), 0.001)
+    readable = raw(np.array([85.0, 25.0]))
+    found = judge_flips(claim, _flips(before, after), readable, np.full(5, -120.0), 1.0, 0.01)
+    assert found is not None
+    assert found.change == pytest.approx(-120.0 / 170.0)
+    assert found.claimed == pytest.approx(-60.0 / 85.0)
+    assert found.interval is not None
+    assert -1.0 <= found.interval[0] < found.change < found.interval[1] < 0.0
+    assert found.verdict is FlipVerdict.CONFIRMED
+
+
+def test_a_relevant_size_of_flips_is_a_fraction_of_their_own_runs() -> None:
+    """A change of 6 % of runs of 10, where 10 % matter; of the design's mean of 1 it would be 60 %."""
+    claim = Claim("a", (False, True), EffectContrast(0.6, 0.01, 0.02, BaseMean(1.0)), 0.05)
+    flips = _flips([10.0, 10.1, 9.9, 10.0, 10.0], [10.6, 10.7, 10.5, 10.6, 10.6])
+    found = judge_flips(claim, flips, raw(np.array([1.0, 1.6])), np.full(5, 0.6), 0.01, 0.1)
+    assert found is not None
+    assert found.verdict is not FlipVerdict.CONFIRMED
