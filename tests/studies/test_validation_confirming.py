@@ -23,7 +23,7 @@ from hati.core import Budget, Configuration, Evidence, InputError, Setting, Stud
 from hati.design import Model, from_levels, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import EffectScale, ModelChoice, choose_optimal
-from hati.studies.screening.changes import BaseMean, Change, EffectContrast
+from hati.studies.screening.changes import BaseMean, EffectContrast, RelativeChange
 from hati.studies.screening.model import analyse_model
 from hati.studies.validation import (
     Confirming,
@@ -394,7 +394,7 @@ def test_effects_are_changes_in_percent_with_their_interval() -> None:
     assert raw.sized(EffectContrast(10.0, 2.5, 5.0, BaseMean(4.0, 6.25, -6.25))) == "+250.0 % (+55.6 or more)"
     assert raw.sized(EffectContrast(10.0, None, None, BaseMean(0.0))) == "? %"
     assert raw.sized(EffectContrast(1000.0, None, None)) == "+2,000.0 %"
-    assert raw.reported(ScreenedSize(-10.0, 5.0, Change(-0.25, (-0.4, -0.1)))) == "-25.0 % (-40.0 to -10.0)"
+    assert raw.reported(ScreenedSize(-10.0, 5.0, RelativeChange(-0.25, (-0.4, -0.1)))) == "-25.0 % (-40.0 to -10.0)"
     limits = [raw.limit(EffectContrast(size, 2.5, 5.0, BaseMean(40.0))) for size in (10.0, -10.0)]
     assert limits == pytest.approx([raw.relevant / 50.0 * 40.0, raw.relevant / 50.0 * 30.0])
     assert raw.missed(600.0).startswith("one of 1,200 % would")

@@ -109,9 +109,9 @@ def change_interval(
         critical: the critical value of the test of the difference.
 
     >>> [round(end, 3) for end in change_interval(-60.0, 85.0, 2.0, 1.0, -1.0, 2.0)]
-    [-0.73, -0.682]
+    [-0.73, -0.681]
     >>> [round(end, 3) for end in change_interval(12.0, 0.5, 2.0, 1.0, -1.0, 2.0)]
-    [3.185, inf]
+    [3.92, inf]
     """
     second, of_second, covariance = first + difference, variance + of_first + 2.0 * both, of_first + both
     if first > 0.0:

@@ -1,4 +1,4 @@
-from .changes import Change as Change
+from .changes import RelativeChange as RelativeChange
 from .conclusion import ConditionalEffect as ConditionalEffect
 from .conclusion import DesignSummary as DesignSummary
 from .conclusion import DetectableEffect as DetectableEffect

@@ -50,7 +50,7 @@ class EffectContrast(Struct, frozen=True):
         return replace(self, base=base)
 
 
-class Change(Struct, frozen=True):
+class RelativeChange(Struct, frozen=True):
     """A difference as a fraction, and its interval.
 
     A change from a mean that is not above zero is infinite, and the interval has no upper end if the mean may be zero.
@@ -75,17 +75,18 @@ class Readable(Struct, frozen=True, eq=False):
         """The size that corresponds to a fraction; the inverse of ``relative``."""
         return self.scale.difference(relative, self.typical)
 
-    def change(self, contrast: EffectContrast) -> Change:
+    def change(self, contrast: EffectContrast) -> RelativeChange:
         """A difference as a fraction of the mean that it is from; of the mean size if values are below zero."""
         base, ends = self._base(contrast), contrast.interval
         if base is None:
-            return Change(self.relative(contrast.estimate), ends and (self.relative(ends[0]), self.relative(ends[1])))
+            relatives = ends and (self.relative(ends[0]), self.relative(ends[1]))
+            return RelativeChange(self.relative(contrast.estimate), relatives)
         relative, error = _fraction(contrast.estimate, base.mean), contrast.standard_error
         if contrast.margin is None or error is None:
-            return Change(relative, None)
+            return RelativeChange(relative, None)
         critical = contrast.margin / error if error > 0.0 else 0.0
         variances = error**2, base.variance, base.covariance
-        return Change(relative, change_interval(contrast.estimate, base.mean, *variances, critical))
+        return RelativeChange(relative, change_interval(contrast.estimate, base.mean, *variances, critical))
 
     def limit(self, relevant: float, contrast: EffectContrast) -> float:
         """The difference that matters: a ratio of the two means of 1 + ``relevant``, whichever is the larger."""

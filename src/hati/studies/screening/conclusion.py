@@ -183,8 +183,9 @@ class Effect(EffectSize, frozen=True, kw_only=True):
 
     ``estimate``, ``interval`` (95 %) and ``standard_error`` are in the metric's unit: the second setting's
     mean minus the first's. ``relative`` and ``relative_interval`` are fractions (0.12 = 12 %), on the deciding
-    scale: exp(effect) - 1 on the log scale, effect / mean size on the raw one. ``contrast`` is the effect on
-    the deciding scale. ``share`` is the effect's fraction of the variance between the configurations' means
+    scale: exp(effect) - 1 on the log scale; on the raw one the effect divided by the mean that is subtracted, infinite
+    if this is zero, and by the mean size of values if some are below zero. ``contrast`` is the effect on the deciding
+    scale. ``share`` is the effect's fraction of the variance between the configurations' means
     on that scale, within blocks and after trends. ``p_value`` is study-wise (already corrected). ``half_normal``
     is the coordinate of the RES paper's equation 4 among all contrasts. ``aliases`` are the other members of the alias
     set up to third order. A field is None if it cannot be estimated.

@@ -15,7 +15,7 @@ from hati.core import Assignment, FloatArray, Task, generator
 from hati.design import Levels, Model, candidates, levels, setting_contrasts
 from hati.design.information import Ties, ties
 from hati.stats import Index, ModelTerms, Term, additive_blocks, interaction_columns, log_variances
-from hati.studies.screening.changes import Change, EffectContrast, Readable
+from hati.studies.screening.changes import EffectContrast, Readable, RelativeChange
 from hati.studies.screening.conclusion import (
     DOMINATING,
     ConditionalEffect,
@@ -189,7 +189,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
         """The size that matters, on the deciding scale."""
         return self.readable.difference(self.relevant)
 
-    def change(self, contrast: EffectContrast) -> Change:
+    def change(self, contrast: EffectContrast) -> RelativeChange:
         """A difference that a ``fit`` estimates, as a fraction."""
         return self.readable.change(contrast.above(self._offset))
 

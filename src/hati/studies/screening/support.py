@@ -121,7 +121,7 @@ class ConditionalEffectJson(Struct, frozen=True):
     from_: Annotated[Setting, Of("before")] = field(name="from")
     to: Annotated[Setting, Of("after")]
     at: Assignment
-    relative: float
+    relative: float | None
     relative_interval: Annotated[Interval | None, Of("interval")]
     interaction: Annotated[str, Of(lambda each: "found" if each.found else "not excluded")]
 

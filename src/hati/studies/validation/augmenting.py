@@ -175,7 +175,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
                 options=self.named(term),
                 contrast=test.contrast.estimate,
                 standard_error=test.contrast.standard_error,
-                relative=self.screened.change(test.contrast).relative,
+                relative=self.screened.fraction(test.contrast),
                 important=test.p_value <= ALPHA
                 and abs(test.contrast.estimate) > self.screened.limit(test.contrast)
                 and term not in drifting,

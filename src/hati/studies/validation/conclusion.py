@@ -66,15 +66,16 @@ class ValidatedEffect(Struct, frozen=True):
     ``contrast`` is the second setting's mean minus the first's (for an option with more settings: the largest
     difference of settings' means), ``relative`` the same as a fraction; ``important`` is true if it is larger than the
     relevant size; ``in_all`` if all remaining models have it; ``screened`` if the screening called it important.
-    ``result`` is the result for that claim, None without one. If all effects up to an order were estimated,
-    ``sum_of_squares`` is that of type III, on the deciding scale, and ``aliases`` are the other effects that the
-    screening's runs could not distinguish from it, given for effects that the screening or the validation shows.
+    ``result`` is the result for that claim, None without one. ``relative`` is None if the difference is from a mean of
+    zero. If all effects up to an order were estimated, ``sum_of_squares`` is that of type III, on the deciding scale,
+    and ``aliases`` are the other effects that the screening's runs could not distinguish from it, given for effects
+    that the screening or the validation shows.
     """
 
     options: Options
     contrast: float
     standard_error: float | None
-    relative: float
+    relative: float | None
     important: bool
     in_all: bool = field(name="in_all_models")
     screened: bool

@@ -438,7 +438,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             options=self.named(found.term),
             contrast=found.contrast.estimate,
             standard_error=found.contrast.standard_error,
-            relative=self.screened.change(found.contrast).relative,
+            relative=self.screened.fraction(found.contrast),
             important=found.important,
             in_all=True,
             screened=found.term in self._important,

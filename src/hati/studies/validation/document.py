@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Annotated
 
@@ -227,7 +228,8 @@ def _row(effect: ValidatedEffect) -> tuple[str | Shown, ...]:
     verdicts = {(True, True): "confirmed", (False, True): "new", (True, False): "in some models"}
     known = (effect.screened, effect.in_all and effect.important)
     verdict = effect.result.value if effect.result is not None else verdicts.get(known, "not shown")
-    return ":".join(effect.options), Shown(change_number(effect.relative), 100 * effect.relative), verdict
+    relative = math.inf if effect.relative is None else effect.relative
+    return ":".join(effect.options), Shown(change_number(relative), 100 * relative), verdict
 
 
 def _estimated_table(conclusion: ValidationConclusion) -> Table:

@@ -27,7 +27,7 @@ from hati.stats import (
 )
 from hati.stats.distributions import f_above, f_quantile
 from hati.stats.terms import spanned
-from hati.studies.screening.changes import Change, EffectContrast, Readable
+from hati.studies.screening.changes import EffectContrast, Readable, RelativeChange
 from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.runs import model_units
 from hati.studies.validation.conclusion import PredictionCheck
@@ -163,7 +163,7 @@ class ScreenedSize(Struct, frozen=True):
 
     estimate: float
     margin: float | None
-    change: Change | None = None
+    change: RelativeChange | None = None
 
 
 class Screened(Struct, frozen=True):
@@ -201,9 +201,14 @@ class Screened(Struct, frozen=True):
         """A difference on the deciding scale as a fraction."""
         return self.scale.relative(difference, self.typical)
 
-    def change(self, contrast: EffectContrast) -> Change:
+    def change(self, contrast: EffectContrast) -> RelativeChange:
         """A difference of means as a fraction."""
         return self._readable.change(contrast)
+
+    def fraction(self, contrast: EffectContrast) -> float | None:
+        """A difference of means as a fraction; None from a mean of zero."""
+        found = self.change(contrast).relative
+        return found if math.isfinite(found) else None
 
     def limit(self, contrast: EffectContrast) -> float:
         """The difference that matters between the means that a contrast compares, on the deciding scale."""
@@ -235,7 +240,7 @@ class Screened(Struct, frozen=True):
         return f"one of {percent(self.relative(size))} would have been found with 80 % power"
 
 
-def _in_percent(found: Change) -> str:
+def _in_percent(found: RelativeChange) -> str:
     middle = _percent_number(found.relative)
     return f"{middle} %" if found.interval is None else f"{middle} % ({change_range(*found.interval, _percent_number)})"
 

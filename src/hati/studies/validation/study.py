@@ -584,7 +584,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
                 options=self.named(found.term),
                 contrast=found.difference,
                 standard_error=found.standard_error,
-                relative=self.screened.change(contrast).relative,
+                relative=self.screened.fraction(contrast),
                 important=abs(found.difference) > self.screened.limit(contrast) and found.term not in confounded,
                 in_all=all(frozenset(self.named(found.term)) in one for one in sets),
                 screened=frozenset(self.named(found.term)) in screened,

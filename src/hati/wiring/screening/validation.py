@@ -12,7 +12,7 @@ import numpy as np
 from hati.core import Budget, Evidence, InputError, StudyId
 from hati.core.wording import listed, suggestion
 from hati.space import Space
-from hati.studies.screening import AnyScreening, Change, Effect, EffectScale, ScreeningConclusion, isolated_of
+from hati.studies.screening import AnyScreening, Effect, EffectScale, RelativeChange, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
     Augmenting,
     Confirming,
@@ -262,7 +262,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
 
 def _screened_size(effect: Effect, scale: EffectScale) -> ScreenedSize:
     """An effect's size on the deciding scale: its interval is in the unit, and in fractions on the logarithmic one."""
-    change = Change(effect.relative, effect.relative_interval)
+    change = RelativeChange(effect.relative, effect.relative_interval)
     ends = effect.interval if scale is EffectScale.RAW else effect.relative_interval
     if ends is None:
         return ScreenedSize(effect.contrast, None, change)
