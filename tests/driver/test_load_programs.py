@@ -245,7 +245,7 @@ def test_a_compiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     hanging.write_text("#!/bin/sh\nexec sleep 600\n")
     hanging.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("hati.driver._LONGEST", 0.1)
+    monkeypatch.setattr("hati.driver.compiling._LONGEST", 0.1)
     with pytest.raises(LoadDriverError, match=r"cc takes longer than 0\.1 s; repeat"):
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
 

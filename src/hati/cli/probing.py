@@ -223,6 +223,13 @@ _GivenOption = Annotated[
     Path | None,
     typer.Option("--calibration", metavar="FILE", help="Calibration to use [default: this machine's]."),
 ]
+_On = Annotated[
+    list[str] | None,
+    typer.Option("--on", metavar="NAME=HOST:PORT", help="Machine whose `hati probe agent` listens there; repeatable."),
+]
+_Key = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the machines' agents.")]
+_Listen = Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Address and port; port 0: any.")]
+_OwnKey = Annotated[Path, typer.Option("--key", metavar="FILE", help="Key of controllers; created if it is missing.")]
 _Raw = Annotated[
     str | None, typer.Option("--observations", metavar="FILE", help="Write every observation to FILE, as CSV.")
 ]
@@ -235,6 +242,8 @@ _Save = Annotated[
 def run(
     file: _File,
     given: _GivenOption = None,
+    on: _On = None,
+    key: _Key = None,
     raw: _Raw = None,
     output: Output = STDOUT,
     chosen: TableFormatOption = TableFormat.TEXT,
@@ -242,10 +251,10 @@ def run(
     """Run an experiment of your own, and print quantiles of its sensors."""
     from hati import render
     from hati.generate.observations import load_run_json, load_run_table, observation_rows
-    from hati.wiring.probes.task_sets import run_task_set
+    from hati.wiring.probes.task_sets import parse_machines, run_task_set
 
     check_output(output, file)
-    done = run_task_set(file, datetime.now(UTC), say, given)
+    done = run_task_set(file, datetime.now(UTC), say, given, parse_machines(on or (), key))
     published = load_run_json(done.task_set.name, str(done.folder), done.observations, done.problem)
     if raw is not None:
         write_pieces(observation_rows(done.observations), raw)
@@ -257,6 +266,17 @@ def run(
         say(f"error: {done.problem}")
         return ExitStatus.NOT_MEASURED
     return ExitStatus.OK
+
+
+@app.command("agent")
+def agent(listen: _Listen, key: _OwnKey) -> None:
+    """Run the load of this machine's part of experiments, for whoever has the key.
+
+    The key lets its holder run programs as this user. Measurements are not encrypted.
+    """
+    from hati.wiring.probes.task_sets import serve_load
+
+    serve_load(listen, key, say)
 
 
 @app.command("draw")

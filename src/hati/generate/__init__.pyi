@@ -1,5 +1,6 @@
 from .observations import ClockCosts as ClockCosts
 from .observations import LoadObservations as LoadObservations
+from .observations import MachineClock as MachineClock
 from .observations import RoleReport as RoleReport
 from .observations import SensorSeries as SensorSeries
 from .observations import joined as joined

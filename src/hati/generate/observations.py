@@ -47,17 +47,26 @@ class ClockCosts(Struct, frozen=True):
     cpu: int = 0
 
 
+class MachineClock(Struct, frozen=True):
+    """The monotonic clock of another machine less that of this one, in ns, before the start; and its largest error."""
+
+    offset: int = 0
+    uncertainty: int = 0
+
+
 class LoadObservations(Struct, frozen=True, eq=False):
     """The series of an experiment, and the cost of the clocks, of each role by its name.
 
     ``messages_lost`` is the number of UDP messages that were not answered within a second, and ``wide`` that of loops
-    which reached their limit before the interval that should end them was narrow.
+    which reached their limit before the interval that should end them was narrow. ``machines`` has the clocks of other
+    machines, by their names.
     """
 
     series: tuple[SensorSeries, ...]
     clocks: dict[str, ClockCosts] = {}
     messages_lost: int = 0
     wide: int = 0
+    machines: dict[str, MachineClock] = {}
 
     def named(self, task: str, sensor: Sensor) -> tuple[SensorSeries, ...]:
         """The series of a task's sensor, of each role and thread."""
@@ -167,10 +176,18 @@ class SensorSummaryJson(Struct, frozen=True):
     quantiles: dict[str, float]
 
 
+class MachineClockJson(Struct, frozen=True):
+    """The monotonic clock of another machine less that of this one, in ns, and its largest error."""
+
+    offset: int
+    uncertainty: int
+
+
 class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1"):
     """An experiment: what its sensors observed, and the folder with its programs and raw observations.
 
     ``wide`` is the number of loops that reached their limit before the interval that should end them was narrow.
+    ``machines`` are the other machines that took part.
     """
 
     task_set: str
@@ -180,14 +197,15 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
     messages_lost: int
     wide: int
     problem: str
+    machines: dict[str, MachineClockJson]
 
 
 def load_run_json(name: str, folder: str, found: LoadObservations, problem: str) -> LoadRunJson:
     """The published result of an experiment; ``problem`` says why it ended early, and is empty if it did not."""
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
-    return LoadRunJson(
-        name, folder, clocks, [_summary(each) for each in _by_sensor(found)], found.messages_lost, found.wide, problem
-    )
+    machines = {machine: publish(clock, MachineClockJson) for machine, clock in found.machines.items()}
+    sensors = [_summary(each) for each in _by_sensor(found)]
+    return LoadRunJson(name, folder, clocks, sensors, found.messages_lost, found.wide, problem, machines)
 
 
 def _is_utilisation(each: SensorSeries | SensorSummaryJson) -> bool:
@@ -247,6 +265,8 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
         cpu = f" ({each.response_beside_cpu} ns beside a CPU sensor) and {each.cpu} ns of a CPU time"
         costs_text = f"{each.response} ns of a response time{cpu if Sensor.CPU in measured else ''}"
         yield f"Clock cost subtracted{of}: {costs_text}."
+    for machine, clock in run.machines.items():
+        yield f"Machine {machine}: it began at the same time, within {_time(clock.uncertainty)}."
     for sensor in run.sensors:
         if sensor.lost:
             lost = f"{counted(sensor.lost, 'observation')} of {_TITLES[sensor.sensor]}"

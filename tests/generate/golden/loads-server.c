@@ -321,10 +321,12 @@ static void *answer_datagrams(void *argument)
     return NULL;
 }
 
+static const char *bound_to = "127.0.0.1";
+
 static unsigned open_socket(int *fd, int kind, void *(*answering)(void *))
 {
     pthread_t id;
-    struct sockaddr_in bound = place("127.0.0.1", 0);
+    struct sockaddr_in bound = place(bound_to, 0);
     socklen_t size = sizeof bound;
     *fd = socket(AF_INET, kind, 0);
     if (*fd < 0 || bind(*fd, (struct sockaddr *)&bound, size) != 0 || (kind == SOCK_STREAM && listen(*fd, 64) != 0)
@@ -516,8 +518,10 @@ static void *shared_memory(size_t bytes)
     return found;
 }
 
-int main(void)
+/* The argument is the address at which peers reach it. */
+int main(int argc, char **argv)
 {
+    bound_to = argc > 1 ? argv[1] : bound_to;
     static const uint64_t capacities[SERIES + 1] = {0};
     int status = 0;
     shared = shared_memory(sizeof *shared);

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from threading import Lock
+from types import MappingProxyType
 from urllib.parse import quote
 
 import msgspec
@@ -15,8 +18,17 @@ import platformdirs
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, Place, digest
-from hati.core.wording import listed
-from hati.driver import LoadDriverError, calibrate, compile_and_run, compiler
+from hati.core.wording import listed, suggestion
+from hati.driver import (
+    LoadDriverError,
+    RemoteMachine,
+    calibrate,
+    compile_and_run,
+    compiler,
+    make_key,
+    read_key,
+    serve,
+)
 from hati.engine.local import FileLock, default_path
 from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservations, TaskSet, parse_task_set, tasks_of
 from hati.generate.tasks import TaskAttributes
@@ -63,7 +75,77 @@ def _task_kind(found: object) -> type[Struct]:
     return found
 
 
-def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | None = None) -> LoadRun:
+def parse_machines(texts: Sequence[str], key: Path | None) -> dict[str, RemoteMachine]:
+    """Read ``NAME=HOST:PORT``: where the agents of a task set's machines listen.
+
+    Raises:
+        InputError: for anything else, or where the key is missing.
+    """
+    found = {}
+    for text in texts:
+        name, _, place = text.partition("=")
+        host, _, port = place.rpartition(":")
+        if not name or not host or not port.isdecimal():
+            raise InputError(f"--on {text!r} is not NAME=HOST:PORT", fix="write it like --on two=10.0.0.2:7411")
+        if name in found:
+            raise InputError(f"--on names the machine {name!r} twice", fix="name it once")
+        if key is None:
+            raise InputError("--on needs a key", fix="add --key FILE, with the key of the machine's `hati probe agent`")
+        found[name] = RemoteMachine(host, int(port), read_key(key))
+    return found
+
+
+def serve_load(address: str, file: Path, announce: Announce) -> None:
+    """Run load programs for controllers that have the key of this file, until the process is interrupted.
+
+    Raises:
+        InputError: where the address cannot be used, or the key neither read nor created.
+    """
+    key = make_key(file)
+    host, _, port = address.rpartition(":")
+    try:
+        listening = socket.create_server((host, int(port)))
+    except (OSError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"cannot listen at {address!r}: {error}", fix="give an address of this machine and a port"
+        ) from None
+    with listening:
+        bound, number = listening.getsockname()
+        announce(f"listening at {bound}:{number}; the key is in {file}")
+        serve(listening, key, announce, _SharedLock(announce).held)
+
+
+class _SharedLock:
+    """The lock of this machine, which the programs of an experiment hold together."""
+
+    def __init__(self, announce: Announce) -> None:
+        self._announce = announce
+        self._guard, self._holders = Lock(), 0
+        self._held = ExitStack()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold it."""
+        with self._guard:
+            if self._holders == 0:
+                self._held.enter_context(measuring_alone("probe agent", self._announce))
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._holders -= 1
+                if self._holders == 0:
+                    self._held.close()
+
+
+def run_task_set(
+    file: Path,
+    now: datetime,
+    announce: Announce,
+    given: Path | None = None,
+    machines: Mapping[str, RemoteMachine] = MappingProxyType({}),
+) -> LoadRun:
     """Run the task set of a file; a copy of it, the programs and the raw observations are kept in a folder.
 
     Args:
@@ -71,12 +153,16 @@ def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | No
         now: names the folder, in UTC.
         announce: receives progress for people.
         given: a calibration file to use [default: this machine's, which is measured if there is none].
+        machines: where the agents of the task set's other machines listen; the rest is this one.
 
     Raises:
         InputError: where the task set or the calibration cannot be used.
         MeasurementError: where nothing was observed.
     """
     task_set = read_task_set(file)
+    for name in machines:
+        if name not in task_set.machines:
+            raise InputError(f"{file} has no machine {name!r}", fix=suggestion(name, task_set.machines))
     folder = _folder(file.parent, f"{now:%Y-%m-%dT%H%M%S}-{quote(file.stem, safe='')}")
     (folder / "task-set.yaml").write_bytes(file.read_bytes())
     kernels = _kernels(task_set)
@@ -87,7 +173,7 @@ def run_task_set(file: Path, now: datetime, announce: Announce, given: Path | No
         elif kernels:
             calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
         try:
-            return LoadRun(task_set, folder, compile_and_run(task_set, folder, calibration))
+            return LoadRun(task_set, folder, compile_and_run(task_set, folder, calibration, machines=machines))
         except LoadDriverError as error:
             if not isinstance(error.observations, LoadObservations):
                 raise

@@ -1,0 +1,11 @@
+from .agent import serve as serve
+from .calibrating import DEMANDS_MS as DEMANDS_MS
+from .calibrating import EXECUTIONS as EXECUTIONS
+from .calibrating import calibrate as calibrate
+from .channel import make_key as make_key
+from .channel import read_key as read_key
+from .compiling import LoadDriverError as LoadDriverError
+from .compiling import compile_program as compile_program
+from .compiling import compiler as compiler
+from .programs import RemoteMachine as RemoteMachine
+from .running import compile_and_run as compile_and_run

@@ -1,0 +1,172 @@
+"""The agent on another machine: compiles and runs load programs for a controller that has its key."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+import msgspec
+from msgspec import Struct
+
+from hati.core import HatiError
+from hati.driver.channel import ControlChannel, FrameKind, accepted
+from hati.driver.compiling import LoadDriverError, compile_program
+
+_CHUNK = 1 << 20
+ANYWHERE = "0.0.0.0"  # noqa: S104 - the peers of an experiment are known by its token
+
+
+Announce = Callable[[str], None]
+Alone = Callable[[], AbstractContextManager[None]]
+
+
+class CompileRequest(Struct, frozen=True):
+    """The source of a load program, with further compiler flags."""
+
+    source: str
+    flags: tuple[str, ...] = ()
+
+
+class AgentRefusal(Struct, frozen=True):
+    """Why an agent did not do what it was asked, and what to do."""
+
+    message: str
+    fix: str = ""
+
+
+def serve(listening: socket.socket, key: bytes, announce: Announce, alone: Alone) -> None:
+    """Serve controllers, each connection in a thread of its own, until an exception such as KeyboardInterrupt.
+
+    Args:
+        listening: the socket.
+        key: which controllers have to know.
+        announce: receives a line for each connection and each that was refused.
+        alone: what is held while a program runs.
+    """
+    while True:
+        connection, (address, *_) = listening.accept()
+        Thread(target=_serve_one, args=(connection, address, key, announce, alone), daemon=True).start()
+
+
+def _serve_one(
+    connection: socket.socket,
+    address: str,
+    key: bytes,
+    announce: Announce,
+    alone: Alone,
+) -> None:
+    try:
+        channel = accepted(connection, key)
+    except OSError as error:
+        announce(f"refused {address}: {error}")
+        return
+    with TemporaryDirectory(prefix="hati-agent-") as folder, _Session(channel, Path(folder)) as session:
+        try:
+            with alone():
+                announce(f"{address}: an experiment")
+                session.serve()
+        except (OSError, ValueError) as error:
+            if not session.reported:
+                announce(f"{address}: {error}; its program is ended")
+        except HatiError as error:
+            with suppress(OSError):
+                session.refuse(error)
+
+
+class _Session:
+    """A load program, from its source to its report, for one controller; ``reported`` is true once that is sent."""
+
+    def __init__(self, channel: ControlChannel, folder: Path) -> None:
+        self._channel, self._folder = channel, folder
+        self._file = folder / "load"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.reported = False
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(channel, selectors.EVENT_READ)
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the program, whose load ends with it, and the channel."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+        self._selector.close()
+        self._channel.close()
+
+    def serve(self) -> None:
+        """Do what the controller asks, and send what the program prints.
+
+        Raises:
+            OSError: once the controller is gone.
+            HatiError: where a program cannot be compiled or started.
+        """
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._channel:
+                    self._answer()
+                else:
+                    self._pass_on(key.fd)
+
+    def refuse(self, error: HatiError) -> None:
+        """Send why something was not done."""
+        self._channel.send(FrameKind.REFUSED, msgspec.json.encode(AgentRefusal(error.message, error.fix or "")))
+
+    def _answer(self) -> None:
+        frame = self._channel.receive()
+        if frame.kind is FrameKind.CLOCK:
+            self._channel.send(FrameKind.CLOCK, b"%d" % time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+        elif frame.kind is FrameKind.COMPILE:
+            asked = msgspec.json.decode(frame.content, type=CompileRequest)
+            self._file = compile_program(asked.source, self._folder, asked.flags)
+            self._channel.send(FrameKind.DONE)
+        elif frame.kind is FrameKind.START:
+            self._start()
+        elif frame.kind is FrameKind.LINE and self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):  # the program may have ended
+                os.write(self._process.stdin.fileno(), frame.content)
+        elif frame.kind is FrameKind.TERMINATE and self._process is not None:
+            self._process.terminate()
+
+    def _start(self) -> None:
+        try:
+            self._process = subprocess.Popen(
+                [self._file.resolve(), ANYWHERE],
+                cwd=self._folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LoadDriverError(
+                f"cannot start {self._file}: {error.strerror}",
+                "let TMPDIR permit programs",
+            ) from None
+        assert self._process.stdout is not None
+        self._selector.register(self._process.stdout, selectors.EVENT_READ)
+        self._channel.send(FrameKind.DONE)
+
+    def _pass_on(self, output: int) -> None:
+        data = os.read(output, _CHUNK)
+        if data:
+            self._channel.send(FrameKind.OUTPUT, data)
+            return
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._selector.unregister(self._process.stdout)
+        self._channel.send(FrameKind.ENDED)
+        self.reported = True

@@ -1,0 +1,383 @@
+"""Experiments on two machines: threads and network namespaces of this one with an agent in each."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from threading import Thread
+
+import psutil
+import pytest
+
+from hati.core import InputError
+from hati.driver import LoadDriverError, RemoteMachine, compile_and_run, make_key, read_key, serve
+from hati.driver.channel import ControlChannel, FrameKind, WrongKeyError, accepted, connect
+from hati.generate import (
+    CodeLoad,
+    CpuLoad,
+    Kernel,
+    Loop,
+    MachineTaskSet,
+    NetworkLoad,
+    NetworkPattern,
+    NetworkProtocol,
+    Sensor,
+    TaskSet,
+)
+
+KEY = b"k" * 32
+RESPONSE = (Sensor.RESPONSE,)
+TASK_SET = """\
+name: Two machines
+machines: [one, two]
+roles:
+  - name: client
+    machine: one
+    task:
+      do: sequence
+      tasks:
+        - {do: cpu, kernel: spin, demand_ms: 1, name: first, sensors: [response]}
+        - do: loop
+          count: 100
+          task: {do: use, task: tcp}
+        - do: loop
+          count: 100
+          task: {do: use, task: udp}
+  - name: server
+    machine: two
+    task: {do: cpu, kernel: spin, demand_ms: 1, name: first, sensors: [response]}
+tasks:
+  tcp: {do: network, peer: server, protocol: tcp, pattern: ping_pong, bytes: 64, name: tcp, sensors: [response]}
+  udp: {do: network, peer: server, protocol: udp, pattern: ping_pong, bytes: 64, name: udp, sensors: [response]}
+"""
+LONG = TASK_SET.replace("count: 100", "duration_ms: 60000", 1)
+
+
+@pytest.fixture
+def refused() -> list[str]:
+    """What the agent announces."""
+    return []
+
+
+@pytest.fixture
+def two(refused: list[str]) -> Iterator[RemoteMachine]:
+    """An agent in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=_serving, args=(listening, refused), daemon=True).start()
+        yield RemoteMachine("127.0.0.1", listening.getsockname()[1], KEY)
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def _serving(listening: socket.socket, announced: list[str]) -> None:
+    with suppress(OSError):
+        serve(listening, KEY, announced.append, nullcontext)
+
+
+def exchange(count: int) -> TaskSet:
+    load = NetworkLoad("server", NetworkProtocol.TCP, NetworkPattern.PING_PONG, 64, name="ping", sensors=RESPONSE)
+    first = CpuLoad(Kernel.SPIN, demand_ms=1, name="first", sensors=RESPONSE)
+    roles = (MachineTaskSet("client", "one", Loop(load, count=count)), MachineTaskSet("server", "two", first))
+    return TaskSet("test", ("one", "two"), roles)
+
+
+def test_a_part_is_run_by_the_agent(tmp_path: Path, two: RemoteMachine) -> None:
+    observed = compile_and_run(exchange(50), tmp_path, machines={"two": two})
+    assert len(observed.values("ping", Sensor.RESPONSE)) == 50
+    (first,) = observed.named("first", Sensor.RESPONSE)
+    assert (first.role, len(first.values)) == ("server", 1)
+    clock = observed.machines["two"]
+    assert abs(clock.offset) <= clock.uncertainty, "it is the same clock"
+    assert (tmp_path / "role-1" / "load.c").exists()
+    assert "series 0 1 0" in (tmp_path / "role-1" / "observations.txt").read_text()
+
+
+def test_another_key_is_refused_on_both_sides(tmp_path: Path, two: RemoteMachine, refused: list[str]) -> None:
+    other = RemoteMachine(two.address, two.port, b"o" * 32)
+    with pytest.raises(LoadDriverError, match=r"'two' at .* cannot be used: it refuses the key; use the key"):
+        compile_and_run(exchange(5), tmp_path, machines={"two": other})
+    assert refused == ["refused 127.0.0.1: it has another key"]
+
+
+def test_a_stranger_is_not_waited_for(two: RemoteMachine, tmp_path: Path) -> None:
+    with socket.create_connection((two.address, two.port)) as silent:
+        silent.sendall(b"GET / HTTP/1.1\r\n")
+        assert len(compile_and_run(exchange(5), tmp_path, machines={"two": two}).values("ping", Sensor.RESPONSE)) == 5
+
+
+def test_a_machine_without_an_agent_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(LoadDriverError, match=rf"refused; start `hati probe agent --listen 127.0.0.1:{port}"):
+        compile_and_run(exchange(5), tmp_path, machines={"two": RemoteMachine("127.0.0.1", port, KEY)})
+
+
+def test_code_that_the_agents_compiler_refuses_is_quoted(tmp_path: Path, two: RemoteMachine) -> None:
+    wrong = TaskSet("test", ("two",), (MachineTaskSet("only", "two", CodeLoad("nonsense = 1;")),))
+    with pytest.raises(LoadDriverError, match=r"the machine 'two': cc cannot compile .*nonsense"):
+        compile_and_run(wrong, tmp_path, machines={"two": two})
+
+
+def pair() -> tuple[ControlChannel, ControlChannel, socket.socket]:
+    """Both ends of a channel, and the connection of the agent's."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        found: list[ControlChannel] = []
+        thread = Thread(target=lambda: found.append(connect("127.0.0.1", listening.getsockname()[1], KEY)))
+        thread.start()
+        connection, _ = listening.accept()
+        agent = accepted(connection, KEY)
+        thread.join()
+    return found[0], agent, connection
+
+
+def test_frames_are_those_of_the_other_end_in_their_order() -> None:
+    controller, agent, _ = pair()
+    for number in range(3):
+        controller.send(FrameKind.LINE, b"%d" % number)
+        assert agent.receive() == (FrameKind.LINE, b"%d" % number)
+    agent.send(FrameKind.OUTPUT, b"x" * 100_000)
+    assert controller.receive().content == b"x" * 100_000
+    controller.close()
+    agent.close()
+
+
+@pytest.mark.parametrize("change", ["altered", "repeated", "left out", "reflected"])
+def test_a_frame_that_is_not_the_next_one_ends_the_channel(change: str) -> None:
+    """What somebody between both ends can do."""
+    controller, agent, connection = pair()
+    recorded = _Recorder()
+    own, controller._connection = controller._connection, recorded  # type: ignore[assignment]
+    controller.send(FrameKind.LINE, b"first")
+    controller.send(FrameKind.LINE, b"second")
+    first, second = recorded.sent
+    sent = {
+        "altered": [first.replace(b"first", b"fired")],
+        "repeated": [first, first],
+        "left out": [second],
+        "reflected": [],
+    }[change]
+    for data in sent:
+        own.sendall(data)
+    if change == "reflected":
+        connection.sendall(first)
+        controller._connection = own
+        with pytest.raises(ConnectionError, match="a frame is not authentic"):
+            controller.receive()
+    else:
+        if change == "repeated":
+            assert agent.receive().content == b"first"
+        with pytest.raises(ConnectionError, match="a frame is not authentic"):
+            agent.receive()
+    own.close()
+    agent.close()
+
+
+class _Recorder:
+    """Takes the place of a connection, and keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def sendall(self, data: bytes) -> None:
+        self.sent.append(data)
+
+
+def test_an_agent_that_only_repeats_what_it_hears_is_refused() -> None:
+    def echo(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            while data := connection.recv(4096):
+                connection.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=echo, args=(listening,), daemon=True).start()
+        with pytest.raises(WrongKeyError, match="it has another key"):
+            connect("127.0.0.1", listening.getsockname()[1], KEY)
+
+
+def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
+    key = make_key(tmp_path / "key")
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert key == make_key(tmp_path / "key") == read_key(tmp_path / "key")
+    (tmp_path / "short").write_text("secret\n")
+    with pytest.raises(InputError, match="a key of 6 characters; use one of 32 or more"):
+        read_key(tmp_path / "short")
+    with pytest.raises(InputError, match=r"cannot read the key in .*; copy the file"):
+        read_key(tmp_path / "missing")
+
+
+def apart(test: Callable[..., None]) -> Callable[..., None]:
+    """Run in one process with the other tests of the namespaces."""
+    return pytest.mark.acceptance(pytest.mark.xdist_group("namespaces")(test))
+
+
+NAMES = ("hati-one", "hati-two")
+ADDRESSES = ("10.177.0.1", "10.177.0.2")
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def namespaces() -> Iterator[tuple[str, str]]:
+    """Two network namespaces with a link between them."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("two network namespaces need root and iproute2")
+    try:
+        for name in NAMES:
+            ip("netns", "add", name)
+        ip("link", "add", "veth0", "netns", NAMES[0], "type", "veth", "peer", "name", "veth0", "netns", NAMES[1])
+        for name, address in zip(NAMES, ADDRESSES, strict=True):
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "veth0")
+            for device in ("lo", "veth0"):
+                ip("-n", name, "link", "set", device, "up")
+        yield NAMES
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"this kernel does not permit network namespaces: {error.stderr.decode().strip()}")
+    finally:
+        for name in NAMES:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+class Agent:
+    """`hati probe agent` in the second namespace."""
+
+    def __init__(self, folder: Path, prefix: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.log = folder / "agent.log"
+        words = ("probe", "agent", "--listen", f"{ADDRESSES[1]}:0", "--key", str(folder / "key"))
+        with self.log.open("wb") as log:
+            self.process = psutil.Popen(
+                ["ip", "netns", "exec", NAMES[1], *prefix, sys.executable, "-m", "hati", *words],
+                stderr=log,
+                env={**os.environ, "HATI_LOCK": str(folder / "agent-lock")},
+            )
+        until = time.monotonic() + 60.0
+        while "listening at" not in self.log.read_text():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        self.place = self.log.read_text().split("listening at ")[1].partition(";")[0]
+
+    def programs(self) -> list[psutil.Process]:
+        """The load programs that it runs."""
+        return [each for each in self.process.children(recursive=True) if each.name() == "load"]
+
+    def run(self, text: str) -> subprocess.Popen[str]:
+        """`hati probe run` in the first namespace, of this task set."""
+        (self.folder / "set.yaml").write_text(text)
+        words = ("probe", "run", "set.yaml", "--on", f"two={self.place}", "--key", "key", "--format", "json")
+        return subprocess.Popen(
+            ["ip", "netns", "exec", NAMES[0], sys.executable, "-m", "hati", *words],
+            cwd=self.folder,
+            env={**os.environ, "HATI_LOCK": str(self.folder / "lock")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        for each in (*self.process.children(recursive=True), self.process):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(30)
+
+
+@pytest.fixture
+def agent(namespaces: tuple[str, str], tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(tmp_path)
+    yield made
+    made.close()
+
+
+def read(done: subprocess.Popen[str], status: int = 0) -> dict[str, dict[str, int]]:
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == status, err
+    found = json.loads(out)
+    assert bool(found["problem"]) == bool(status)
+    return {f"{each['role']} {each['task']}": each for each in found["sensors"]} | {"machines": found["machines"]}
+
+
+@apart
+def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> None:
+    found = read(agent.run(TASK_SET))
+    assert [found[name]["observations"] for name in ("client tcp", "client udp", "client first", "server first")] == [
+        100,
+        100,
+        1,
+        1,
+    ]
+    clock = found["machines"]["two"]
+    assert abs(clock["offset"]) <= clock["uncertainty"] < 50_000_000, "namespaces of the network share the clock"
+    folder = next((agent.folder / ".hati" / "probe").iterdir())
+    starts = [
+        int((folder / f"role-{number}" / "observations.txt").read_text().split("series 0 1 0\n")[1].split()[0])
+        for number in (0, 1)
+    ]
+    assert all(0 <= start < 200_000_000 for start in starts), starts
+
+
+@apart
+@pytest.mark.skipif(not Path("/proc/self/ns/time").exists(), reason="this kernel has no time namespaces")
+def test_the_clock_of_the_other_machine_is_found(namespaces: tuple[str, str], tmp_path: Path) -> None:
+    other = Agent(tmp_path, ("unshare", "--time", "--monotonic", "5000", "--fork"))
+    try:
+        found = read(other.run(TASK_SET))
+    finally:
+        other.close()
+    clock = found["machines"]["two"]
+    assert abs(clock["offset"] - 5_000_000_000_000) <= clock["uncertainty"]
+    assert (found["client tcp"]["observations"], found["server first"]["observations"]) == (100, 1)
+
+
+@apart
+def test_a_peer_that_vanishes_ends_the_experiment_and_leaves_the_rest(agent: Agent) -> None:
+    begun = time.monotonic()
+    running = agent.run(LONG)
+    while not agent.programs():
+        assert running.poll() is None
+        assert time.monotonic() - begun < 60
+        time.sleep(0.05)
+    time.sleep(1.5)
+    ip("-n", NAMES[1], "link", "set", "veth0", "down")
+    cut = time.monotonic()
+    try:
+        found = read(running, status=4)
+        assert time.monotonic() - cut < 40
+        assert found["client tcp"]["observations"] > 0
+        assert found["client first"]["observations"] == 1
+        until = time.monotonic() + 30
+        while agent.programs():
+            assert time.monotonic() < until, "its agent ends the program of a controller that is gone"
+            time.sleep(0.1)
+    finally:
+        ip("-n", NAMES[1], "link", "set", "veth0", "up")
+    assert read(agent.run(TASK_SET))["client udp"]["observations"] == 100, "and serves the next"
+
+
+@apart
+def test_an_agent_that_is_killed_is_named(agent: Agent) -> None:
+    running = agent.run(LONG)
+    until = time.monotonic() + 60
+    while not agent.programs():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    programs = agent.programs()
+    time.sleep(1.0)
+    for each in agent.process.children(recursive=True):
+        if each not in programs:
+            each.kill()
+    agent.process.kill()
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 4
+    assert "the machine 'two' of 'server' is gone: " in err or "a peer does not answer" in err
+    _, alive = psutil.wait_procs(programs, timeout=30)
+    assert not alive, "the program ends with its agent"
