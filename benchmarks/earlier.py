@@ -31,7 +31,10 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from hati.store import open_store
-from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
+try:
+    from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
+except ImportError:  # its name in earlier revisions
+    from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
 with closing(open_store(sys.argv[1])) as store:
     store.begin(a_study(), METRICS, MACHINE)
     for repetition in range(int(sys.argv[2])):

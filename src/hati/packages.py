@@ -6,17 +6,21 @@ Looking for entry points reads files, and loading is importing: so this is above
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hati.core.errors import HatiError, InputError
 from hati.core.wording import suggestion
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
 
 def added(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group, by their names."""
+    from importlib.metadata import entry_points  # loads the standard library's email, which most commands do not need
+
     return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
 
 

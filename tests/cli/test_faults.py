@@ -19,7 +19,9 @@ def failing(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
-BROKEN = "import hati.cli.app as p\ndef broken(*a, **k): raise RuntimeError('two\\nlines')\np.app = broken"
+BROKEN = """import hati.cli.app as p
+def broken(*_, **__): raise RuntimeError('two\\nlines')
+p._program = lambda *_: broken"""
 
 
 def test_a_fault_has_a_status_of_its_own_and_no_traceback() -> None:

@@ -394,3 +394,10 @@ def test_importing_loads_nothing_heavy() -> None:
     heavy = ("altair", "ortools", "scipy", "numpy", "sqlalchemy")
     script = f"import hati, hati.cli.app, sys; print(*[n for n in {heavy} if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_a_verb_loads_no_other_kind_of_study() -> None:
+    script = "import sys\nfrom hati.cli import main\nmain(['run', '--help'])\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    kinds = {name for name in loaded.splitlines()[-1].split() if name.startswith("hati.wiring.kinds.")}
+    assert kinds == {"hati.wiring.kinds.measurement"}

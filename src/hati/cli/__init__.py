@@ -13,7 +13,7 @@ from contextlib import suppress
 INTERRUPTED = 130
 FAULT = 70
 """EX_SOFTWARE of sysexits.h; a traceback of Python ends with 1, which would mean slower."""
-_MANY_OBJECTS = 100_000
+_MANY_OBJECTS = 300_000
 
 __all__ = ["FAULT", "INTERRUPTED", "main"]
 

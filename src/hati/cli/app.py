@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import FrameType
@@ -101,43 +102,27 @@ def _command(kind: AnyStudyType) -> Command:
     return get_command(alone)
 
 
-app = typer.Typer(
-    name="hati",
-    cls=_Grouped,
-    help="Which options matter, what got slower, which requirements hold: by experiments on the program.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-
-
-def _study(kind: str) -> Callable[..., int]:
-    return study_command(own_type(kind))
-
-
-_VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
+_VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer | str]] = {
     "Model": {"init": init.init, "space": space.app, "design": design.design, "predict": probing.predict},
     "Measure": {
-        "run": _study("measurement"),
-        "screen": _study("screening"),
-        "validate": _study("validation"),
-        "suite": _study("suite"),
-        "failures": _study("failures"),
+        "run": "measurement",
+        "screen": "screening",
+        "validate": "validation",
+        "suite": "suite",
+        "failures": "failures",
         "harness": harness.app,
         "probe": probing.app,
-        "audit": _study("audit"),
+        "audit": "audit",
     },
     "Decide": {
-        "compare": _study("paired"),
-        "check": _study("gate"),
-        "bisect": _study("bisection"),
-        "compare-effects": _study("effect-drift"),
-        "assert": _study("assertion"),
+        "compare": "paired",
+        "check": "gate",
+        "bisect": "bisection",
+        "compare-effects": "effect-drift",
+        "assert": "assertion",
     },
     "Follow": {
-        "history": _study("replay"),
+        "history": "replay",
         "findings": runs.findings_app,
         "studies": runs.studies,
         "report": runs.report,
@@ -155,12 +140,41 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     },
     "Set up": {"completion": completion},
 }
+"""The verbs by section: a function, a group, or the kind of the study that the verb makes."""
+_ALL = dict(chain.from_iterable(verbs.items() for verbs in _VERBS.values()))
+_GROUPS = {name: made for name, made in _ALL.items() if isinstance(made, typer.Typer)}
 _CLASSES = {"compare": SeveralFiles}
-for _name, _function in chain.from_iterable(verbs.items() for verbs in _VERBS.values()):
-    if isinstance(_function, typer.Typer):
-        app.add_typer(_function, name=_name)
-    else:
-        app.command(_name, cls=_CLASSES.get(_name))(_function)
+
+
+@cache
+def _program(*verbs: str) -> typer.Typer:
+    """The program with these verbs."""
+    program = typer.Typer(
+        name="hati",
+        cls=_Grouped,
+        help="Which options matter, what got slower, which requirements hold: by experiments on the program.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    program.callback()(options)
+    for name in verbs:
+        made = _ALL[name]
+        if isinstance(made, typer.Typer):
+            program.add_typer(made, name=name)
+        else:
+            function = study_command(own_type(made)) if isinstance(made, str) else made
+            program.command(name, cls=_CLASSES.get(name))(function)
+    return program
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """The program with all verbs, as ``app``."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _program(*_ALL)
 
 
 def _show_version(wanted: bool) -> None:
@@ -171,7 +185,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
@@ -181,11 +194,7 @@ def options(
     """Which options matter, what got slower, which requirements hold: by experiments on the program."""
 
 
-_HELPING = {
-    group.name
-    for group in app.registered_groups
-    if group.typer_instance is not None and group.typer_instance.info.no_args_is_help is True
-}
+_HELPING = {name for name, group in _GROUPS.items() if group.info.no_args_is_help is True}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -249,7 +258,9 @@ def _run(arguments: list[str]) -> int:
         answer_shells()
     begun: set[str] = set()
     try:
-        result = app(arguments, prog_name="hati", standalone_mode=False, obj=begun)
+        # Building the commands of all verbs takes longer than most of them.
+        program = _program(*([arguments[0]] if arguments[0] in _ALL and VARIABLE not in os.environ else _ALL))
+        result = program(arguments, prog_name="hati", standalone_mode=False, obj=begun)
     except typer.TyperException as error:
         message = _one_line(error.format_message())
         if message:
@@ -273,11 +284,9 @@ def _asked(arguments: list[str]) -> list[str]:
 
 def _verb(arguments: list[str]) -> str:
     """The verb of a command line, with its subcommand if it is a group, such as ``findings acknowledge``."""
-    groups = {group.name: group.typer_instance for group in app.registered_groups}
-    known = {command.name for command in app.registered_commands} | set(groups)
-    if not arguments or arguments[0] not in known:
+    if not arguments or arguments[0] not in _ALL:
         return ""
-    group = groups.get(arguments[0])
+    group = _GROUPS.get(arguments[0])
     inner = [] if group is None else [command.name for command in group.registered_commands]
     return " ".join([arguments[0], *[word for word in arguments[1:] if word in inner][:1], ""])
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
@@ -23,6 +22,8 @@ from hati.core.wording import counted, listed, suggestion
 from hati.packages import added, load_entry
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from hati.campaign import Observer
     from hati.core import Evidence, Study
     from hati.document import Document, MachineStateJson, StudyMachineJson
