@@ -401,3 +401,19 @@ def test_a_verb_loads_no_other_kind_of_study() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     kinds = {name for name in loaded.splitlines()[-1].split() if name.startswith("hati.wiring.kinds.")}
     assert kinds == {"hati.wiring.kinds.measurement"}
+
+
+@pytest.mark.parametrize("words", [["run", "--budget", "1"], ["assert", "--formula", "b <= 9", "--budget", "13"]])
+def test_measuring_loads_nothing_that_plans_screenings(tmp_path: Path, words: list[str]) -> None:
+    command = (
+        'command = ["echo", "t: 1"]\nreader = "regex"\nmetric = [{ name = "t", unit = "1", pattern = "t: (.)" }]\n'
+    )
+    (tmp_path / "hati.toml").write_text(f'[subject]\nname = "s"\n[[benchmark]]\nname = "b"\n{command}')
+    script = f"import sys\nfrom hati.cli import main\nmain({words})\nprint('\\n', *sys.modules)"
+    environment = {**os.environ, "HATI_LOCK": str(tmp_path / "lock")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert f"{words[-1]} run" in done.stdout
+    assert "hati.studies.screening.planning" not in done.stdout.split()
+    assert "hati.wiring.known.screenings" not in done.stdout.split()

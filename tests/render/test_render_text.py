@@ -150,6 +150,11 @@ def test_json_of_a_conclusion_reads_back() -> None:
     assert json.loads(to_json({"x": float("nan"), "y": [float("inf")]})) == {"x": None, "y": [None]}
 
 
+def test_csv_has_no_formulas_of_spreadsheets() -> None:
+    text = table_csv(Table("T", (Column("=x"), Column("y")), (("=HYPERLINK(A1)", "-O2"), ("@a", -1.5))))
+    assert text == "'=x,y\n'=HYPERLINK(A1),-O2\n'@a,-1.5\n"
+
+
 def test_csv_keeps_line_ends_within_fields() -> None:
     text = table_csv(Table("T", (Column("x"),), (("a\rb\r\nc",), ("d\ne",))))
     assert text == 'x\n"a\rb\r\nc"\n"d\ne"\n'

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources, replace
-from hati.subject.readers import check_reader, parse_expression, parse_path, read, unsettled
+from hati.subject.readers import check_reader, parse_expression, parse_path, read, read_lines, unsettled
 
 NOTHING = Resources(2.0, 1.0, 0.5, 3 * 2**20, 1, 2, 0.0)
 
@@ -270,3 +270,10 @@ def test_any_output_is_read_or_refused(about: Benchmark, output: bytes) -> None:
 @given(st.lists(st.floats(0, 1e100), min_size=1))
 def test_what_was_printed_is_read_back_exactly(printed: list[float]) -> None:
     assert values(lines({"metric": "latency", "values": printed})) == printed
+
+
+def test_lines_of_one_metric_are_converted_together() -> None:
+    lines = "".join(f'{{"metric": "time", "value": {number}.5, "unit": "s"}}\n' for number in range(10_000))
+    (reading,) = read_lines(lines.encode())
+    assert reading.values.tolist() == [number + 0.5 for number in range(10_000)]
+    assert reading.place_of(9_999).line == 10_000

@@ -429,13 +429,13 @@ def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
     table, methods = _table(planned), planned.methods
     if chosen is Format.JSON:
         from hati.document import Joined, publish, table_rows
-        from hati.studies.assertion.tables import DryRunJson
+        from hati.studies.dry_run import DryRunJson
 
         write(render.to_json(publish(Joined(planned, tasks=table_rows(table), methods=methods), DryRunJson)), output)
         return
     tables = [table]
     if methods is not None:
-        from hati.studies.assertion.tables import expected_runs_table
+        from hati.studies.dry_run import expected_runs_table
 
         tables = [expected_runs_table(methods), table]
     write_tables([_for(each, chosen) for each in tables], TableFormat(chosen.value), output)

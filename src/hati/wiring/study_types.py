@@ -484,6 +484,7 @@ _PUBLISHING = (
     "steering",
     "studies.assertion.two_machines",
     "studies.assertion.tables",
+    "studies.dry_run",
     "studies.audit.auditing",
     "studies.bisection",
     "studies.comparison.document",

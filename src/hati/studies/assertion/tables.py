@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from hati.core import FloatArray, Setting
+from hati.core import FloatArray
 from hati.core.wording import counted
 from hati.document.document import (
     Align,
@@ -48,7 +48,6 @@ from hati.studies.assertion import (
     Assured,
     Atom,
     Cost,
-    ExpectedRuns,
     SampleCollector,
     Standard,
     blockers,
@@ -56,57 +55,12 @@ from hati.studies.assertion import (
     run_means,
 )
 from hati.studies.comparison.conclusion import WITH_POWER
-from hati.studies.screening.promises import ConsequencesJson, consequences
-
-_NAMES = ", also "
-_MEANT = (
-    "At least: every formula is decided at the first look. At most: the formulas with this method are decided last."
-)
-
-
-def expected_runs_table(methods: Sequence[ExpectedRuns]) -> Table:
-    """A row for each method that is run, with all its names."""
-    columns = columns_of("method | > runs at least | > at most | > time at least")
-    rows = tuple((_NAMES.join(each.methods), each.least, _most(each), _time(each)) for each in methods)
-    return Table("Methods", columns, rows, (_MEANT,))
-
-
-class ExpectedRunsJson(Struct, frozen=True):
-    """How often a thing is run, by all its names; ``seconds`` are those of the fewest runs."""
-
-    methods: list[str]
-    least: int
-    most: int | None
-    seconds: Annotated[float | None, Of("least_seconds")]
-
-
-def _most(each: ExpectedRuns) -> Cell:
-    return Shown("not known yet", None) if each.most is None else each.most
-
-
-def _time(each: ExpectedRuns) -> Cell:
-    seconds = each.least_seconds
-    return Shown("not known yet" if seconds is None else f"about {duration(seconds)}", seconds)
 
 
 def cost_text(cost: Cost) -> str:
     """``14 runs (7 shared), 2.1 s``."""
     shared = f" ({cost.shared:,} shared)" if cost.shared else ""
     return f"{counted(cost.runs, 'run')}{shared}, {duration(cost.seconds)}"
-
-
-class DryRunJson(Struct, frozen=True, kw_only=True, tag_field="format", tag="hati-dry-run-1"):
-    """The tasks that would be run, their time, what follows from their design, and how often methods are run."""
-
-    reason: str
-    runs: Annotated[int, Of(lambda planned: len(planned.plan))]
-    seconds: float | None
-    design: Annotated[
-        ConsequencesJson | None,
-        Of(lambda planned: planned.choice and consequences(planned.choice, planned.options)),
-    ]
-    methods: list[ExpectedRunsJson] | UnsetType = UNSET
-    tasks: list[dict[str, Setting | None]]
 
 
 class CostJson(Struct, frozen=True):

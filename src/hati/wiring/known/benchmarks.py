@@ -42,7 +42,6 @@ from hati.studies.comparison import (
 from hati.studies.findings import Report, concluded, events_of, findings_of, not_yet_said, reports, sighting_of
 from hati.studies.gate import GateConclusion, WarmUpCut
 from hati.subject import Revisions
-from hati.wiring.known.screenings import representatives
 from hati.wiring.workplace import Workplace
 
 _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
@@ -88,6 +87,8 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
         for spot, size in finding.sizes.items()
         if (spot.benchmark, spot.metric) == (benchmark.name, metric.name) and size.ratio > 0.0
     }
+    from hati.wiring.known.screenings import representatives  # loads all that screenings need
+
     cells = [cell for cell in representatives(place, benchmark.name).cells if str(cell.stratum) in sizes]
     if not cells:
         return None
