@@ -13,6 +13,7 @@ from hati.space import Option, Space
 from hati.studies.screening import (
     AnyChoice,
     AnyScreening,
+    EffectScale,
     FractionRequest,
     asked_fraction,
     choose_followed,
@@ -203,3 +204,21 @@ def test_the_flips_of_a_screening_are_among_its_runs() -> None:
     assert (len(start.runs), start.planned, start.failed, start.unmade) == (64, 64, 0, 0)
     assert set(start.runs.machines.tolist()) == {0, 1}
     assert start.runs.trends.shape == (64, 1)
+
+
+@pytest.mark.parametrize(("size", "scale"), [(0.5, EffectScale.LOG), (0.03, EffectScale.RAW)])
+def test_margins_are_those_of_the_screening(size: float, scale: EffectScale) -> None:
+    """On the raw scale half of the interval in the unit, whatever the ends of the change are."""
+    effects = {"a": size, "g": size / 2.0}
+    study = a_screening("fraction")
+    evidence = made(study, effects)
+    found = study.conclude(evidence)
+    start = _screened(study, found, evidence, PLACE)
+    assert start.scale is scale
+    shown = [effect for effect in found.effects if effect.shown]
+    assert [each.change and each.change.relative for each in start.sizes] == [effect.relative for effect in shown]
+    for effect, own in zip(shown, start.sizes, strict=True):
+        ends = effect.interval if scale is EffectScale.RAW else effect.relative_interval
+        assert ends is not None
+        low, high = ends if scale is EffectScale.RAW else map(math.log1p, ends)
+        assert own.margin == pytest.approx((high - low) / 2.0)
