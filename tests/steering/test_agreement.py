@@ -8,17 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import InputError, Outcome, replace
-from hati.steering import (
-    TOLERANCE,
-    TRUSTED_AFTER,
-    MachineReport,
-    Requirements,
-    agree,
-    most_reports,
-    quorum_of,
-    report_of,
-    reports_needed,
-)
+from hati.steering import MachineReport, Requirements, agree, most_reports, quorum_of, report_of, reports_needed
+from hati.steering.agreement import TOLERANCE, TRUSTED_AFTER
 from hati.testing.conformance import a_run, a_study
 
 reports = st.lists(

@@ -12,7 +12,7 @@ from earlier import bring_back
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from hati import steering
+from hati.steering import agreement
 from hati.store import BatchState, Ledger, SqlStore, open_store
 from hati.store import ledger as ledger_module
 from hati.testing.ledger_model import LedgerMachine
@@ -70,7 +70,7 @@ def drive(ledger_of: Callable[[Callable[[], float]], Ledger], examples: int) -> 
     found = settings(max_examples=examples, stateful_step_count=30, deadline=None)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ledger_module, "VOLUNTEERS_ATTEMPTS", 2)  # so that volunteers' batches are quarantined too
-        patched.setattr(steering, "TRUSTED_AFTER", 2)  # and results of machines that agreed are sampled
+        patched.setattr(agreement, "TRUSTED_AFTER", 2)  # and results of machines that agreed are sampled
         run_state_machine_as_test(Driven, settings=found)
 
 

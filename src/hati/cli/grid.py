@@ -45,7 +45,7 @@ def status(
 ) -> None:
     """Show machines, batches, why batches wait, and what failed."""
     from hati import render
-    from hati.steering import grid_tables
+    from hati.steering.document import grid_tables
     from hati.wiring import existing_store
 
     check_output(output)

@@ -5,6 +5,6 @@ from .local import FileLock as FileLock
 from .local import LocalEngine as LocalEngine
 from .local import SerialEngine as SerialEngine
 from .local import TableEngine as TableEngine
+from .volunteers import VolunteersEngine as VolunteersEngine
 from .worker import Worker as Worker
-from .workers import VolunteersEngine as VolunteersEngine
 from .workers import WorkersEngine as WorkersEngine

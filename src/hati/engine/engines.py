@@ -14,7 +14,8 @@ from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
 
 if TYPE_CHECKING:
     from hati.engine.dask_engine import DaskEngine
-    from hati.engine.workers import VolunteersEngine, WorkersEngine
+    from hati.engine.volunteers import VolunteersEngine
+    from hati.engine.workers import WorkersEngine
     from hati.store import SqlStore
 
 GROUP = "hati.engines"
@@ -49,7 +50,7 @@ def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
 
 
 def _volunteers(setup: EngineSetup) -> VolunteersEngine:
-    from hati.engine.workers import VolunteersEngine
+    from hati.engine.volunteers import VolunteersEngine
 
     store = _store(setup, VOLUNTEERS)
     return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting, setup.replicas)

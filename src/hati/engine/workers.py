@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from hati.core import Batch, BatchOrder, Benchmark, InputError, Job, MeasurementError, Outcome, Run, Task
+from hati.core import Batch, BatchOrder, Job, MeasurementError, Outcome, Run, Task
 from hati.core.wording import listed
-from hati.steering import Client, ClientKind, Requirements, obstacle
-from hati.store import DISAGREE, Attempt, BatchState, Ledger, Volunteers, run_of
-from hati.subject.releases import check_for_volunteers, job_content, release_key, unsigned_value
+from hati.steering import Client, Requirements, obstacle
+from hati.store import Attempt, BatchState, Ledger, run_of
 
 _SHORTEST, _LONGEST = 0.005, 0.1
 """Seconds between two queries of the ledger."""
@@ -208,90 +207,3 @@ def _given_up(task: Task, attempts: Sequence[Attempt]) -> Run:
     seconds = sum((each.ended or each.began) - each.began for each in attempts)
     detail = f"no machine completed it: {listed(reasons, separator='; ')}"
     return Run(task, last.machine, datetime.fromtimestamp(last.began, UTC), seconds, Outcome.NOT_STARTED, detail)
-
-
-class VolunteersEngine(WorkersEngine):
-    """Releases batches of signed benchmarks into a ledger, for the machines that a server registered.
-
-    A result counts where ``replicas`` machines agree on it.
-
-    Raises:
-        InputError: where volunteers cannot run one of the benchmarks.
-    """
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        volunteers: Volunteers,
-        benchmarks: Iterable[Benchmark],
-        waiting: Callable[[str], None],
-        replicas: int = 1,
-    ) -> None:
-        super().__init__(ledger, (), waiting)
-        self._replicas = replicas
-        self._volunteers = volunteers
-        for benchmark in benchmarks:
-            check_for_volunteers(benchmark)
-
-    def _release(self, batch: Batch[Job], again: Collection[str] = ()) -> int:
-        """Release a batch, also once more where a server withdrew it since its signed release is not there.
-
-        Raises:
-            InputError: where volunteers cannot run it, or its release is not signed.
-        """
-        keys = {release_key(job.benchmark, job.sources) for job in batch.members}
-        if len(keys) > 1:
-            raise InputError(
-                "a batch has jobs of several benchmarks or revisions, and volunteers run one at a time",
-                fix="use --engine workers",
-            )
-        for job in batch.members:
-            check_for_volunteers(job.benchmark)
-            job_content(job)  # raises where a file of it cannot be rendered
-        releases = self._volunteers.releases(keys)
-        for job in batch.members:
-            _check_signed(job, {key: each.statement for key, each in releases.items()})
-        return super()._release(batch, again)
-
-    def _give_up(self, out: Released) -> BatchState:
-        """End the campaign: machines that leave or disagree say nothing about the subject.
-
-        Raises:
-            MeasurementError: always.
-        """
-        found = self._ledger.attempts(out.number)
-        attempts = counted_attempts(found)
-        if found[-1].reason == DISAGREE:
-            raise MeasurementError(
-                f"no {self._replicas} volunteers agree on the results of a batch: {DISAGREE}",
-                fix="run it on a machine of your own, by --engine local or workers; what was recorded is kept",
-            )
-        reasons = listed(list(dict.fromkeys(each.reason for each in attempts)), separator="; ")
-        raise MeasurementError(
-            f"no volunteer could run a batch in {len(attempts)} attempts: {reasons}",
-            fix="see to these machines, or use --engine workers; what was recorded is kept",
-        )
-
-    def _requirements(self, batch: Batch[Job]) -> Requirements:
-        needed = super()._requirements(batch)
-        return Requirements((), needed.revisions, (), needed.cpus, ClientKind.VOLUNTEER, self._replicas)
-
-    def _present(self) -> tuple[Client, ...]:
-        return tuple(each for each in super()._present() if each.kind is ClientKind.VOLUNTEER)
-
-    nobody = "waiting for a volunteer: start `hati serve --volunteers` with the same store, and `hati join` elsewhere"
-
-
-def _check_signed(job: Job, statements: dict[str, str]) -> None:
-    revision, benchmark = job.task.revision, job.benchmark.name
-    statement = statements.get(release_key(job.benchmark, job.sources))
-    if statement is None:
-        raise InputError(
-            f"benchmark {benchmark!r}, as it is now, has no signed release of revision {revision}",
-            fix="run `hati grid sign --key FILE` with the same store, where the key is",
-        )
-    if value := unsigned_value(job, statement):
-        raise InputError(
-            f"the signed release of benchmark {benchmark!r} does not allow {value}",
-            fix="run `hati grid sign --key FILE` again: the space has changed",
-        )

@@ -15,7 +15,6 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
 from hati.steering import (
-    TRUSTED_AFTER,
     Client,
     ClientKind,
     Queue,
@@ -23,6 +22,7 @@ from hati.steering import (
     StudyStatus,
     choose,
 )
+from hati.steering.agreement import TRUSTED_AFTER
 from hati.store import (
     ATTEMPTS,
     DISAGREE,

@@ -481,7 +481,7 @@ _PUBLISHING = (
     "harness.document",
     "prediction.document",
     "space.document",
-    "steering",
+    "steering.status",
     "studies.assertion.two_machines",
     "studies.assertion.tables",
     "studies.dry_run",

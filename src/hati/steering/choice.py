@@ -1,0 +1,138 @@
+"""The choice of a machine's next batch: pure, from what is open, what is in progress, and what the machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from hati.core.errors import InputError
+from hati.core.wording import counted, listed
+
+
+class ClientKind(StrEnum):
+    """Who asks for work: a worker with the project's files, or a volunteer, which runs signed releases only."""
+
+    WORKER = "worker"
+    VOLUNTEER = "volunteer"
+
+
+class Requirements(Struct, frozen=True):
+    """The requirements of a batch on a machine.
+
+    ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
+    ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs; ``kind``
+    is the kind of machine that may run it; ``replicas`` is the number of machines that have to agree on each result.
+    """
+
+    sources: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    cpus: int = 1
+    kind: ClientKind = ClientKind.WORKER
+    replicas: int = 1
+
+    def __post_init__(self) -> None:
+        if self.replicas < 1:
+            raise InputError("the number of machines that have to agree is below 1", fix="write 1 or more")
+
+    @property
+    def bound(self) -> bool:
+        """Whether a batch that a machine has begun stays on it; a volunteer may never come back."""
+        return self.kind is ClientKind.WORKER and self.replicas == 1
+
+
+class Client(Struct, frozen=True):
+    """A machine that asks for work: its identity, name, CPUs, digests of the files that it has, and its kind.
+
+    ``hardware`` is its class, within which times are comparable; empty: its own.
+    """
+
+    machine: str
+    name: str
+    cpus: int = 1
+    sources: tuple[str, ...] = ()
+    kind: ClientKind = ClientKind.WORKER
+    hardware: str = ""
+
+
+def unmet(requirements: Requirements, client: Client) -> str:
+    """The first requirement that a machine does not meet, in words; empty where it meets all."""
+    if requirements.kind is not client.kind:
+        return f"needs a {requirements.kind}"
+    if requirements.machines and client.name not in requirements.machines:
+        return f"runs on {listed(requirements.machines)} only"
+    if requirements.cpus > client.cpus:
+        return f"needs {counted(requirements.cpus, 'CPU')}"
+    if not set(requirements.sources) <= set(client.sources):
+        return f"needs the files of revision {listed(requirements.revisions)}"
+    return ""
+
+
+def obstacle(requirements: Requirements, machine: str | None, clients: Mapping[str, Client]) -> str:
+    """The reasons why no present machine may run a batch, in words; empty where one may.
+
+    ``machine`` is the identity of the machine on which the batch has begun, None where it has not. ``clients`` maps
+    identities of machines to their clients.
+    """
+    if not clients:
+        return "no worker is there"
+    if machine is None:
+        able: Iterable[Client] = clients.values()
+    else:
+        able = filter(None, [clients.get(machine)])
+    reasons = [unmet(requirements, client) for client in able]
+    fit = reasons.count("")
+    if 0 < fit < requirements.replicas:
+        return (
+            f"needs {requirements.replicas} machines that agree, and {fit} of them {'is' if fit == 1 else 'are'} there"
+        )
+    if fit:
+        return ""
+    return listed(sorted(set(reasons))) or "begun on a machine that has no worker now"
+
+
+class Queue(Struct, frozen=True):
+    """Waiting batches of a study with equal requirements; they are run in the order of their release.
+
+    ``head`` is the number of the batch that was released first; numbers grow with each release. ``machine`` is the one
+    on which all of them have begun, None where they have not.
+    """
+
+    head: int
+    study: str
+    requirements: Requirements
+    machine: str | None = None
+
+
+class SteeringDecision(Struct, frozen=True):
+    """The number of the chosen batch, None where there is none for the machine, and the reason."""
+
+    batch: int | None
+    reason: str
+
+
+def choose(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
+    """The batch that a machine runs next: of the study with the fewest batches in progress, the one released first.
+
+    A batch that has begun on a machine stays there, and is resumed before all others. Studies with equally many batches
+    in progress are served in the order of release.
+
+    Args:
+        queues: the waiting batches.
+        under_way: the number of batches that machines run now, by study; 0 where a study is not in it.
+        client: the machine.
+    """
+    if not queues:
+        return SteeringDecision(None, "nothing is open")
+    reasons = {needed: unmet(needed, client) for needed in {queue.requirements for queue in queues}}
+    met = [queue for queue in queues if not reasons[queue.requirements]]
+    begun = [queue.head for queue in met if queue.machine == client.machine]
+    if begun:
+        return SteeringDecision(min(begun), "begun here")
+    free = [(under_way.get(queue.study, 0), queue.head) for queue in met if queue.machine is None]
+    if not free:
+        return SteeringDecision(None, listed(sorted(set(filter(None, reasons.values())))) or "begun on another machine")
+    several = len({queue.study for queue in queues}) > 1
+    return SteeringDecision(min(free)[1], "study with fewest under way" if several else "released first")

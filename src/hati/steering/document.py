@@ -1,0 +1,70 @@
+"""Tables of the status of a ledger."""
+
+from __future__ import annotations
+
+from hati.core.wording import counted
+from hati.document.document import Align, Column, Table
+from hati.steering.status import LeaseStatus, LedgerStatus
+
+_TIME = "%Y-%m-%d %H:%M:%S"
+_TURN = "waits for its turn"
+
+
+def grid_tables(status: LedgerStatus) -> tuple[Table, ...]:
+    """Tables of machines and batches and, if there are any, of waiting and failed batches."""
+    if not status.machines and not status.studies:
+        return ()
+    tables = [_machines(status), _batches(status)]
+    tables += [_waiting(status)] if status.waiting else []
+    tables += [_failures(status)] if status.failed else []
+    return tuple(tables)
+
+
+def _machines(status: LedgerStatus) -> Table:
+    columns = (
+        Column("machine"),
+        Column("CPUs", align=Align.RIGHT),
+        Column("study"),
+        Column("batch", align=Align.RIGHT),
+        Column("since"),
+        Column("until"),
+        Column("chosen as"),
+    )
+    rows = tuple((machine.name, machine.cpus, *_lease(machine.lease)) for machine in status.machines)
+    late = sum(machine.lease is not None and machine.lease.until <= status.at for machine in status.machines)
+    notes = (
+        [f"Times are UTC; it is {status.at:{_TIME}}."] if rows else ["No worker is there: start one by `hati worker`."]
+    )
+    notes += [f"{counted(late, 'lease')} ended without a sign of life."] if late else []
+    return Table("Machines", columns, rows, tuple(notes))
+
+
+def _lease(lease: LeaseStatus | None) -> tuple[str | int | None, ...]:
+    if lease is None:
+        return None, None, None, None, None
+    return lease.study, lease.batch, f"{lease.since:{_TIME}}", f"{lease.until:{_TIME}}", lease.reason
+
+
+def _batches(status: LedgerStatus) -> Table:
+    names = ("waiting", "leased", "done", "withdrawn", "quarantined", "failures", "results")
+    columns = (Column("study"), *(Column(name, align=Align.RIGHT) for name in names))
+    rows = tuple((study.study, *(getattr(study, name) for name in names)) for study in status.studies)
+    return Table("Batches", columns, rows, (f"{counted(status.results, 'result')} in the last hour.",))
+
+
+def _waiting(status: LedgerStatus) -> Table:
+    columns = (Column("study"), Column("batches", align=Align.RIGHT), Column("reason"))
+    rows = tuple((each.study, each.batches, each.reason or _TURN) for each in status.waiting)
+    return Table("Waiting batches", columns, rows)
+
+
+def _failures(status: LedgerStatus) -> Table:
+    columns = (
+        Column("batch", align=Align.RIGHT),
+        Column("study"),
+        Column("state"),
+        Column("failures", align=Align.RIGHT),
+        Column("last error"),
+    )
+    rows = tuple((each.batch, each.study, each.state, each.failures, each.error) for each in status.failed)
+    return Table("Failed batches", columns, rows)
