@@ -13,7 +13,7 @@ from volunteers import HATI, PRINTED, Served, Volunteer, release, result
 from hati.core import Batch, MeasurementError, replace
 from hati.engine import VolunteersEngine
 from hati.engine.workers import Released
-from hati.steering import choose
+from hati.steering import Requirements, choose
 from hati.store import AttemptOutcome, EntryKind, Selection, open_store, read_store
 from hati.testing.conformance import a_run, a_study
 from hati.testing.ledgers import a_job, a_volunteer
@@ -71,7 +71,10 @@ def test_a_campaign_asks_two_machines_for_each_run(
 
 def test_volunteers_that_never_agree_end_the_campaign(tmp_path: Path) -> None:
     with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
-        engine, batch = VolunteersEngine(store.ledger, store.volunteers, [], print, 2), Batch((a_job(0),))
+        engine, batch = (
+            VolunteersEngine(store.ledger, store.volunteers, [], print, Requirements(replicas=2)),
+            Batch((a_job(0),)),
+        )
         number = store.ledger.release(batch, engine._requirements(batch))
         engine._out.append(Released(batch, number, {job.task.id: job.task for job in batch.members}))
         for power, name in enumerate(("ada", "bob", "eve", "joe", "kim")):

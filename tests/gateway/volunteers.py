@@ -239,6 +239,7 @@ def release(project: Path, store: Path, number: int, *, each: int = 1, replicas:
     from hati.campaign import JobMaker
     from hati.core import Batch, Configuration, StudyId
     from hati.engine import VolunteersEngine
+    from hati.steering import Requirements
     from hati.wiring.workplace import workplace
 
     place = workplace(project, str(store))
@@ -246,7 +247,9 @@ def release(project: Path, store: Path, number: int, *, each: int = 1, replicas:
     (benchmark,) = place.project.benchmarks
     study = StudyId.of("measurement", {"drawn": secrets.token_hex(8)}, 1, place.machine.id)
     maker, tasks = JobMaker({benchmark.name: benchmark}, place.folder.sources), list[str]()
-    engine = VolunteersEngine(place.store.ledger, place.store.volunteers, [benchmark], print, replicas)
+    engine = VolunteersEngine(
+        place.store.ledger, place.store.volunteers, [benchmark], print, Requirements(replicas=replicas)
+    )
     with closing(place.store):
         place.store.begin(study, benchmark.metrics, place.machine)
         for first in range(0, number * each, each):

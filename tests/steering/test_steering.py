@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.steering import Client, Queue, Requirements, SteeringDecision, choose, obstacle, unmet
+from hati.steering import STRATEGIES, Client, Queue, Requirements, SteeringDecision, choose, obstacle, unmet
 
 ANY = Requirements()
 ONE = Client("m1", "one", 2, ("files",))
@@ -40,6 +40,34 @@ def queues(rows: Iterable[Row]) -> tuple[Queue, ...]:
         key = (same[0], same[1], same[2])
         found[key] = min(number, found.get(key, number))
     return tuple(Queue(head, *key) for key, head in found.items())
+
+
+def test_a_higher_priority_and_an_earlier_date_come_first() -> None:
+    wanted = [
+        Requirements(),
+        Requirements(due=200.0),
+        Requirements(due=100.0),
+        Requirements(priority=1),
+        Requirements(priority=1, due=300.0),
+    ]
+    rows: list[Row] = [(number, f"s{number}", needed, None) for number, needed in enumerate(wanted, 1)]
+    order, reasons = [], []
+    while rows:
+        decision = choose(queues(rows), {}, ONE)
+        order.append(decision.batch)
+        reasons.append(decision.reason)
+        rows = [row for row in rows if row[0] != decision.batch]
+    assert order == [5, 4, 3, 2, 1]
+    assert reasons == ["highest priority"] * 2 + ["earliest due"] * 2 + ["released first"]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("fair", 2), ("oldest", 1), ("newest", 3)])
+def test_strategies_order_what_a_machine_may_begin(name: str, expected: int) -> None:
+    rows: list[Row] = [(1, "s", ANY, None), (2, "t", ANY, None), (3, "s", Requirements(cpus=2), None)]
+    rows += [(4, "t", Requirements(cpus=4), None), (5, "t", ANY, "m2")]
+    strategy = STRATEGIES[name]
+    assert choose(queues(rows), {"s": 1}, ONE, strategy).batch == expected
+    assert choose(queues([*rows, (6, "t", ANY, "m1")]), {}, ONE, strategy) == SteeringDecision(6, "begun here")
 
 
 def chosen(rows: Iterable[Row], busy: dict[str, int], client: Client) -> int | None:

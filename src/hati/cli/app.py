@@ -143,7 +143,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer | str]] = {
 """The verbs by section: a function, a group, or the kind of the study that the verb makes."""
 _ALL = dict(chain.from_iterable(verbs.items() for verbs in _VERBS.values()))
 _GROUPS = {name: made for name, made in _ALL.items() if isinstance(made, typer.Typer)}
-_CLASSES = {"compare": SeveralFiles}
+_CLASSES = {"compare": SeveralFiles, "worker": grid.StrategiesCommand, "serve": grid.StrategiesCommand}
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
@@ -34,6 +35,7 @@ from hati.cli.output import (
 )
 from hati.cli.progress import make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields, requests
+from hati.core.metric import parse_duration
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 
 if TYPE_CHECKING:
@@ -88,6 +90,14 @@ Replicas = Annotated[
         min=1,
         help="Volunteers that have to agree on a result [default: that of hati.toml, else 1].",
     ),
+]
+Priority = Annotated[
+    int,
+    typer.Option("--priority", metavar="N", help="On workers: run before studies of a lower priority [default: 0]."),
+]
+Due = Annotated[
+    str | None,
+    typer.Option("--due", metavar="TIME", help="On workers: run before studies that are due later, such as 2h."),
 ]
 
 HERE = Path()
@@ -144,6 +154,8 @@ def _run(
     dry_run: bool,
     engine: str | None,
     replicate: int | None = None,
+    priority: int,
+    due: str | None,
     output: str,
     report: Sequence[str] | None,
     chosen: Any,
@@ -155,9 +167,11 @@ def _run(
     pages = None
     answer = kind.read(path, store, request, say, steps_progress)
     if answer is None:
-        from hati.wiring.workplace import with_engine
+        from hati.wiring.workplace import Urgency, with_engine
 
-        place = with_engine((kind.look if dry_run else kind.open)(root or path, store, request, say), engine, replicate)
+        place = (kind.look if dry_run else kind.open)(root or path, store, request, say)
+        until = None if due is None else time.time() + parse_duration(due)
+        place = with_engine(place, engine, replicate, Urgency(priority, until))
         kind.check_engine(place)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
@@ -275,6 +289,8 @@ def _common_parameters(formats: Formats, *, lent: bool) -> Iterator[inspect.Para
     yield _keyword("engine", EngineName, None)
     if lent:
         yield _keyword("replicate", Replicas, None)
+    yield _keyword("priority", Priority, 0)
+    yield _keyword("due", Due, None)
     yield _keyword("store", StorePlace, None)
     yield _keyword("output", Output, STDOUT)
     reports = typer.Option("--report", metavar="FORMAT=FILE", help=_REPORTS)

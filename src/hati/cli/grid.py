@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from hati.cli.commands import HERE, FormatOption, Output, ProjectPath, StorePlace, TableFormatOption
 from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write, write_tables
@@ -15,6 +16,9 @@ from hati.core.metric import parse_duration
 from hati.core.wording import counted
 
 if TYPE_CHECKING:
+    from typer._click import Context
+    from typer._click.formatting import HelpFormatter
+
     from hati.core import Run
 
 
@@ -132,6 +136,25 @@ _Scheduler = Annotated[
 ]
 
 
+_StrategyName = Annotated[
+    str,
+    typer.Option("--strategy", metavar="NAME", help="What chooses among the batches of several studies."),
+]
+
+
+class StrategiesCommand(TyperCommand):
+    """Shows the names of all strategies in its help, also those that packages add."""
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the help."""
+        from hati.wiring.strategies import strategy_names
+
+        for each in self.params:
+            if each.name == "strategy":
+                each.metavar = f"<{'|'.join(strategy_names())}>"
+        super().format_help(ctx, formatter)
+
+
 def worker(
     path: ProjectPath = HERE,
     store: StorePlace = None,
@@ -139,16 +162,17 @@ def worker(
     idle: _Idle = None,
     lease: _LeaseTime = "60s",
     scheduler: _Scheduler = None,
+    strategy: _StrategyName = "fair",
 ) -> None:
     """Run batches that campaigns release to workers."""
-    from hati.wiring.volunteers import serve
+    from hati.wiring.grid import serve
 
     made: list[Run] = []
     if once and scheduler is not None:
         raise InputError("--once is not used with --scheduler", fix="write --idle with a time")
     limit = 0.0 if once else math.inf if idle is None else parse_duration(idle)
     try:
-        serve(path, store, limit, parse_duration(lease), say, made.append, scheduler)
+        serve(path, store, limit, parse_duration(lease), say, made.append, scheduler, strategy)
     except KeyboardInterrupt:
         say("ended on request")
     say(f"{counted(len(made), 'run')} done")
@@ -184,6 +208,7 @@ def serve(
     invitation: _Invitation = None,
     anybody: _Open = False,
     lease: _LeaseTime = "60s",
+    strategy: _StrategyName = "fair",
     store: StorePlace = None,
 ) -> None:
     """Give batches to volunteers, by HTTPS."""
@@ -197,7 +222,7 @@ def serve(
         raise InputError("the invitation is empty", fix="leave out --invitation, or write --open")
     address = Address(host, port, certificate, key)
     wanted = "" if anybody else invitation or new_invitation()
-    app = volunteers_app(path, store, wanted, parse_duration(lease))
+    app = volunteers_app(path, store, wanted, parse_duration(lease), strategy)
     if not anybody and invitation is None:
         say(f"invitation: {wanted}")
     try:

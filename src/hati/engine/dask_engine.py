@@ -23,6 +23,7 @@ from hati.engine.dask_worker import (
 )
 from hati.engine.workers import WorkersEngine
 from hati.project import ClusterAddress
+from hati.steering import Requirements
 from hati.store import BatchState, Ledger
 
 _REFRESH_SECONDS = 1.0
@@ -146,9 +147,14 @@ class DaskEngine(WorkersEngine):
     """
 
     def __init__(
-        self, ledger: Ledger, machines: Sequence[str], waiting: Callable[[str], None], address: ClusterAddress
+        self,
+        ledger: Ledger,
+        machines: Sequence[str],
+        waiting: Callable[[str], None],
+        address: ClusterAddress,
+        asked: Requirements | None = None,
     ) -> None:
-        super().__init__(ledger, machines, waiting)
+        super().__init__(ledger, machines, waiting, asked)
         self.nobody = f"waiting for a worker: start one by `hati worker --scheduler {address}`, with the same store"
         self._address = address
         self._cluster = DaskClient(address)

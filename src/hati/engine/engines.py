@@ -40,20 +40,20 @@ def engine_of(name: str) -> MakeEngine:
 def _workers(setup: EngineSetup) -> WorkersEngine:
     from hati.engine.workers import WorkersEngine
 
-    return WorkersEngine(_store(setup, WORKERS).ledger, setup.machines, setup.waiting)
+    return WorkersEngine(_store(setup, WORKERS).ledger, setup.machines, setup.waiting, setup.asked)
 
 
 def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
     from hati.engine.dask_engine import DaskEngine
 
-    return DaskEngine(_store(setup, str(address)).ledger, setup.machines, setup.waiting, address)
+    return DaskEngine(_store(setup, str(address)).ledger, setup.machines, setup.waiting, address, setup.asked)
 
 
 def _volunteers(setup: EngineSetup) -> VolunteersEngine:
     from hati.engine.volunteers import VolunteersEngine
 
     store = _store(setup, VOLUNTEERS)
-    return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting, setup.replicas)
+    return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting, setup.asked)
 
 
 def _store(setup: EngineSetup, engine: str) -> SqlStore:

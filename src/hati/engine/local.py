@@ -37,6 +37,7 @@ from hati.subject import LocalExecutor, LocalSubject, Supervisor, Trees, duet_co
 from hati.subject.table import MeasuredTable
 
 if TYPE_CHECKING:
+    from hati.steering import Requirements
     from hati.store import SqlStore
 
 
@@ -324,8 +325,8 @@ class EngineSetup(Struct, frozen=True):
     """What an engine is made from: benchmarks of the subject in the folder ``root``, on this machine.
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
-    with a sentence where the engine has to wait. ``store``, the ``machines`` of the pool by their names, and the number
-    of ``replicas`` that have to agree on a result are for engines whose jobs run elsewhere.
+    with a sentence where the engine has to wait. ``store``, the ``machines`` of the pool by their names, and what else
+    is ``asked`` of batches are for engines whose jobs run elsewhere.
     """
 
     root: Path
@@ -336,7 +337,7 @@ class EngineSetup(Struct, frozen=True):
     waiting: Callable[[str], None] = say_nothing
     store: SqlStore | None = None
     machines: tuple[str, ...] = ()
-    replicas: int = 1
+    asked: Requirements | None = None
 
 
 class LocalEngine(SerialEngine[Job]):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from hati.core import Batch, Benchmark, InputError, Job, MeasurementError
+from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, replace
 from hati.core.wording import listed
 from hati.engine.workers import Released, WorkersEngine, counted_attempts
-from hati.steering import Client, ClientKind, Requirements
+from hati.steering import ANYTHING, Client, ClientKind, Requirements
 from hati.store import DISAGREE, BatchState, Ledger, Volunteers
 from hati.subject.releases import check_for_volunteers, job_content, release_key, unsigned_value
 
@@ -15,7 +15,7 @@ from hati.subject.releases import check_for_volunteers, job_content, release_key
 class VolunteersEngine(WorkersEngine):
     """Releases batches of signed benchmarks into a ledger, for the machines that a server registered.
 
-    A result counts where ``replicas`` machines agree on it.
+    A result counts where as many machines agree on it as is ``asked``.
 
     Raises:
         InputError: where volunteers cannot run one of the benchmarks.
@@ -27,10 +27,9 @@ class VolunteersEngine(WorkersEngine):
         volunteers: Volunteers,
         benchmarks: Iterable[Benchmark],
         waiting: Callable[[str], None],
-        replicas: int = 1,
+        asked: Requirements | None = None,
     ) -> None:
-        super().__init__(ledger, (), waiting)
-        self._replicas = replicas
+        super().__init__(ledger, (), waiting, replace(asked or ANYTHING, kind=ClientKind.VOLUNTEER))
         self._volunteers = volunteers
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)
@@ -65,7 +64,7 @@ class VolunteersEngine(WorkersEngine):
         attempts = counted_attempts(found)
         if found[-1].reason == DISAGREE:
             raise MeasurementError(
-                f"no {self._replicas} volunteers agree on the results of a batch: {DISAGREE}",
+                f"no {self._asked.replicas} volunteers agree on the results of a batch: {DISAGREE}",
                 fix="run it on a machine of your own, by --engine local or workers; what was recorded is kept",
             )
         reasons = listed(list(dict.fromkeys(each.reason for each in attempts)), separator="; ")
@@ -75,8 +74,7 @@ class VolunteersEngine(WorkersEngine):
         )
 
     def _requirements(self, batch: Batch[Job]) -> Requirements:
-        needed = super()._requirements(batch)
-        return Requirements((), needed.revisions, (), needed.cpus, ClientKind.VOLUNTEER, self._replicas)
+        return replace(super()._requirements(batch), sources=())
 
     def _present(self) -> tuple[Client, ...]:
         return tuple(each for each in super()._present() if each.kind is ClientKind.VOLUNTEER)

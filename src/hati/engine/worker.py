@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from hati.core import Batch, HatiError, Job, Run, replace
 from hati.engine.local import SerialEngine, say_nothing
-from hati.steering import Client, choose, unmet
+from hati.steering import Choose, Client, choose, unmet
 from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger
 
 _SHORTEST, _LONGEST = 0.01, 0.5
@@ -37,7 +37,7 @@ class Worker:
     ``client`` is the machine; ``has`` says whether it has the files with a digest, of a revision; ``make`` makes the
     engine that runs a batch here. The engine calls the second argument of ``make`` where it has to wait for the
     machine: the batch is then returned. ``observe`` is called with each run, ``announce`` with a sentence where a batch
-    is not run. A lease lasts for ``seconds``, and is renewed.
+    is not run. A lease lasts for ``seconds``, and is renewed. ``choose`` chooses among the waiting batches.
     """
 
     def __init__(
@@ -49,7 +49,9 @@ class Worker:
         observe: Observe = watch_nothing,
         seconds: float = LEASE_SECONDS,
         announce: Say = say_nothing,
+        choose: Choose = choose,
     ) -> None:
+        self._choose = choose
         self._ledger, self._client, self._has, self._make = ledger, client, has, make
         self._observe, self._seconds, self._announce = observe, seconds, announce
         self._lease: Lease | None = None
@@ -136,7 +138,7 @@ class Worker:
                         self._client = replace(self._client, sources=(*self._client.sources, sources))
         if not any(not unmet(each, self._client) for each in wanted):
             return None
-        return self._ledger.claim(self._key, self._client, choose, self._seconds)
+        return self._ledger.claim(self._key, self._client, self._choose, self._seconds)
 
     def _work(self, lease: Lease) -> None:
         """Run a batch; if it is withdrawn, stop after the run in progress."""

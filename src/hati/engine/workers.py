@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from hati.core import Batch, BatchOrder, Job, MeasurementError, Outcome, Run, Task
+from hati.core import Batch, BatchOrder, Job, MeasurementError, Outcome, Run, Task, replace
 from hati.core.wording import listed
-from hati.steering import Client, Requirements, obstacle
+from hati.steering import ANYTHING, Client, Requirements, obstacle
 from hati.store import Attempt, BatchState, Ledger, run_of
 
 _SHORTEST, _LONGEST = 0.005, 0.1
@@ -41,8 +41,9 @@ class WorkersEngine:
     """Releases batches into a ledger, and yields the results that workers put there; a context manager.
 
     There are as many released batches as workers, and at least one. ``machines`` are the names of the machines that may
-    run them, any where empty; ``waiting`` is called with a sentence if no results come. A batch that machines fail too
-    often becomes failed runs, with the reasons of all attempts.
+    run them, any where empty; ``waiting`` is called with a sentence if no results come; ``asked`` has the priority of
+    batches and when they are due. A batch that machines fail too often becomes failed runs, with the reasons of all
+    attempts.
 
     Runs in progress when the engine is closed are not stopped: their results stay in the ledger, and count
     where the same task is submitted again.
@@ -51,8 +52,14 @@ class WorkersEngine:
     nobody = "waiting for a worker: start one by `hati worker`, with the same store"
     """What is said where no machine is there."""
 
-    def __init__(self, ledger: Ledger, machines: Sequence[str], waiting: Callable[[str], None]) -> None:
-        self._ledger = ledger
+    def __init__(
+        self,
+        ledger: Ledger,
+        machines: Sequence[str],
+        waiting: Callable[[str], None],
+        asked: Requirements | None = None,
+    ) -> None:
+        self._ledger, self._asked = ledger, asked or ANYTHING
         self._machines = tuple(machines)
         self._waiting = waiting
         self._out: list[Released] = []
@@ -162,11 +169,12 @@ class WorkersEngine:
     def _requirements(self, batch: Batch[Job]) -> Requirements:
         pinned = [cpu + 1 for job in batch.members for cpu in job.benchmark.cpus]
         together = 2 if batch.order is BatchOrder.TOGETHER else 1
-        return Requirements(
-            tuple(sorted({job.sources for job in batch.members})),
-            tuple(sorted({job.task.revision for job in batch.members})),
-            self._machines,
-            max([together, *pinned]),
+        return replace(
+            self._asked,
+            sources=tuple(sorted({job.sources for job in batch.members})),
+            revisions=tuple(sorted({job.task.revision for job in batch.members})),
+            machines=self._machines,
+            cpus=max([together, *pinned]),
         )
 
     def _say_why(self) -> None:

@@ -43,7 +43,7 @@ from hati.gateway.messages import (
     ResultMessage,
     SignedRelease,
 )
-from hati.steering import Client, ClientKind, Queue, SteeringDecision, choose
+from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose
 from hati.store import LEASE_SECONDS, AttemptOutcome, Lease, Release, SqlStore, Volunteer
 from hati.subject.releases import job_content, release_key, unsigned_value
 from hati.subject.running.recipe import RawResult, run_of_result
@@ -69,8 +69,6 @@ _OUTCOMES = {
     RawOutcome.NOT_BUILT: Outcome.NOT_BUILT,
 }
 
-Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
-
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     """A refused request: the HTTP status, what is wrong, what to do, and after how many seconds to ask again."""
@@ -81,10 +79,14 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class Setup(Struct, frozen=True):
-    """How a server works: the ``invitation`` to register, empty where anybody may, and the seconds of a lease."""
+    """How a server works: the ``invitation`` to register, empty where anybody may, and the seconds of a lease.
+
+    ``choose`` chooses among the waiting batches.
+    """
 
     invitation: str = ""
     lease: float = LEASE_SECONDS
+    choose: Choose = choose
 
 
 class Gateway:
@@ -274,12 +276,12 @@ class Gateway:
         It is asked again where the chosen batch turns out to be done, which other transactions do not see yet.
         """
         if template is None or not template.settings:
-            return choose
+            return self._setup.choose
         allowed, seen = template.settings, set[int | None]()
 
         def chosen(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
             left = [each for queue in queues for each in self._allowed(queue, allowed, seen)]
-            decision = choose(left, under_way, client)
+            decision = self._setup.choose(left, under_way, client)
             seen.add(decision.batch)
             return decision
 

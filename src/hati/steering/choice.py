@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -24,6 +26,8 @@ class Requirements(Struct, frozen=True):
     ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
     ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs; ``kind``
     is the kind of machine that may run it; ``replicas`` is the number of machines that have to agree on each result.
+    Batches of a higher ``priority`` are run first, and among equals those that are ``due`` earlier, in seconds since
+    1970.
     """
 
     sources: tuple[str, ...] = ()
@@ -32,6 +36,8 @@ class Requirements(Struct, frozen=True):
     cpus: int = 1
     kind: ClientKind = ClientKind.WORKER
     replicas: int = 1
+    priority: int = 0
+    due: float | None = None
 
     def __post_init__(self) -> None:
         if self.replicas < 1:
@@ -41,6 +47,10 @@ class Requirements(Struct, frozen=True):
     def bound(self) -> bool:
         """Whether a batch that a machine has begun stays on it; a volunteer may never come back."""
         return self.kind is ClientKind.WORKER and self.replicas == 1
+
+
+ANYTHING = Requirements()
+"""What any worker meets."""
 
 
 class Client(Struct, frozen=True):
@@ -113,16 +123,22 @@ class SteeringDecision(Struct, frozen=True):
     reason: str
 
 
-def choose(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
-    """The batch that a machine runs next: of the study with the fewest batches in progress, the one released first.
+Strategy = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
+"""Chooses among the queues whose batches a machine may begin, one or more; its arguments are those of ``choose``."""
 
-    A batch that has begun on a machine stays there, and is resumed before all others. Studies with equally many batches
-    in progress are served in the order of release.
+
+def choose(
+    queues: Sequence[Queue], under_way: Mapping[str, int], client: Client, strategy: Strategy | None = None
+) -> SteeringDecision:
+    """The batch that a machine runs next.
+
+    A batch that has begun on a machine stays there, and is resumed before all others. A strategy orders the others.
 
     Args:
         queues: the waiting batches.
         under_way: the number of batches that machines run now, by study; 0 where a study is not in it.
         client: the machine.
+        strategy: what chooses among the batches that it may begin [default: ``fair``].
     """
     if not queues:
         return SteeringDecision(None, "nothing is open")
@@ -131,8 +147,42 @@ def choose(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client
     begun = [queue.head for queue in met if queue.machine == client.machine]
     if begun:
         return SteeringDecision(min(begun), "begun here")
-    free = [(under_way.get(queue.study, 0), queue.head) for queue in met if queue.machine is None]
+    free = [queue for queue in met if queue.machine is None]
     if not free:
         return SteeringDecision(None, listed(sorted(set(filter(None, reasons.values())))) or "begun on another machine")
-    several = len({queue.study for queue in queues}) > 1
-    return SteeringDecision(min(free)[1], "study with fewest under way" if several else "released first")
+    return (strategy or fair)(free, under_way, client)
+
+
+def fair(queues: Sequence[Queue], under_way: Mapping[str, int], _: Client) -> SteeringDecision:
+    """Of the highest priority, and of these the earliest due: the study with the fewest batches in progress.
+
+    Studies with equally many are served in the order of release, and so are the batches of a study.
+    """
+    chosen = min(queues, key=lambda each: (*_urgency(each.requirements), under_way.get(each.study, 0), each.head))
+    urgencies = {_urgency(each.requirements) for each in queues}
+    if len({priority for priority, _ in urgencies}) > 1:
+        return SteeringDecision(chosen.head, "highest priority")
+    if len(urgencies) > 1:
+        return SteeringDecision(chosen.head, "earliest due")
+    several = len({each.study for each in queues}) > 1
+    return SteeringDecision(chosen.head, "study with fewest under way" if several else "released first")
+
+
+def oldest(queues: Sequence[Queue], _: Mapping[str, int], __: Client) -> SteeringDecision:
+    """The batch that was released first, of whatever study."""
+    return SteeringDecision(min(each.head for each in queues), "released first")
+
+
+def newest(queues: Sequence[Queue], _: Mapping[str, int], __: Client) -> SteeringDecision:
+    """A batch of the study that released last, as of the latest change; its batches in their order."""
+    return SteeringDecision(max(each.head for each in queues), "released last")
+
+
+Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
+"""``choose`` with a strategy."""
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType({"fair": fair, "oldest": oldest, "newest": newest})
+"""Hati's strategies, by their names; the first one is the default."""
+
+
+def _urgency(needed: Requirements) -> tuple[int, float]:
+    return -needed.priority, math.inf if needed.due is None else needed.due

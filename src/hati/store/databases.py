@@ -190,12 +190,12 @@ class Sqlite(Database):
 
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
         """Insert a run unless its task has one; RETURNING needs a newer SQLite than some systems have."""
-        done = _driver(connection).execute(insertion.statement, insertion.values(row))
+        done = driver_of(connection).execute(insertion.statement, insertion.values(row))
         return done.lastrowid if done.rowcount else None
 
     def insert_all(self, connection: Connection, insertion: Insertion, rows: Sequence[Mapping[str, object]]) -> None:
         """Insert rows."""
-        _driver(connection).executemany(insertion.statement, map(insertion.values, rows))
+        driver_of(connection).executemany(insertion.statement, map(insertion.values, rows))
 
     def take_turn(self, connection: Connection) -> float:
         """Begin a write transaction: other processes wait."""
@@ -212,7 +212,7 @@ class Sqlite(Database):
         with self._lock:
             if self._recorder is None:
                 self._recorder = engine.connect()
-            with _driver(self._recorder):
+            with driver_of(self._recorder):
                 yield self._recorder
 
     def close(self, engine: Engine) -> None:
@@ -227,7 +227,7 @@ class Sqlite(Database):
         if self.file is None or self._opened is None or _identity(self.file) == self._opened:
             return None
         with self.recording(engine) as connection:  # another one might open the new file
-            return self._copied(self.file, _driver(connection))
+            return self._copied(self.file, driver_of(connection))
 
     def _copied(self, file: Path, source: sqlite3.Connection) -> HatiError:
         lost = f"the store {self.name} was deleted or replaced while it was measured into"
@@ -286,7 +286,7 @@ class Sqlite(Database):
         )
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
+def driver_of(connection: Connection) -> sqlite3.Connection:
     """SQLite's own connection, for what is done after every run: SQLAlchemy's layers took as long as the insertion."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)

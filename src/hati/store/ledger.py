@@ -7,7 +7,7 @@ database's, so that workers need no common clock.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from random import SystemRandom
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, Row, and_, bindparam, delete, select,
 from sqlalchemy.exc import DBAPIError
 
 from hati.core import Batch, HatiError, Job, Run, StudyId, replace
-from hati.steering import Client, ClientKind, LedgerStatus, Queue, Requirements, SteeringDecision
+from hati.steering import Choose, Client, ClientKind, LedgerStatus, Requirements
 from hati.store import schema
 from hati.store.databases import Database, explained
 from hati.store.ledger_entries import (
@@ -54,6 +54,7 @@ from hati.store.ledger_status import (
     read_withheld,
     set_aside,
 )
+from hati.store.statements import change, row_of
 
 ATTEMPTS = 3
 """The number of failures by machines after which a batch is quarantined."""
@@ -69,7 +70,6 @@ _SHORTEST_RENEWAL = 0.1
 _UNFORESEEN = SystemRandom().random
 
 AnyRow = Row[*tuple[Any, ...]]
-Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision]
 
 
 P = ParamSpec("P")
@@ -211,7 +211,7 @@ class Ledger:
     def leased(self, number: int, attempt: int) -> Lease | None:
         """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""
         with self._reading() as connection:
-            row = connection.execute(_ATTEMPT, {"batch": number, "attempt": attempt}).one_or_none()
+            row = row_of(connection, _ATTEMPT, {"batch": number, "attempt": attempt})
         if row is None:
             return None
         return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(row.content))
@@ -316,7 +316,7 @@ class Ledger:
             if now + seconds - held.until >= seconds * _SHORTEST_RENEWAL:
                 append(connection, now, EntryKind.RENEWED, lease.number, {"until": now + seconds})
             keys = {"own": lease.worker, "volunteer": lease.machine}
-            connection.execute(_STAY, {**keys, "now": now, "end": now + seconds})
+            change(connection, _STAY, {**keys, "now": now, "end": now + seconds})
             return BatchState(held.state)
 
     def standing(self, lease: Lease) -> BatchState | None:
@@ -332,7 +332,7 @@ class Ledger:
         REPORTED where other machines have to agree with it first.
         """
         with self._turn() as (connection, now):
-            row = connection.execute(_TO_JUDGE, {**_about(lease), "task": run.task.id}).one_or_none()
+            row = row_of(connection, _TO_JUDGE, {**_about(lease), "task": run.task.id})
             if row is None:  # nothing is stored for a forgotten study
                 return EntryKind.LATE
             if requirements_of(row.requirements).replicas > 1:
@@ -452,7 +452,7 @@ class Ledger:
             seen.add(decision.batch)
             if decision.batch in withheld:  # where the choice looks behind the heads of queues
                 continue
-            row = connection.execute(_BATCH, {"number": decision.batch}).one()
+            row = row_of(connection, _BATCH, {"number": decision.batch})
             batch = _rest(connection, row, client.machine)
             if batch is not None:
                 return decision.batch, row.attempts + 1, decision.reason, batch
@@ -590,7 +590,8 @@ def _about(lease: Lease) -> dict[str, object]:
 
 def _held(connection: Connection, lease: Lease) -> AnyRow | None:
     """A lease with the state of its batch; None where it is lost."""
-    return connection.execute(_HELD, _about(lease)).one_or_none()
+    held: AnyRow | None = row_of(connection, _HELD, _about(lease))
+    return held
 
 
 def _held_lease(connection: Connection, now: float, number: int) -> Lease | None:
@@ -679,7 +680,7 @@ def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 def _enter(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
     key = client.machine if client.kind is ClientKind.VOLUNTEER else worker  # each claim of it may have another name
     about = {"worker": key, "machine": client.machine, "client": msgspec.json.encode(client).decode()}
-    connection.execute(_ENTER, {**about, "now": now, "until": now + seconds})
+    change(connection, _ENTER, {**about, "now": now, "until": now + seconds})
 
 
 def _attempt(row: Row[Any]) -> Attempt:

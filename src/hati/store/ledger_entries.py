@@ -19,6 +19,7 @@ from hati.steering import Requirements
 from hati.store import schema
 from hati.store.ledger_queues import queue_key
 from hati.store.rows import decode, encode
+from hati.store.statements import change
 
 
 class BatchState(StrEnum):
@@ -186,9 +187,7 @@ def run_of(content: Mapping[str, Any], task: Task) -> Run:
 def append(connection: Connection, at: float, what: EntryKind, batch: int, content: Mapping[str, Any]) -> LedgerEntry:
     """Append an entry to the history, and apply it to the state; ``batch`` is 0 for a release, which has none yet."""
     row = {"at": at, "what": what.value, "batch": batch or None, "content": json.dumps(content)}
-    done = connection.execute(_ADD_ENTRY, row)
-    assert done.inserted_primary_key is not None
-    number = int(done.inserted_primary_key[0])
+    number = change(connection, _ADD_ENTRY, row)
     entry = LedgerEntry(number, at, what, batch or number, content)
     _APPLY.get(what, _leave)(connection, entry)
     return entry
@@ -254,7 +253,7 @@ def _released(connection: Connection, entry: LedgerEntry) -> None:
         "attempts": 0,
         "failures": 0,
     }
-    connection.execute(_ADD_BATCH, row)
+    change(connection, _ADD_BATCH, row)
 
 
 def _leased(connection: Connection, entry: LedgerEntry) -> None:
@@ -267,14 +266,14 @@ def _leased(connection: Connection, entry: LedgerEntry) -> None:
         "reason": "",
         "choice": content["reason"],
     }
-    connection.execute(_ADD_ATTEMPT, own | begun)
+    change(connection, _ADD_ATTEMPT, own | begun)
     held = {"batch": entry.batch, "attempt": content["attempt"], "until": content["until"]}
-    connection.execute(_ADD_LEASE, own | held)
+    change(connection, _ADD_LEASE, own | held)
     _change(connection, entry, state=BatchState.LEASED.value, attempts=content["attempt"])
 
 
 def _renewed(connection: Connection, entry: LedgerEntry) -> None:
-    connection.execute(_UPDATE_LEASE, {"of": entry.batch, "until": entry.content["until"]})
+    change(connection, _UPDATE_LEASE, {"of": entry.batch, "until": entry.content["until"]})
 
 
 def _accepted(connection: Connection, entry: LedgerEntry) -> None:
@@ -285,26 +284,26 @@ def _accepted(connection: Connection, entry: LedgerEntry) -> None:
         "attempt": content["attempt"],
         "entry": content.get("report", entry.number),
     }
-    connection.execute(_ADD_RESULT, row)
+    change(connection, _ADD_RESULT, row)
     for verdict, machines in content.get("verdicts", {}).items():
         for machine in machines:
-            connection.execute(_JUDGE, {"of": row["task"], "by": machine, "as": verdict})
+            change(connection, _JUDGE, {"of": row["task"], "by": machine, "as": verdict})
 
 
 def _reported(connection: Connection, entry: LedgerEntry) -> None:
     content = entry.content
     row = {"task": content["run"]["task"], "machine": content["machine"], "attempt": content["attempt"]}
-    connection.execute(_ADD_REPORT, {**row, "batch": entry.batch, "entry": entry.number, "verdict": None})
+    change(connection, _ADD_REPORT, {**row, "batch": entry.batch, "entry": entry.number, "verdict": None})
 
 
 def _ended(connection: Connection, entry: LedgerEntry) -> None:
     content = entry.content
     ended = {"ended": entry.at, "outcome": content["outcome"], "reason": content["reason"]}
-    connection.execute(_UPDATE_ATTEMPT, {"of": entry.batch, "attempt": content["attempt"], **ended})
-    connection.execute(_REMOVE_LEASE, {"of": entry.batch})
+    change(connection, _UPDATE_ATTEMPT, {"of": entry.batch, "attempt": content["attempt"], **ended})
+    change(connection, _REMOVE_LEASE, {"of": entry.batch})
     failed = int(AttemptOutcome(content["outcome"]).counted)
     about = {"state": content["state"], "machine": content["machine"], "failed": failed}
-    connection.execute(_END_BATCH, {"of": entry.batch, **about})
+    change(connection, _END_BATCH, {"of": entry.batch, **about})
 
 
 def _freed(connection: Connection, entry: LedgerEntry) -> None:
@@ -321,7 +320,7 @@ def _voided(connection: Connection, entry: LedgerEntry) -> None:
 
 
 def _change(connection: Connection, entry: LedgerEntry, **values: object) -> None:
-    connection.execute(_UPDATE_BATCH, {"of": entry.batch, **values})
+    change(connection, _UPDATE_BATCH, {"of": entry.batch, **values})
 
 
 _APPLY = {

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, TextualSelect, column, func, select, tex
 from hati.core import digest, replace
 from hati.steering import Queue, Requirements
 from hati.store import schema
+from hati.store.statements import rows_of
 
 # Literals instead of parameters: a database uses a partial index only if it sees the same condition.
 _FREE = "state = 'open' AND machine IS NULL"
@@ -73,13 +74,13 @@ def read_queues(connection: Connection, machine: str) -> tuple[Queue, ...]:
 
     Its time grows with the number of queues, and hardly with the number of batches.
     """
-    return tuple(map(_queue, connection.execute(_QUEUES, {"machine": machine})))
+    return tuple(map(_queue, rows_of(connection, _QUEUES, {"machine": machine})))
 
 
 def read_steering(connection: Connection, machine: str) -> tuple[tuple[Queue, ...], dict[str, int]]:
     """The queues for a machine, and the number of batches that machines run, by study: what a choice is made from."""
     queues, under_way = list[Queue](), dict[str, int]()
-    for row in connection.execute(_STEERING, {"machine": machine}):
+    for row in rows_of(connection, _STEERING, {"machine": machine}):
         if row.requirements is None:
             under_way[row.study] = row.number
         else:

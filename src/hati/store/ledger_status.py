@@ -29,6 +29,7 @@ from hati.steering import (
 from hati.store import schema
 from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, append
 from hati.store.ledger_queues import OVERDUE, read_lengths, requirements_of
+from hati.store.statements import row_of
 
 HOUR_SECONDS = 3600.0
 _UNSETTLED = (BatchState.OPEN, BatchState.LEASED, BatchState.ENDING, BatchState.QUARANTINED)
@@ -210,7 +211,7 @@ class ClaimState(Struct, frozen=True):
 
 def read_claim_state(connection: Connection, client: Client, now: float, limit: float) -> ClaimState:
     """The state of a machine at a time; workers whose time was over at the time ``limit`` have gone."""
-    row = connection.execute(_CLAIM_STATE, {"machine": client.machine, "now": now, "limit": limit}).one()
+    row = row_of(connection, _CLAIM_STATE, {"machine": client.machine, "now": now, "limit": limit})
     volunteer = client.kind is ClientKind.VOLUNTEER
     unreliable = volunteer and row.last not in {None, AttemptOutcome.DONE}
     return ClaimState(row.batch, row.worker, unreliable, volunteer and bool(row.failed), bool(row.overdue))

@@ -15,6 +15,7 @@ from hati.core import InputError
 from hati.core.wording import nearest
 from hati.store import schema
 from hati.store.databases import Database, explained
+from hati.store.statements import row_of
 
 LARGEST_ARTEFACT = 256 * 2**20
 """The largest artefact, in bytes."""
@@ -102,7 +103,7 @@ class Volunteers:
     def holder(self, token: str) -> Volunteer | None:
         """The machine to which a valid token belongs; None for an unknown or revoked token."""
         with self._reading() as connection:
-            row = connection.execute(_HOLDER, {"hash": token_hash(token)}).one_or_none()
+            row = row_of(connection, _HOLDER, {"hash": token_hash(token)})
         return None if row is None else _volunteer(row)
 
     def update(self, machine: str, fingerprint: str, client: Mapping[str, Any]) -> None:
@@ -195,10 +196,10 @@ class Volunteers:
     def release(self, key: str) -> tuple[Release, int] | None:
         """The release with a key, and the size of its artefact in bytes; None where there is none."""
         with self._reading() as connection:
-            row = connection.execute(_RELEASE_WITH_SIZE, {"key": key}).one_or_none()
+            row = row_of(connection, _RELEASE_WITH_SIZE, {"key": key})
         if row is None:
             return None
-        values = dict(row._mapping)
+        values = row._asdict()
         size: int = values.pop("bytes")
         return Release(**values), size
 

@@ -36,6 +36,7 @@ from hati.store import (
     SqlStore,
     run_of,
 )
+from hati.store.databases import driver_of
 from hati.store.ledger import PATIENCE_SECONDS
 from hati.store.ledger_status import HOUR_SECONDS
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
@@ -540,8 +541,16 @@ class LostReplies:
 
 @contextmanager
 def statements(engine: Engine) -> Iterator[list[str]]:
-    """The statements that an engine executes in the block."""
+    """The statements that an engine executes in the block, on SQLite also those that its driver executes itself."""
     found = list[str]()
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            driver = driver_of(connection)
+        driver.set_trace_callback(found.append)
+        yield found
+        driver.set_trace_callback(None)
+        found[:] = [each for each in found if each not in {"COMMIT", "ROLLBACK"}]
+        return
 
     def note(_: object, __: object, statement: str, *___: object) -> None:
         found.append(statement)

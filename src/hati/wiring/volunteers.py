@@ -1,4 +1,4 @@
-"""Run a worker for a project; keys, signed releases, and the server of volunteers."""
+"""Keys, signed releases, and the server of volunteers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, NotInstalledError
-from hati.engine import EngineSetup, LocalEngine, Worker
-from hati.engine.worker import Observe, watch_nothing
-from hati.project import ClusterAddress
-from hati.steering import Client
+from hati.core import InputError, MeasurementError, NotInstalledError
 from hati.store import LEASE_SECONDS, Release, Volunteer
 from hati.subject import Trees
+from hati.wiring.strategies import choose_by
 from hati.wiring.workplace import Announce, Workplace, existing_store, mute, workplace
 
 if TYPE_CHECKING:
@@ -30,74 +27,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hati.document import Table
-
-
-class SubjectFiles:
-    """The files of revisions that this machine has: those of the project's folder, and of its repository."""
-
-    def __init__(self, place: Workplace) -> None:
-        self._place = place
-        self._trees: dict[str, Trees] = {}
-
-    def has(self, sources: str, revision: str) -> bool:
-        """Whether this machine has the files of the revision with the digest ``sources``."""
-        if sources not in self._trees:
-            found = self._found(sources, revision)
-            if found is None:
-                return False
-            self._trees[sources] = found
-        return True
-
-    def engine(self, batch: Batch[Job], waiting: Announce) -> LocalEngine:
-        """The engine that runs a batch here; ``waiting`` is called when it has to wait for the machine."""
-        place, first = self._place, batch.members[0]
-        benchmarks = {job.benchmark.name: job.benchmark for job in batch.members}
-        about = (place.project.root, tuple[Benchmark, ...](benchmarks.values()), place.machine)
-        return LocalEngine.of(EngineSetup(*about, self._trees[first.sources], place.project.secrets, waiting))
-
-    def _found(self, sources: str, revision: str) -> Trees | None:
-        folder = self._place.folder
-        if folder is not None and revision == folder.revision and folder.sources(revision) == sources:
-            return folder
-        revisions = self._place.revisions()
-        try:
-            revisions.find(revision)
-        except InputError:
-            return None
-        found = revisions.trees(self._place.project.root)
-        return found if found.sources(revision) == sources else None
-
-
-def serve(
-    path: Path,
-    store: str | None,
-    idle: float,
-    seconds: float = LEASE_SECONDS,
-    announce: Announce = mute,
-    observe: Observe = watch_nothing,
-    scheduler: str | None = None,
-) -> None:
-    """Run the batches that campaigns release to workers into a store, with the files of the project at a path.
-
-    It ends after ``idle`` seconds without work. A batch stays with this machine for ``seconds`` without a sign of life.
-    With a ``scheduler`` of Dask, campaigns ask it for batches there; without one, it looks for batches at intervals.
-
-    Raises:
-        InputError: for any error in the project, in the scheduler's address, or in a certificate.
-        MeasurementError: where consecutive batches fail here.
-    """
-    address = None if scheduler is None else ClusterAddress.parse(scheduler)
-    place = workplace(path, store, announce)
-    place.store.keep_machines([place.machine])
-    files = SubjectFiles(place)
-    client = Client(place.machine.id, place.machine.name, os.cpu_count() or 1)
-    worker = Worker(place.store.ledger, client, files.has, files.engine, observe, seconds, announce)
-    if address is None:
-        worker.serve(idle)
-        return
-    from hati.engine.dask_worker import serve_requests
-
-    serve_requests(worker, address, idle, announce)
 
 
 _EXTRA = 'pip install "hati[volunteers]"'
@@ -278,18 +207,24 @@ def new_invitation() -> str:
     return secrets.token_urlsafe(12)
 
 
-def volunteers_app(path: Path, store: str | None, invitation: str, lease: float = LEASE_SECONDS) -> FastAPI:
+def volunteers_app(
+    path: Path, store: str | None, invitation: str, lease: float = LEASE_SECONDS, strategy: str = "fair"
+) -> FastAPI:
     """The application that serves volunteers of the project at a path; anybody may register without an invitation.
 
+    The ``strategy`` of that name chooses among the waiting batches.
+
     Raises:
-        InputError: for any error in the project.
+        InputError: for any error in the project, and for an unknown strategy.
         NotInstalledError: without the extra ``volunteers``.
     """
     try:
         from hati.gateway import Gateway, Setup, make_app
     except ImportError as error:
         raise NotInstalledError("the server of volunteers needs FastAPI", fix=_EXTRA) from error
-    return make_app(Gateway(workplace(path, store).store, Setup(invitation, lease)), _client_program)
+    return make_app(
+        Gateway(workplace(path, store).store, Setup(invitation, lease, choose_by(strategy))), _client_program
+    )
 
 
 def serve_volunteers(app: FastAPI, address: Address, ready: Callable[[str], None] = mute) -> None:

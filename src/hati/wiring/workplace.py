@@ -33,6 +33,7 @@ from hati.subject import (
 
 if TYPE_CHECKING:
     from hati.space import Space
+    from hati.steering import Requirements
     from hati.subject.table import MeasuredTable
 
 _NAMED = 3
@@ -46,12 +47,23 @@ def mute(_: str) -> None:
     """Announce nothing."""
 
 
+class Urgency(Struct, frozen=True):
+    """The priority of a study among those that share machines, and when it is due, in seconds since 1970."""
+
+    priority: int = 0
+    due: float | None = None
+
+
+NO_HURRY = Urgency()
+
+
 class Workplace(Struct, frozen=True):
     """A project on this machine, its store and its current revision; or a ``table`` that replaces its program.
 
     ``folder`` has the files of the current revision; a table has none. Methods of formulas have their own revisions:
     for them there is no ``folder``, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set``
     narrowed it. ``pool`` are the names of the machines that share each study, empty if only this machine measures.
+    ``urgency`` is that of its studies among those of other campaigns.
     """
 
     project: Project
@@ -63,6 +75,17 @@ class Workplace(Struct, frozen=True):
     announce: Announce = mute
     whole: Space | None = None
     pool: tuple[str, ...] = ()
+    urgency: Urgency = NO_HURRY
+
+    @property
+    def _asked(self) -> Requirements | None:
+        """What is asked of batches, whatever their tasks are."""
+        if not self.by_workers:
+            return None
+        from hati.steering import Requirements
+
+        replicas = self.project.replicate if self.project.engine == VOLUNTEERS else 1
+        return Requirements(replicas=replicas, priority=self.urgency.priority, due=self.urgency.due)
 
     @property
     def measured_on(self) -> Machine:
@@ -119,16 +142,18 @@ class Workplace(Struct, frozen=True):
             for description in filter(None, map(describe_counting, benchmarks)):
                 announce(description)
         about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
-        setup = engine.EngineSetup(*about, self.store, self.pool, project.replicate)
+        setup = engine.EngineSetup(*about, self.store, self.pool, self._asked)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
 
 
-def with_engine(place: Workplace, name: str | None, replicate: int | None = None) -> Workplace:
-    """The workplace with another engine, and another number of volunteers that have to agree, where they are given.
+def with_engine(
+    place: Workplace, name: str | None, replicate: int | None = None, urgency: Urgency = NO_HURRY
+) -> Workplace:
+    """The workplace with another engine, another number of volunteers that have to agree, and an urgency.
 
     Raises:
-        InputError: for an unknown engine, and for a number of volunteers with another engine.
+        InputError: for an unknown engine, and for a number of volunteers or an urgency with an engine without them.
     """
     project = place.project
     if name is not None:
@@ -137,7 +162,11 @@ def with_engine(place: Workplace, name: str | None, replicate: int | None = None
         if project.engine != VOLUNTEERS:
             raise InputError("--replicate is for volunteers, whose results are checked", fix="add --engine volunteers")
         project = replace(project, replicate=replicate)
-    return replace(place, project=project)
+    if urgency != NO_HURRY and not by_workers(project.engine):
+        raise InputError(
+            "--priority and --due are for campaigns that share workers", fix="add --engine workers, or leave them out"
+        )
+    return replace(place, project=project, urgency=urgency)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

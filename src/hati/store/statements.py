@@ -1,0 +1,70 @@
+"""Statements that are compiled once, and that SQLite's own driver executes.
+
+SQLAlchemy's layers take several times as long as SQLite does for the short statements of the ledger.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import ClauseElement, Connection, Executable
+from sqlalchemy.engine import Dialect
+
+from hati.store.databases import driver_of
+
+
+class Prepared(Struct, frozen=True):
+    """The text of a statement, the names of its parameters in order, and the values of those that are constant."""
+
+    text: str
+    names: tuple[str, ...]
+    constants: Mapping[str, Any]
+
+    def values(self, given: Mapping[str, Any]) -> list[Any]:
+        """The parameters in the order of the text."""
+        known = {**self.constants, **given}
+        return [known[name] for name in self.names]
+
+
+def rows_of(connection: Connection, statement: Executable, values: Mapping[str, Any]) -> Sequence[Any]:
+    """The rows of a query, with its columns as attributes; their types need no conversion."""
+    if connection.dialect.name != "sqlite":
+        return connection.execute(statement, values).all()
+    prepared = _prepared(statement, connection.dialect, ())
+    cursor = driver_of(connection).execute(prepared.text, prepared.values(values))
+    make = _row_type(tuple(column[0] for column in cursor.description))
+    return [make(row) for row in cursor]
+
+
+def row_of(connection: Connection, statement: Executable, values: Mapping[str, Any]) -> Any:
+    """The only row of a query; None where it has none."""
+    rows = rows_of(connection, statement, values)
+    assert len(rows) <= 1
+    return rows[0] if rows else None
+
+
+def change(connection: Connection, statement: Executable, values: Mapping[str, Any]) -> int:
+    """Execute an insertion, update or deletion; the number of the row that an insertion added, where it has one."""
+    if connection.dialect.name != "sqlite":
+        done = connection.execute(statement, values)
+        key = done.inserted_primary_key if done.is_insert else None
+        return key[0] if key and isinstance(key[0], int) else 0
+    prepared = _prepared(statement, connection.dialect, tuple(values))
+    return driver_of(connection).execute(prepared.text, prepared.values(values)).lastrowid or 0
+
+
+@cache
+def _prepared(statement: Executable, dialect: Dialect, columns: tuple[str, ...]) -> Prepared:
+    assert isinstance(statement, ClauseElement)
+    compiled: Any = statement.compile(dialect=dialect, column_keys=list(columns) or None)
+    return Prepared(str(compiled), tuple(compiled.positiontup or ()), dict(compiled.params))
+
+
+@cache
+def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    made = namedtuple("Row", names)  # type: ignore[misc]
+    return made._make

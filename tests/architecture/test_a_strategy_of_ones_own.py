@@ -1,0 +1,67 @@
+"""A package adds a strategy in one file, and changes none of Hati's."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from packages import hati, installed, write_entry_points
+
+from hati.steering import Requirements
+from hati.store import open_store
+from hati.testing.ledgers import a_batch
+
+PROJECT = """
+[[benchmark]]
+name = "main"
+command = ["true"]
+reader = "process"
+metric = [{ name = "wall_time", unit = "s" }]
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the package of the documentation is installed."""
+    return installed(tmp_path_factory.mktemp("site"), "add-a-strategy.md", "hati.strategies")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a waiting batch that needs one CPU, and a later one that needs two."""
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    (tmp_path / ".hati").mkdir()
+    with closing(open_store(str(tmp_path / ".hati" / "store.sqlite"))) as store:
+        for cpus in (1, 2):
+            store.ledger.release(a_batch(cpus), Requirements(cpus=cpus))
+    return tmp_path
+
+
+def chosen(project: Path) -> list[str | None]:
+    """The reasons of the first attempts at both batches."""
+    with closing(open_store(str(project / ".hati" / "store.sqlite"))) as store:
+        attempts = [attempt for number in (1, 2) for attempt in store.ledger.attempts(number)]
+    return [attempt.choice for attempt in sorted(attempts, key=lambda attempt: attempt.began)]
+
+
+def test_a_worker_names_it(package: Path, project: Path) -> None:
+    assert "<fair|oldest|newest|large-first>" in hati(package, project, "worker", "--help").stdout
+    assert "large-first" not in hati(project, project, "worker", "--help").stdout
+    hati(package, project, "worker", "--once", "--strategy", "large-first")
+    assert chosen(project)[0] == "needs 2 CPUs"
+
+
+def test_the_default_takes_what_was_released_first(package: Path, project: Path) -> None:
+    hati(package, project, "worker", "--once")
+    assert chosen(project)[0] == "released first"
+
+
+def test_one_that_is_unknown_or_wrong_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    unknown = hati(project, project, "worker", "--once", "--strategy", "newset")
+    assert (unknown.returncode, "there is no strategy 'newset'; did you mean 'newest'?" in unknown.stderr) == (2, True)
+    site = tmp_path_factory.mktemp("wrong")
+    (site / "wrong.py").write_text("def other(queues, under_way, client):\n    return 99\n")
+    write_entry_points(site, "hati.strategies", "wrong = wrong:other\n")
+    wrong = hati(site, project, "worker", "--once", "--strategy", "wrong")
+    assert (wrong.returncode, "the strategy 'wrong' chose 99" in wrong.stderr) == (2, True), wrong.stderr
