@@ -261,6 +261,20 @@ def test_a_worker_that_is_asked_to_end_gives_its_batch_back(cluster: Cluster, le
 
 
 @pytest.mark.acceptance
+def cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """The CPU time of all threads of a process so far; other load of the machine does not change it."""
+    threads = Path(f"/proc/{process.pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+
+
+def test_an_idle_worker_leaves_its_machine_alone(cluster: Cluster) -> None:
+    worker = cluster.start("one")
+    time.sleep(2)  # it has just registered
+    before = cpu_seconds(worker)
+    time.sleep(5)
+    assert (cpu_seconds(worker) - before) / 5 <= 0.005
+
+
 def test_workers_with_another_store_are_an_error(cluster: Cluster, ledger: Ledger) -> None:
     cluster.start("one", place=str(cluster.folder / "other.sqlite"))
     with cluster.engine(ledger) as engine:
