@@ -167,6 +167,6 @@ def test_a_machine_is_a_resource_environment_of_palladio(hati_here: Hati, tmp_pa
         assert all(part.get("href", "pathmap").startswith("pathmap") for part in each)
         policy = (each[0].get("href") or "").partition("#")[2]
         found.append((policy, each.get("numberOfReplicas"), each[2].get("specification")))
-    assert found == [("ProcessorSharing", "2", "0.6"), ("FCFS", "1", "2e+08")]
+    assert found == [("ProcessorSharing", "2", "0.6"), ("FCFS", "1", "200000000.0")]
     assert len({each.get("id") for each in root.iter() if each.get("id")}) == 3
-    assert 'specification="1"' in hati_here("probe", "export", "new.json").out
+    assert 'specification="1.0"' in hati_here("probe", "export", "new.json").out

@@ -15,8 +15,8 @@ import pytest
 from hati.cli import main
 from hati.core import MeasurementError
 from hati.probing import NotPermittedError
-from hati.store import open_store
-from hati.studies.probe import Property, not_injected, recovered
+from hati.store import Selection, open_store
+from hati.studies.probe import Property, chosen_experiments, not_injected, recovered
 from hati.wiring.probes import experiments, settings
 
 Capture = pytest.CaptureFixture[str]
@@ -106,6 +106,35 @@ def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture) ->
     out, err = said(capfd, *words, "--format", "json")
     assert "clock.reading" not in err
     assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
+
+
+@pytest.mark.acceptance
+def test_a_library_that_is_killed_in_the_middle_keeps_what_was_measured(capfd: Capture, tmp_path: Path) -> None:
+    words = ("probe", "--quick")
+    names = [each.name for each in chosen_experiments(())]
+    killed = subprocess.Popen(
+        [sys.executable, "-c", f"from hati.cli import main; main({words!r})"], stderr=subprocess.PIPE, text=True
+    )
+    assert killed.stderr is not None
+    assert any(line.startswith(f"[7/{len(names)}] {names[6]}:") for line in killed.stderr)
+    sleep(0.3)
+    killed.kill()
+    killed.wait()
+    killed.stderr.close()
+    store = open_store(str(tmp_path / "store.sqlite"))
+    before = {run.task.benchmark: (run.started, run.observations) for run in store.runs(Selection())}
+    assert set(before) <= set(names[:6])
+    out, err = said(capfd, *words, "--format", "json")
+    measured = [line.split("] ")[1].partition(":")[0] for line in err.splitlines() if line.startswith("[")]
+    assert measured == [name for name in names if name not in before]
+    found = json.loads(out)["experiments"]
+    assert [each["experiment"] for each in found] == names
+    assert [each["experiment"] for each in found if each["reused"]] == list(before)
+    after = {run.task.benchmark: run for run in store.runs(Selection())}
+    for name, (started, observations) in before.items():
+        assert after[name].started == started
+        for one, other in zip(after[name].observations, observations, strict=True):
+            assert (one.values == other.values).all(), "what was measured is kept"
 
 
 def test_a_quick_result_does_not_serve_a_longer_measurement(capfd: Capture) -> None:

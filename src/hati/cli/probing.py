@@ -173,7 +173,7 @@ def export(
     machine: _Machine = "here", reference: _DemandsOn = None, store: ProbeStore = None, output: Output = STDOUT
 ) -> None:
     """Write a machine as a resource environment of Palladio (PCM)."""
-    from hati.wiring.probes.experiments import exported_environment
+    from hati.wiring.probes.prediction import exported_environment
 
     check_output(output)
     write(exported_environment(machine, reference, store), output)
@@ -374,7 +374,7 @@ def predict(
 
 
 def _on_machines(model: ServiceModel, machines: list[str], path: Path, store: str | None) -> ServiceModel:
-    from hati.wiring.probes.experiments import on_machines
+    from hati.wiring.probes.prediction import on_machines
 
     found, warnings = on_machines(model, machines, path, store)
     for warning in warnings:

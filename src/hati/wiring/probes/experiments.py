@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TypeVar
-from xml.etree import ElementTree as ET
 
 import msgspec
 import platformdirs
@@ -26,13 +25,10 @@ from hati.core import (
     StudyId,
     Task,
     Workload,
-    digest,
     parse_duration,
     replace,
 )
-from hati.core.wording import suggestion
 from hati.packages import added, called, load_entry
-from hati.prediction import MeasuredNumber, ProbedMachine, Resource, Scheduling, ServiceModel
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
 from hati.probing.kernel import read_conditions, system_root
 from hati.store import Selection, SqlStore, find_store, open_store, read_store
@@ -45,7 +41,6 @@ from hati.studies.probe import (
     Fitness,
     ProbeConclusion,
     Probed,
-    ProbeVerdict,
     Property,
     chosen_experiments,
     fitness,
@@ -440,146 +435,3 @@ def _unit(name: str) -> str:
 
 def _refused(experiment: Experiment, reason: str) -> Probed:
     return Probed(experiment.name, experiment.title, experiment.method, refused=reason)
-
-
-_ALIKE = 0.1
-_MEMORY = (("mem.last_latency", -1), ("mem.bandwidth", 1))
-"""The properties of memory that are compared with the processor's speed, and the sign: less latency is faster."""
-
-
-def on_machines(
-    model: ServiceModel, asked: Sequence[str], file: Path, place: str | None
-) -> tuple[ServiceModel, tuple[str, ...]]:
-    """The model with the resources of probed machines, and warnings.
-
-    Args:
-        model: names the machine that its demands were measured on.
-        asked: a machine, for all resources that share their processor, or ``RESOURCE=MACHINE``.
-        file: the file of the model, for errors.
-        place: the store of probes [default: this user's].
-
-    Raises:
-        InputError: for an unknown resource or machine, and where its probes do not determine its speed.
-    """
-    if not model.measured_on:
-        raise InputError(
-            f"{file} does not say on which machine its demands were measured",
-            fix='add measured_on = "MACHINE" before its first table, as `hati probe diff` names machines',
-        )
-    reference = side_of(model.measured_on, place)[1]
-    wanted = _wanted(model, asked)
-    probes = {name: side_of(name, place)[1] for name in dict.fromkeys(wanted.values())}
-    machines = {name: _measured(probe, reference) for name, probe in probes.items()}
-    resources = tuple(each.on(machines[wanted[each.name]]) if each.name in wanted else each for each in model.resources)
-    warnings = (
-        warning for name, probe in probes.items() for warning in _memory_warnings(machines[name], probe, reference)
-    )
-    return msgspec.structs.replace(model, resources=resources), tuple(warnings)
-
-
-def exported_environment(machine: str, reference: str | None, place: str | None) -> str:
-    """A probed machine as a resource environment of Palladio, its speed relative to a reference [default: itself].
-
-    Raises:
-        InputError: for an unknown machine, and where its probes do not determine its speed.
-    """
-    from hati.wiring.probes.experiments import resource_environment
-
-    own = side_of(machine, place)[1]
-    other = own if reference is None else side_of(reference, place)[1]
-    return resource_environment(_measured(own, other), _value(own.properties, "disk.durable"))
-
-
-def _memory_warnings(machine: ProbedMachine, own: ProbeConclusion, reference: ProbeConclusion) -> Iterator[str]:
-    """Warn where memory is faster or slower by another factor than the processor."""
-    for memory, power in _MEMORY:
-        before, after = _value(reference.properties, memory), _value(own.properties, memory)
-        if before and after and abs((after / before) ** power / machine.speed - 1.0) > _ALIKE:
-            yield (
-                f"by {memory} the memory of {machine.name} is {(after / before) ** power:.3g} times as fast as that of "
-                f"{reference.machine}, its processor {machine.speed:.3g} times: demands that wait for memory take "
-                "another time than predicted"
-            )
-
-
-def _wanted(model: ServiceModel, asked: Sequence[str]) -> dict[str, str]:
-    """The requested machine of each resource that has one."""
-    known = [each.name for each in model.resources]
-    found: dict[str, str] = {}
-    for text in asked:
-        resource, equals, machine = text.rpartition("=")
-        if not equals:
-            found |= {each.name: text for each in model.resources if each.policy is Scheduling.PS} | found
-        elif resource in known:
-            found[resource] = machine
-        else:
-            raise InputError(f"--resources {text}: there is no resource {resource!r}", fix=suggestion(resource, known))
-    return found
-
-
-def _measured(machine: ProbeConclusion, reference: ProbeConclusion) -> ProbedMachine:
-    return ProbedMachine(
-        machine.machine, _sure(machine, "cpu.cores"), _sure(machine, "cpu.rate"), _sure(reference, "cpu.rate")
-    )
-
-
-def _sure(machine: ProbeConclusion, name: str) -> MeasuredNumber:
-    """A property of a machine.
-
-    Raises:
-        InputError: where it was not measured, or its measurement was disturbed.
-    """
-    found = machine.properties.get(name)
-    repeat = f"run `hati probe cpu --max-age 0` on {machine.machine}"
-    if found is None or found.value is None:
-        raise InputError(f"{name} of {machine.machine} is not known", fix=repeat)
-    if found.verdict is not ProbeVerdict.MEASURED:
-        raise InputError(
-            f"{name} of {machine.machine} is {found.verdict}: {found.reason}",
-            fix=f"{repeat} when it is quiet, or write cores and speed into the model",
-        )
-    return MeasuredNumber(machine.machine, found.value, *(found.interval or (found.value, found.value)))
-
-
-def _value(properties: Mapping[str, Property], name: str) -> float | None:
-    found = properties.get(name)
-    return found.value if found is not None and found.verdict is ProbeVerdict.MEASURED else None
-
-
-_NAMESPACE = "http://palladiosimulator.org/PalladioComponentModel/ResourceEnvironment/5.2"
-_XMI = "http://www.omg.org/XMI"
-_TYPES = "pathmap://PCM_MODELS/Palladio.resourcetype#"
-_CPU, _HDD = "_oro4gG3fEdy4YaaT-RYrLQ", "_BIjHoQ3KEdyouMqirZIhzQ"
-"""Resource types that come with Palladio."""
-_POLICIES = {Scheduling.PS: "ProcessorSharing", Scheduling.FCFS: "FCFS", Scheduling.DELAY: "Delay"}
-
-
-def resource_environment(machine: ProbedMachine, disk: float | None = None) -> str:
-    """The XML of a ``.resourceenvironment``: a container with a processor, and with a disk if its rate is known.
-
-    The processing rate of the processor is its speed relative to the machine on which demands were measured: a demand
-    in seconds takes that time divided by the speed. The rate of the disk is in bytes a second.
-    """
-    ET.register_namespace("xmi", _XMI)
-    ET.register_namespace("resourceenvironment", _NAMESPACE)
-    root = ET.Element(f"{{{_NAMESPACE}}}ResourceEnvironment", {f"{{{_XMI}}}version": "2.0", "entityName": machine.name})
-    identity = f"_{digest([machine.name], length=16)}"
-    container = ET.SubElement(
-        root, "resourceContainer_ResourceEnvironment", {"id": identity, "entityName": machine.name}
-    )
-    _specify(container, f"{identity}-cpu", _CPU, Resource("cpu").on(machine))
-    if disk is not None:
-        _specify(container, f"{identity}-disk", _HDD, Resource("disk", Scheduling.FCFS, speed=disk))
-    ET.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
-
-
-def _specify(container: ET.Element, identity: str, kind: str, resource: Resource) -> None:
-    own = ET.SubElement(
-        container,
-        "activeResourceSpecifications_ResourceContainer",
-        {"id": identity, "numberOfReplicas": str(resource.cores)},
-    )
-    ET.SubElement(own, "schedulingPolicy", {"href": f"{_TYPES}{_POLICIES[resource.policy]}"})
-    ET.SubElement(own, "activeResourceType_ActiveResourceSpecification", {"href": f"{_TYPES}{kind}"})
-    ET.SubElement(own, "processingRate_ProcessingResourceSpecification", {"specification": f"{resource.speed:.6g}"})
