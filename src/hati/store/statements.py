@@ -17,7 +17,7 @@ from sqlalchemy.engine import Dialect
 from hati.store.databases import driver_of
 
 
-class Prepared(Struct, frozen=True):
+class CompiledStatement(Struct, frozen=True):
     """The text of a statement, the names of its parameters in order, and the values of those that are constant."""
 
     text: str
@@ -58,10 +58,10 @@ def change(connection: Connection, statement: Executable, values: Mapping[str, A
 
 
 @cache
-def _prepared(statement: Executable, dialect: Dialect, columns: tuple[str, ...]) -> Prepared:
+def _prepared(statement: Executable, dialect: Dialect, columns: tuple[str, ...]) -> CompiledStatement:
     assert isinstance(statement, ClauseElement)
     compiled: Any = statement.compile(dialect=dialect, column_keys=list(columns) or None)
-    return Prepared(str(compiled), tuple(compiled.positiontup or ()), dict(compiled.params))
+    return CompiledStatement(str(compiled), tuple(compiled.positiontup or ()), dict(compiled.params))
 
 
 @cache
