@@ -125,7 +125,7 @@ def plain(store: SqlStore) -> Gateway:
 def serve(kind: str, folder: Path, place: str) -> None:
     """Serve one of the two gateways, and print its port."""
     from hati.gateway import Gateway, Setup, app
-    from hati.gateway.app import Rate
+    from hati.gateway.limits import Rate
     from hati.store import open_store
     from hati.wiring.volunteers import Address, serve_volunteers
 

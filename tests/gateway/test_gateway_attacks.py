@@ -113,13 +113,24 @@ def test_a_revoked_token_ends_at_once(served: Served, http: httpx.Client) -> Non
 
 
 def test_a_revoked_token_is_forgotten_also_where_its_body_is_wrong(served: Served, http: httpx.Client) -> None:
-    """A body that is read is found to be no gzip: 400; one that is not read cannot be: 401."""
+    """A request that is looked into is found to have an unknown encoding: 415; one that is not cannot be: 401."""
     trudy = Volunteer(http, "trudy")
     refused(trudy.post("renew", {}), 422)  # the server knows its token now
     place = ["--project", str(served.project), "--store", str(served.store)]
     assert hati("grid", "revoke", "trudy", *place).returncode == 0
-    packed = {**trudy.headers, "Content-Encoding": "gzip"}
+    packed = {**trudy.headers, "Content-Encoding": "br"}
+    refused(http.post("/v1/renew", content=b"x", headers=packed), 415)
+    refused(http.post("/v1/renew", content=b"x", headers=packed), 401)
+
+
+def test_no_body_of_a_revoked_token_is_decompressed(served: Served, http: httpx.Client) -> None:
+    """One that is decompressed is found to be no gzip: 400."""
+    walter = Volunteer(http, "walter")
+    refused(walter.post("renew", {}), 422)
+    packed = {**walter.headers, "Content-Encoding": "gzip"}
     refused(http.post("/v1/renew", content=b"no gzip", headers=packed), 400)
+    place = ["--project", str(served.project), "--store", str(served.store)]
+    assert hati("grid", "revoke", "walter", *place).returncode == 0
     refused(http.post("/v1/renew", content=b"no gzip", headers=packed), 401)
 
 

@@ -102,7 +102,37 @@ def test_a_claim_and_a_result_take_few_statements(place: Place) -> None:
     with statements(place.store.ledger.engine) as answer:
         place.answer(token, lease)
     assert len(claim) <= 12, claim
-    assert len(answer) <= 10, answer
+    assert len(answer) <= 9, answer
+
+
+def test_a_result_is_accepted_again_where_its_lease_was_sent_again(place: Place) -> None:
+    release(place.project, place.file, 1, each=2)
+    token, place._keys = place.register("one"), itertools.repeat("key-of-one-claim")
+    whole = place.leased(token)
+    assert place.answer(token, whole, 1) == ["accepted"]
+    place.gateway = Gateway(place.store, Setup(lease=LEASE), lambda: place.now)
+    assert len(place.leased(token).envelope.jobs) == 1
+    assert place.answer(token, whole, 1) == ["accepted"]
+
+
+def test_a_result_of_a_study_that_was_forgotten_is_refused(place: Place) -> None:
+    release(place.project, place.file, 1)
+    token = place.register("one")
+    lease = place.leased(token)
+    [study] = [record.id.key for record in place.store.studies()]
+    assert place.store.forget_study(study)
+    with pytest.raises(Refusal) as refused:
+        place.answer(token, lease)
+    assert refused.value.status == 410
+
+
+def test_the_leases_in_memory_are_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_module, "MOST_KEPT", 1)
+    release(place.project, place.file, 3)
+    tokens = [place.register(name) for name in ("one", "two", "three")]
+    leases = [place.leased(token) for token in tokens]
+    assert len(place.gateway._given) == 1
+    assert [place.answer(token, lease) for token, lease in zip(tokens, leases, strict=True)] == [["accepted"]] * 3
 
 
 def test_one_silent_and_one_working_machine_make_all_runs(place: Place) -> None:

@@ -1,14 +1,10 @@
-"""The HTTP server of volunteers: limits of requests, the page of registration, and its OpenAPI document."""
+"""The HTTP server of volunteers, the page of registration, and its OpenAPI document."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
-import zlib
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,12 +13,12 @@ from urllib.parse import parse_qs
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from hati.core import HatiError
 from hati.gateway.gateway import Gateway, Refusal
+from hati.gateway.limits import Rate, RateLimiter, decompressed, read_body
 from hati.gateway.messages import (
     LARGEST_BODY,
     LARGEST_RESULT,
@@ -43,95 +39,6 @@ from hati.gateway.messages import (
 
 if TYPE_CHECKING:
     from hati.store import Volunteer
-
-
-_GZIP = 31
-_MOST_KNOWN = 10_000
-_BODY_SECONDS = 60.0
-
-
-class Rate(Struct, frozen=True):
-    """How many requests come at once at most, and how many follow per second."""
-
-    burst: float
-    per_second: float
-
-
-@dataclass
-class RateLimiter:
-    """Counts the requests of each key, such as an address, in a bucket of tokens."""
-
-    rate: Rate
-    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
-
-    def admit(self, key: str, now: float) -> None:
-        """Count a request at a time in seconds.
-
-        Raises:
-            Refusal: with status 429, where there are too many.
-        """
-        left, at = self._buckets.pop(key, (self.rate.burst, now))
-        left = min(self.rate.burst, left + (now - at) * self.rate.per_second)
-        admitted = left >= 1.0
-        self._buckets[key] = (left - 1.0 if admitted else left), now
-        if len(self._buckets) > _MOST_KNOWN:
-            self._buckets.popitem(last=False)
-        if not admitted:
-            wait = (1.0 - left) / self.rate.per_second
-            raise Refusal(429, "too many requests", "wait, and ask less often", wait)
-
-
-async def read_body(chunks: AsyncIterator[bytes], length: str, encoding: str, most: int) -> bytes:
-    """The body of a request, decompressed.
-
-    Args:
-        chunks: the body as it comes.
-        length: the header Content-Length; empty without it.
-        encoding: the header Content-Encoding; empty without it.
-        most: the largest number of bytes, before and after decompression.
-
-    Raises:
-        Refusal: where it is too large, too slow, or not as encoded.
-    """
-    if encoding not in {"", "identity", "gzip"}:
-        raise Refusal(415, f"the encoding {encoding!r:.40} is not supported", "send gzip, or no encoding")
-    if length.isdigit() and int(length[:20]) > most:
-        raise _too_large(most)
-    parts, size = list[bytes](), 0
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > most:
-                    raise _too_large(most)
-                parts.append(chunk)
-    except TimeoutError:
-        raise Refusal(408, f"the body did not come within {_BODY_SECONDS:g} s", "send it again") from None
-    body = b"".join(parts)
-    return decompressed(body, most) if encoding == "gzip" else body
-
-
-def decompressed(body: bytes, most: int) -> bytes:
-    """The content of a gzip-compressed body of at most ``most`` bytes; no more than that is decompressed.
-
-    Raises:
-        Refusal: where it is larger, or not gzip.
-    """
-    reader = zlib.decompressobj(_GZIP)
-    try:
-        found = reader.decompress(body, most + 1)
-    except zlib.error:
-        raise Refusal(400, "the body is not gzip", "compress it by gzip, or leave Content-Encoding out") from None
-    if len(found) > most:
-        raise _too_large(most)
-    if not reader.eof or reader.unused_data:
-        raise Refusal(400, "the gzip stream is cut off, or has something after its end", "send one whole stream")
-    return found
-
-
-def _too_large(most: int) -> Refusal:
-    shown = f"{most >> 20} MiB" if most >= 2**20 else f"{most >> 10} KiB"
-    return Refusal(413, f"the body has more than {shown}", "send less; a command's output may have 16 MiB")
 
 
 _FRAME = """<!doctype html>
@@ -309,16 +216,21 @@ class Door:
     async def _answered(
         self, request: Request, kind: type[M], answer: Callable[[Volunteer, M], object], most: int = LARGEST_BODY
     ) -> Response:
-        """The answer to the machine that asks; nobody else's body is read: a large one after its token is looked up."""
+        """The answer to the machine that asks; nobody else's body is decompressed, nor read if it may be large."""
         token = await self._admitted(request)
-        if most > LARGEST_BODY:
+        if most > LARGEST_BODY and not _is_small(request):
             await run_in_threadpool(self._holder, token)
         try:
-            body = await _body(request, most)
+            body = await _sent(request, most)
         except BaseException:  # a disconnection or a cancellation too
             self._known.pop(token, None)
             raise
-        found = await run_in_threadpool(lambda: answer(self._holder(token), _decoded(body, kind)))
+
+        def answered() -> object:
+            volunteer = self._holder(token)
+            return answer(volunteer, _decoded(_content(request, body, most), kind))
+
+        found = await run_in_threadpool(answered)
         return found if isinstance(found, Response) else _answer(found)
 
 
@@ -437,9 +349,27 @@ def _check_protocol(request: Request) -> None:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    headers = request.headers
-    length, encoding = headers.get("content-length", ""), headers.get("content-encoding", "").strip().lower()
-    return await read_body(request.stream(), length, encoding, most)
+    """The decompressed body."""
+    return _content(request, await _sent(request, most), most)
+
+
+async def _sent(request: Request, most: int) -> bytes:
+    """The body as it was sent."""
+    return await read_body(request.stream(), request.headers.get("content-length", ""), _encoding(request), most)
+
+
+def _content(request: Request, body: bytes, most: int) -> bytes:
+    return decompressed(body, most) if _encoding(request) == "gzip" else body
+
+
+def _encoding(request: Request) -> str:
+    return request.headers.get("content-encoding", "").strip().lower()
+
+
+def _is_small(request: Request) -> bool:
+    """Whether the body is at most as long as that of a claim, as the server then enforces."""
+    length = request.headers.get("content-length", "")
+    return length.isdigit() and int(length[:20]) <= LARGEST_BODY
 
 
 def _decoded(body: bytes, kind: type[M]) -> M:

@@ -44,7 +44,7 @@ from hati.gateway.messages import (
     SignedRelease,
 )
 from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose
-from hati.store import LEASE_SECONDS, AttemptOutcome, Lease, Release, SqlStore, Volunteer
+from hati.store import LEASE_SECONDS, AttemptOutcome, EntryKind, Lease, Release, SqlStore, Volunteer
 from hati.subject.releases import job_content, release_key, unsigned_value
 from hati.subject.running.recipe import RawResult, run_of_result
 
@@ -59,6 +59,8 @@ _SKEW_SECONDS = 86_400.0
 _MOST_CODES = 1_000
 MOST_MACHINES = 20_000
 """The number of machines with a valid token from which on no more are registered."""
+MOST_KEPT = 1_000
+"""The number of leases that are kept in memory."""
 MOST_STATES = 100
 """The number of states, such as versions of its system, in which a machine is stored."""
 _OUTCOMES = {
@@ -96,6 +98,7 @@ class Gateway:
         self._store, self._setup, self._clock = store, setup, clock
         self._codes: dict[str, tuple[str, float]] = {}
         self._worked: dict[str, float] = {}
+        self._given: dict[tuple[int, int], Lease] = {}
         self._lock = Lock()
         self._turn = Lock()
 
@@ -177,11 +180,13 @@ class Gateway:
                 )
             return None
         try:
-            return Claimed(self._leased(volunteer, lease))
+            given = Claimed(self._leased(volunteer, lease))
         except InputError as error:  # signed releases changed after the batch was released
             self._store.ledger.withdraw(lease.number)  # so that its campaign looks what is signed
             self._store.ledger.end(lease, AttemptOutcome.RETURNED, str(error))
             return None
+        self._remember(lease)
+        return given
 
     def renew(self, volunteer: Volunteer, message: AttemptReference) -> Renewed:
         """Extend a lease.
@@ -203,12 +208,17 @@ class Gateway:
             Refusal: where it does not belong to a job of that lease of the machine, or contradicts itself.
         """
         lease = self._lease(volunteer, message.batch, message.attempt)
-        job = next((each for each in lease.batch.members if each.task.id == message.task), None)
+        if (job := _job_of(lease, message.task)) is None:  # of a lease that was sent again, what has no result is kept
+            self._given.pop((message.batch, message.attempt), None)
+            job = _job_of(self._lease(volunteer, message.batch, message.attempt), message.task)
         if job is None:
             raise Refusal(404, "this batch has no such task", "send a result with the batch that it was leased in")
         run = run_of_result(job, volunteer.fingerprint, _raw(message, lease.until))
         with self._turn:
             accepted = self._store.ledger.accept(lease, run)
+        if accepted is EntryKind.LATE:
+            self._given.pop((lease.number, lease.attempt), None)
+            self._lease(volunteer, message.batch, message.attempt)  # its study may have been forgotten meanwhile
         self._worked[volunteer.machine] = self._clock()
         return Accepted(accepted.value)
 
@@ -321,8 +331,16 @@ class Gateway:
             self._store.keep_machines([known.in_state(state)])
             self._store.volunteers.update(volunteer.machine, state.fingerprint, _described(client))
 
+    def _remember(self, lease: Lease) -> None:
+        """Keep a lease in memory, since its results follow soon; the oldest of too many is looked up again."""
+        with self._lock:
+            while len(self._given) >= MOST_KEPT:
+                del self._given[next(iter(self._given))]
+            began = lease.until - self._setup.lease
+            self._given.setdefault((lease.number, lease.attempt), replace(lease, until=began))
+
     def _lease(self, volunteer: Volunteer, number: int, attempt: int) -> Lease:
-        lease = self._store.ledger.leased(number, attempt)
+        lease = self._given.get((number, attempt)) or self._store.ledger.leased(number, attempt)
         if lease is None:
             raise Refusal(410, "there is no such lease any more", "drop its results: its study was forgotten")
         if lease.machine != volunteer.machine:
@@ -354,6 +372,10 @@ class Gateway:
         if found is None:
             raise InputError(f"benchmark {job.benchmark.name!r} has no signed release any more")
         return found
+
+
+def _job_of(lease: Lease, task: str) -> Job | None:
+    return next((each for each in lease.batch.members if each.task.id == task), None)
 
 
 def _fits(job: Job, allowed: Mapping[str, Sequence[str]]) -> bool:
