@@ -98,6 +98,9 @@ def test_only_volunteers_have_to_agree(hati_here: Hati, fake_project: Path) -> N
     done = hati_here("run", "--budget", "2", "--replicate", "2")
     assert (done.status, "add --engine volunteers" in done.err) == (2, True), done.err
     assert "--replicate" not in hati_here("check", "--help").out
+    for words in (("--priority", "1"), ("--due", "2h")):
+        done = hati_here("run", "--budget", "2", *words)
+        assert (done.status, "add --engine workers" in done.err) == (2, True), done.err
     file = fake_project / "hati.toml"
     file.write_text(file.read_text().replace("[subject]\n", "[subject]\nreplicate = 0\n"))
     done = hati_here("run", "--budget", "2")

@@ -11,7 +11,7 @@ import pytest
 from volunteers import HATI, PRINTED, Served, Volunteer, release, result
 
 from hati.core import Batch, MeasurementError, replace
-from hati.engine import VolunteersEngine
+from hati.engine import VolunteersEngine, WorkersEngine
 from hati.engine.workers import Released
 from hati.steering import Requirements, choose
 from hati.store import AttemptOutcome, EntryKind, Selection, open_store, read_store
@@ -67,6 +67,15 @@ def test_a_campaign_asks_two_machines_for_each_run(
     with closing(read_store(str(store))) as kept:
         runs = kept.runs(Selection(studies=tuple(record.id.key for record in kept.studies())))
     assert sorted(run.task.id for run in runs) == sorted(done[0])
+
+
+def test_what_is_asked_of_batches_is_in_their_requirements(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
+        engine = WorkersEngine(store.ledger, (), print, Requirements(priority=3, due=5.0))
+        engine.submit(Batch((a_job(0),)))
+        [needed] = store.ledger.wanted("any")
+        assert (needed.priority, needed.due, needed.sources) == (3, 5.0, ("files",))
+        engine.close()
 
 
 def test_volunteers_that_never_agree_end_the_campaign(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ class ResultMessage(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """Whether a result counts: accepted, late (the lease was lost) or duplicate (another result counts)."""
+    """Whether a result counts: accepted, reported (others have to agree), late (the lease was lost) or duplicate."""
 
     accepted: str
 
