@@ -93,6 +93,15 @@ def test_studies_warn_of_a_machine_that_is_not_fit(hati_here: Hati, fake_project
     assert "disturbs" not in done.err + done.out
 
 
+@pytest.mark.usefixtures("root")
+def test_the_machine_of_today_is_not_warned_of_where_nothing_is_measured(hati_here: Hati, fake_project: Path) -> None:
+    words = "screen", str(fake_project), "--metric", "latency", "--budget", "16"
+    assert "disturbs measurements: frequency governor" in " ".join(hati_here(*words).out.split())
+    again = hati_here(*words)
+    assert "was measured before" in again.err
+    assert "disturbs" not in again.err + again.out
+
+
 def test_probes_of_the_last_hour_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quota that the process is stopped by for half of every 100 ms."""
     monkeypatch.setattr(experiments, "system_root", lambda: Path("/"))

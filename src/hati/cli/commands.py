@@ -36,12 +36,10 @@ from hati.cli.output import (
 from hati.cli.progress import make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, PositionalField, TableFields, requests
 from hati.core.metric import parse_duration
-from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
+from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, disturbed
 
 if TYPE_CHECKING:
     from typer._click import Context
-
-    from hati.wiring.workplace import Workplace
 
 ProjectPath = Annotated[Path, typer.Argument(metavar="PATH", help="Folder with hati.toml, or the file.")]
 Output = Annotated[
@@ -177,20 +175,12 @@ def _run(
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
             return ExitStatus.OK
-        if not prepared.finished:
-            _warn_unfit(place)
+        if warning := disturbed(prepared):
+            say(f"warning: {warning}")  # before anything is measured, so that the machine can be prepared first
         context.ensure_object(set).add(kind.name)  # an interruption from here on can be resumed
-        answer = kind.concluded(prepared, request, make_watched(kind, prepared, request))
+        answer = kind.concluded(prepared, request, make_watched(kind, prepared, request), warning)
         pages = place.project.root / ".hati" / "reports"
     return _finished(answer, [(chosen, output), *reports], pages)
-
-
-def _warn_unfit(place: Workplace) -> None:
-    """Warn before anything is measured, so that the machine can be prepared first."""
-    from hati.wiring.study_types import unfit_place
-
-    if warning := unfit_place(place):
-        say(f"warning: {warning}")
 
 
 def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Path | None) -> int:

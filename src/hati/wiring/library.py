@@ -20,7 +20,15 @@ from hati.core.wording import suggestion
 from hati.document import Document, Table, table_rows
 from hati.render import document_html, document_text, to_plain
 from hati.wiring.stored_studies import report_of
-from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, convert_request, known_types, unseen
+from hati.wiring.study_types import (
+    AnyStudyType,
+    GivenFlags,
+    StudyReport,
+    convert_request,
+    disturbed,
+    known_types,
+    unseen,
+)
 from hati.wiring.workplace import Announce, Workplace, mute, workplace
 
 _HEIGHT = 600
@@ -149,8 +157,9 @@ class OpenedProject(Struct, frozen=True):
         prepared = kind.prepare(place, request, fresh=fresh)
         if prepared.finished and prepared.evidence().runs and (text := kind.nothing_left(prepared)):
             self.announce(text)
+        warning = disturbed(prepared)
         found = kind.make(prepared, request, self.announce, silent)
-        return self._result(kind.concluded(prepared, request, found), found)
+        return self._result(kind.concluded(prepared, request, found, warning), found)
 
     def _result(self, report: StudyReport, found: object) -> CommandResult:
         for remark in report.remarks:

@@ -232,10 +232,13 @@ class StudyType(ABC, Generic[R, S, C]):
         return self.report(prepared.place, prepared.study, found, request)
 
     @final
-    def concluded(self, prepared: Prepared[S, C], request: R, found: C) -> StudyReport:
-        """The report of a study that was measured now, with its machines if there are several."""
+    def concluded(self, prepared: Prepared[S, C], request: R, found: C, warning: str = "") -> StudyReport:
+        """The report of a study that was measured now, with its machines if there are several.
+
+        ``warning`` is on what disturbed the measurements.
+        """
         made = _declared(self, self.measured_report(prepared, request, found))
-        if warning := unfit_place(prepared.place):
+        if warning:
             made = replace(made, document=replace(made.document, warnings=(*made.document.warnings, warning)))
         return with_machines(prepared.place, made, prepared.study.id.key)
 
@@ -432,9 +435,10 @@ def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyRep
     return replace(report, document=document, values=with_them)
 
 
-def unfit_place(place: Workplace) -> str:
-    """A line on what disturbs measurements of a workplace; empty if nothing does, or if other machines measure."""
-    if place.table is not None or place.by_workers:
+def disturbed(prepared: Prepared[Any, Any]) -> str:
+    """A line on what disturbs measurements that are still to be made; empty if nothing does, or if others measure."""
+    place = prepared.place
+    if place.table is not None or place.by_workers or prepared.finished:
         return ""
     from hati.wiring.probes.experiments import unfit
 
