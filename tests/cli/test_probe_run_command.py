@@ -70,3 +70,33 @@ def test_a_calibration_that_could_not_be_kept_is_not_made(
     done = hati_here("probe", "calibrate")
     assert done.status == 2
     assert "Not a directory" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--on", "here"], "--on 'here' is not NAME=HOST:PORT; write it like"),
+        (["--on", "here=10.0.0.2:"], "--on 'here=10.0.0.2:' is not NAME=HOST:PORT"),
+        (["--on", "here=10.0.0.2:65536"], "is not NAME=HOST:PORT"),
+        (["--on", "here=10.0.0.2:1"], "--on needs a key; add --key FILE"),
+        (["--on", "here=10.0.0.2:1", "--key", "none"], "cannot read the key in none: No such file"),
+        (["--on", "hare=10.0.0.2:1", "--key", "key"], "work.yaml has no machine 'hare'; did you mean 'here'?"),
+        (["--on", "here=a:1", "--on", "here=b:1", "--key", "key"], "--on names the machine 'here' twice"),
+    ],
+)
+def test_a_machine_that_is_named_wrongly_is_refused(
+    hati_here: Hati, tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    (tmp_path / "key").write_text("k" * 64)
+    done = hati_here("probe", "run", "work.yaml", *words, folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert message in " ".join(done.err.split())
+    assert not (tmp_path / ".hati").exists()
+
+
+@pytest.mark.parametrize("address", ["7411", "10.0.0.2", "127.0.0.1:port", "127.0.0.1:99999", "203.0.113.7:0"])
+def test_an_agent_listens_at_an_address_of_this_machine(hati_here: Hati, tmp_path: Path, address: str) -> None:
+    done = hati_here("probe", "agent", "--listen", address, "--key", "key", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert f"cannot listen at '{address}': " in done.err

@@ -38,6 +38,8 @@ from hati.subject import make_own, remedy, this_machine
 GROUP = "hati.tasks"
 """The entry points of the kinds of tasks that packages add."""
 
+_LAST_PORT = 65535
+
 Announce = Callable[[str], None]
 
 
@@ -85,7 +87,7 @@ def parse_machines(texts: Sequence[str], key: Path | None) -> dict[str, RemoteMa
     for text in texts:
         name, _, place = text.partition("=")
         host, _, port = place.rpartition(":")
-        if not name or not host or not port.isdecimal():
+        if not name or not host or not port.isdecimal() or int(port) > _LAST_PORT:
             raise InputError(f"--on {text!r} is not NAME=HOST:PORT", fix="write it like --on two=10.0.0.2:7411")
         if name in found:
             raise InputError(f"--on names the machine {name!r} twice", fix="name it once")
@@ -104,8 +106,10 @@ def serve_load(address: str, file: Path, announce: Announce) -> None:
     key = make_key(file)
     host, _, port = address.rpartition(":")
     try:
+        if not host or int(port) > _LAST_PORT:
+            raise ValueError("it is not HOST:PORT")
         listening = socket.create_server((host, int(port)))
-    except (OSError, ValueError, OverflowError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(
             f"cannot listen at {address!r}: {error}", fix="give an address of this machine and a port"
         ) from None
