@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -34,8 +34,8 @@ def rows_of(connection: Connection, statement: Executable, values: Mapping[str, 
     """The rows of a query, with its columns as attributes; their types need no conversion."""
     if connection.dialect.name != "sqlite":
         return connection.execute(statement, values).all()
-    prepared = _prepared(statement, connection.dialect, ())
-    cursor = driver_of(connection).execute(prepared.text, prepared.values(values))
+    compiled = _compiled(statement, connection.dialect, ())
+    cursor = driver_of(connection).execute(compiled.text, compiled.values(values))
     make = _row_type(tuple(column[0] for column in cursor.description))
     return [make(row) for row in cursor]
 
@@ -53,12 +53,12 @@ def change(connection: Connection, statement: Executable, values: Mapping[str, A
         done = connection.execute(statement, values)
         key = done.inserted_primary_key if done.is_insert else None
         return key[0] if key and isinstance(key[0], int) else 0
-    prepared = _prepared(statement, connection.dialect, tuple(values))
-    return driver_of(connection).execute(prepared.text, prepared.values(values)).lastrowid or 0
+    compiled = _compiled(statement, connection.dialect, tuple(values))
+    return driver_of(connection).execute(compiled.text, compiled.values(values)).lastrowid or 0
 
 
-@cache
-def _prepared(statement: Executable, dialect: Dialect, columns: tuple[str, ...]) -> CompiledStatement:
+@lru_cache(maxsize=1024)
+def _compiled(statement: Executable, dialect: Dialect, columns: tuple[str, ...]) -> CompiledStatement:
     assert isinstance(statement, ClauseElement)
     compiled: Any = statement.compile(dialect=dialect, column_keys=list(columns) or None)
     return CompiledStatement(str(compiled), tuple(compiled.positiontup or ()), dict(compiled.params))
