@@ -306,6 +306,16 @@ def read(done: subprocess.Popen[str], status: int = 0) -> dict[str, dict[str, in
     return {f"{each['role']} {each['task']}": each for each in found["sensors"]} | {"machines": found["machines"]}
 
 
+def assert_common_start(project: Path) -> None:
+    """The first task of both programs begins at the common time, or shortly afterwards where the machine is busy."""
+    folder = next((project / ".hati" / "probe").iterdir())
+    starts = [
+        int((folder / f"role-{number}" / "observations.txt").read_text().split("series 0 1 0\n")[1].split()[0])
+        for number in (0, 1)
+    ]
+    assert all(0 <= start < 200_000_000 for start in starts), starts
+
+
 @apart
 def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> None:
     found = read(agent.run(TASK_SET))
@@ -317,12 +327,7 @@ def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> 
     ]
     clock = found["machines"]["two"]
     assert abs(clock["offset"]) <= clock["uncertainty"] < 50_000_000, "namespaces of the network share the clock"
-    folder = next((agent.folder / ".hati" / "probe").iterdir())
-    starts = [
-        int((folder / f"role-{number}" / "observations.txt").read_text().split("series 0 1 0\n")[1].split()[0])
-        for number in (0, 1)
-    ]
-    assert all(0 <= start < 200_000_000 for start in starts), starts
+    assert_common_start(agent.folder)
 
 
 @apart
@@ -336,6 +341,7 @@ def test_the_clock_of_the_other_machine_is_found(namespaces: tuple[str, str], tm
     clock = found["machines"]["two"]
     assert abs(clock["offset"] - 5_000_000_000_000) <= clock["uncertainty"]
     assert (found["client tcp"]["observations"], found["server first"]["observations"]) == (100, 1)
+    assert_common_start(tmp_path)
 
 
 @apart
