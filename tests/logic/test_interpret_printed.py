@@ -20,9 +20,9 @@ from hati.logic.interpret import (
     MeasuredSample,
     RelationEvidence,
     interpret,
+    interpretation,
     nonparametric,
     parametric,
-    resampling,
     welch,
 )
 
@@ -115,10 +115,10 @@ def test_nonparametric_resamples_runs_and_then_observations() -> None:
 
 def test_a_store_of_means_is_as_good_as_drawing_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs so long that their resampled means are used more than once: 80 of each run for 40,000."""
-    monkeypatch.setattr(resampling, "_GATHERS", 96_000)
+    monkeypatch.setattr(interpretation, "_GATHERS", 96_000)
     side = np.stack(runs(3, 6, 200).runs)
     rng = np.random.default_rng(5)
-    found = resampling.resampled_means(tuple(side), 2, 200, 20_000, rng)
+    found = interpretation.resampled_means(tuple(side), 2, 200, 20_000, rng)
     chosen = rng.integers(0, 6, (20_000, 2))
     wanted = side[chosen[:, :, None], rng.integers(0, 200, (20_000, 2, 200))].mean(axis=(1, 2))
     assert stats.ks_2samp(found, wanted).statistic < 0.02

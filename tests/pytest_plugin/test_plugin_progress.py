@@ -8,7 +8,7 @@ from hati.campaign import campaign
 from hati.core import Budget, Task
 from hati.pytest_plugin.collecting import MeasuringProgress
 from hati.testing import FakeEngine, MemoryStore
-from hati.testing.fakes import study_of
+from hati.testing.assertions import study_of
 
 
 @dataclass
