@@ -193,7 +193,7 @@ def test_a_full_database_keeps_what_it_has_and_says_so(tmp_path: Path) -> None:
     store, study = open_store(str(file)), a_study()
     store.begin(study, METRICS, MACHINE)
     store.record(a_run(study, 0))
-    with store._database.recording(store._engine) as connection:
+    with store._engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
         connection.commit()

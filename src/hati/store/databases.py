@@ -6,11 +6,10 @@ import itertools
 import re
 import sqlite3
 import tempfile
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +86,6 @@ class Database(ABC):
     def now(self, connection: Connection) -> float:
         """The database's time, in seconds since 1970."""
 
-    def recording(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """A transaction that stores a run; committed at the end, or rolled back by an exception."""
-        return engine.begin()
-
-    def close(self, engine: Engine) -> None:
-        """Close all connections."""
-        engine.dispose()
-
     def rescued(self, engine: Engine) -> HatiError | None:  # noqa: ARG002 - only files can be lost
         """Save the open database elsewhere if its file was deleted or replaced, and return an error; else None."""
         return None
@@ -143,8 +134,6 @@ class Sqlite(Database):
         self.file = Path(url.database) if url.database else None
         self.name = name
         self._opened: tuple[int, int] | None = None
-        self._recorder: Connection | None = None
-        self._lock = threading.Lock()
 
     @classmethod
     def at(cls, file: Path, name: str | None = None) -> Sqlite:
@@ -206,27 +195,11 @@ class Sqlite(Database):
         """This machine's time, which is SQLite's."""
         return time.time()
 
-    @contextmanager
-    def recording(self, engine: Engine) -> Iterator[Connection]:
-        """A transaction of a connection that is kept: with one of the pool it took twice as long."""
-        with self._lock:
-            if self._recorder is None:
-                self._recorder = engine.connect()
-            with driver_of(self._recorder):
-                yield self._recorder
-
-    def close(self, engine: Engine) -> None:
-        """Close all connections."""
-        if self._recorder is not None:
-            self._recorder.close()
-            self._recorder = None
-        super().close(engine)
-
     def rescued(self, engine: Engine) -> HatiError | None:
         """Write the content of the open file into a new file next to it if it was deleted or replaced."""
         if self.file is None or self._opened is None or _identity(self.file) == self._opened:
             return None
-        with self.recording(engine) as connection:  # another one might open the new file
+        with engine.connect() as connection:
             return self._copied(self.file, driver_of(connection))
 
     def _copied(self, file: Path, source: sqlite3.Connection) -> HatiError:

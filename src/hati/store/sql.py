@@ -201,9 +201,9 @@ class SqlStore:
         Raises:
             MeasurementError: where the store was deleted meanwhile; its content is then in a file next to it.
         """
+        with explained(self._database), self._engine.begin() as connection:
+            recorded = self._insert(connection, run)
         with explained(self._database):
-            with self._database.recording(self._engine) as connection:
-                recorded = self._insert(connection, run)
             lost = self._database.rescued(self._engine)
         if lost is not None:
             raise lost
@@ -313,7 +313,7 @@ class SqlStore:
 
     def close(self) -> None:
         """Close the connections to the database."""
-        self._database.close(self._engine)
+        self._engine.dispose()
 
     def _add_machines(self, connection: Connection, machines: Sequence[Machine]) -> None:
         for machine in machines:
