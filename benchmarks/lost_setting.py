@@ -1,6 +1,7 @@
 """Screenings of a simulated nginx, with and without a setting that this build lacks.
 
-``python -m benchmarks.lost_setting`` prints a table as Markdown, in about an hour and a half; ``--quick`` a tenth of the studies.
+``python -m benchmarks.lost_setting`` prints a table as Markdown, in about an hour and a half;
+``--quick`` a tenth of the studies.
 The program has the sixteen options of examples/nginx, and the effects that the flips of examples/nginx/flips.csv show
 within their intervals: without TCP_NODELAY an answer in several small packets waits for an acknowledgement. Compressed
 answers are one packet. ``--flips`` prints the program's average effects beside the intervals.

@@ -32,7 +32,7 @@ from hati.gateway.messages import (
 )
 from hati.steering import Client, ClientKind, Queue, Requirements, SteeringDecision, choose
 from hati.store import BatchState, EntryKind, SqlStore, ledger_status, open_store, schema
-from hati.store.ledger import VOLUNTEERS_ATTEMPTS
+from hati.store.ledger_batches import VOLUNTEERS_ATTEMPTS
 from hati.store.ledger_status import ELSEWHERE_SECONDS
 from hati.testing.ledgers import statements
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from hati.steering import agreement
 from hati.store import BatchState, Ledger, SqlStore, open_store
-from hati.store import ledger as ledger_module
+from hati.store import ledger_batches as batches_module
 from hati.testing.ledger_model import LedgerMachine
 from hati.testing.ledgers import ANY, LedgerConformance, a_batch
 from postgres import PostgresServer
@@ -69,7 +69,7 @@ def drive(ledger_of: Callable[[Callable[[], float]], Ledger], examples: int) -> 
     Driven.ledger_of = staticmethod(ledger_of)
     found = settings(max_examples=examples, stateful_step_count=30, deadline=None)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ledger_module, "VOLUNTEERS_ATTEMPTS", 2)  # so that volunteers' batches are quarantined too
+        patched.setattr(batches_module, "VOLUNTEERS_ATTEMPTS", 2)  # so that volunteers' batches are quarantined too
         patched.setattr(agreement, "TRUSTED_AFTER", 2)  # and results of machines that agreed are sampled
         run_state_machine_as_test(Driven, settings=found)
 

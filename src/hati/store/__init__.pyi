@@ -1,9 +1,9 @@
-from .ledger import ATTEMPTS as ATTEMPTS
-from .ledger import DISAGREE as DISAGREE
 from .ledger import LEASE_SECONDS as LEASE_SECONDS
-from .ledger import Attempt as Attempt
-from .ledger import Lease as Lease
 from .ledger import Ledger as Ledger
+from .ledger_batches import ATTEMPTS as ATTEMPTS
+from .ledger_batches import DISAGREE as DISAGREE
+from .ledger_batches import Attempt as Attempt
+from .ledger_batches import Lease as Lease
 from .ledger_entries import AttemptOutcome as AttemptOutcome
 from .ledger_entries import BatchState as BatchState
 from .ledger_entries import EntryKind as EntryKind

@@ -7,21 +7,51 @@ database's, so that workers need no common clock.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from random import SystemRandom
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, and_, bindparam, delete, select, text, update
+from sqlalchemy import Connection, Engine, Row, delete, select
 from sqlalchemy.exc import DBAPIError
 
-from hati.core import Batch, HatiError, Job, Run, StudyId, replace
+from hati.core import Batch, HatiError, Job, Run, StudyId
 from hati.steering import Choose, Client, ClientKind, LedgerStatus, Requirements
 from hati.store import schema
 from hati.store.databases import Database, explained
+from hati.store.ledger_batches import (
+    ANY_OVERDUE,
+    AT_ONCE,
+    ATTEMPT,
+    BATCH,
+    CONTENTS,
+    DUE,
+    LEASED,
+    OUT,
+    REMOVE_GONE,
+    SAME,
+    STATES,
+    STAY,
+    TO_JUDGE,
+    AnyRow,
+    Attempt,
+    Lease,
+    all_answered,
+    attempt_of,
+    content_of,
+    end_attempt,
+    enter_worker,
+    held_by,
+    held_lease,
+    in_pieces,
+    lease_values,
+    rest_of,
+    results_of,
+    unreported,
+    withdraw_batch,
+)
 from hati.store.ledger_entries import (
     AttemptOutcome,
     BatchState,
@@ -37,39 +67,29 @@ from hati.store.ledger_entries import (
     run_content,
 )
 from hati.store.ledger_queues import (
-    OVERDUE,
     read_abandoned,
     read_passing,
     read_queues,
     read_steering,
     requirements_of,
 )
-from hati.store.ledger_reports import keep_report, read_disagreement, read_reported
+from hati.store.ledger_reports import keep_report
 from hati.store.ledger_status import (
     ClaimState,
     read_backoff,
     read_claim_state,
-    read_counted,
     read_status,
     read_withheld,
     set_aside,
 )
 from hati.store.statements import change, row_of
 
-ATTEMPTS = 3
-"""The number of failures by machines after which a batch is quarantined."""
-VOLUNTEERS_ATTEMPTS = 9
-"""The same for volunteers that have returned a result, who may leave in the middle of a run."""
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
 """The time for which a batch waits for the machine that began it, after the machine has left."""
-DISAGREE = "too many machines reported different results of a task"
-_AT_ONCE = 500
 _SHORTEST_RENEWAL = 0.1
 
 _UNFORESEEN = SystemRandom().random
-
-AnyRow = Row[*tuple[Any, ...]]
 
 
 P = ParamSpec("P")
@@ -89,31 +109,6 @@ def _repeated(method: Callable[P, R]) -> Callable[P, R]:
         return method(*args, **named)
 
     return call
-
-
-class Lease(Struct, frozen=True):
-    """A batch leased to a machine, without the jobs that have a result; ``attempt`` fences its results."""
-
-    number: int
-    attempt: int
-    machine: str
-    worker: str
-    until: float
-    batch: Batch[Job]
-
-
-class Attempt(Struct, frozen=True):
-    """A machine's attempt at a batch: ``choice`` is why it got it, ``reason`` why it ended; in seconds since 1970."""
-
-    batch: int
-    number: int
-    machine: str
-    worker: str
-    began: float
-    ended: float | None
-    outcome: AttemptOutcome | None
-    reason: str
-    choice: str | None
 
 
 class Ledger:
@@ -149,11 +144,11 @@ class Ledger:
         with self._turn() as (connection, now):
             self._void(connection, now, again)
             content = batch_content(batch, requirements)
-            for row in connection.execute(_SAME, {"key": content["key"]}).all():
-                if row.state in _OUT and requirements_of(row.requirements).replicas >= requirements.replicas:
+            for row in connection.execute(SAME, {"key": content["key"]}).all():
+                if row.state in OUT and requirements_of(row.requirements).replicas >= requirements.replicas:
                     return int(row.number)
-                _withdraw(connection, now, row.number, BatchState(row.state))
-            known = _results_of(connection, content["tasks"])
+                withdraw_batch(connection, now, row.number, BatchState(row.state))
+            known = results_of(connection, content["tasks"])
             done = len(known) == len(content["tasks"])
             free = done or not known or not requirements.bound
             begun = None if free else self._present_machine(connection, now, known.values())
@@ -170,8 +165,8 @@ class Ledger:
             if row is None:  # the study was forgotten
                 return True
             state = BatchState(row.state)
-            begun = state in {BatchState.LEASED, BatchState.ENDING} or bool(_results_of(connection, row.tasks.split()))
-            _withdraw(connection, now, number, state)
+            begun = state in {BatchState.LEASED, BatchState.ENDING} or bool(results_of(connection, row.tasks.split()))
+            withdraw_batch(connection, now, number, state)
             return not begun
 
     @_repeated
@@ -181,15 +176,15 @@ class Ledger:
         earlier = (known.family == study.family) & (known.campaign < study.campaign)
         query = select(batch.number, batch.state).join(schema.study, known.key == batch.study).where(earlier)
         with self._turn() as (connection, now):
-            for row in connection.execute(query.where(batch.state.in_(_OUT))).all():
-                _withdraw(connection, now, row.number, BatchState(row.state))
+            for row in connection.execute(query.where(batch.state.in_(OUT))).all():
+                withdraw_batch(connection, now, row.number, BatchState(row.state))
 
     def states(self, numbers: Iterable[int]) -> dict[int, BatchState]:
         """The states of batches, by their numbers."""
         found = dict[int, BatchState]()
         with self._reading() as connection:
-            for some in _pieces(list(numbers)):
-                rows = connection.execute(_STATES, {"numbers": some})
+            for some in in_pieces(list(numbers)):
+                rows = connection.execute(STATES, {"numbers": some})
                 found |= {row.number: BatchState(row.state) for row in rows}
         return found
 
@@ -197,8 +192,8 @@ class Ledger:
         """The accepted results of those tasks that have one, by the tasks' ids, in the order of acceptance."""
         found = dict[str, dict[str, object]]()
         with self._reading() as connection:
-            for some in _pieces(list(tasks)):
-                rows = connection.execute(_CONTENTS, {"tasks": some})
+            for some in in_pieces(list(tasks)):
+                rows = connection.execute(CONTENTS, {"tasks": some})
                 found |= {row.task: json.loads(row.content)["run"] for row in rows}
         return found
 
@@ -206,17 +201,17 @@ class Ledger:
         """All attempts at a batch, in order."""
         query = select(schema.attempt).where(schema.attempt.c.batch == number).order_by(schema.attempt.c.number)
         with self._reading() as connection:
-            return tuple(_attempt(row) for row in connection.execute(query))
+            return tuple(attempt_of(row) for row in connection.execute(query))
 
     def leased(self, number: int, attempt: int) -> Lease | None:
         """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""
         with self._reading() as connection:
-            row = row_of(connection, _ATTEMPT, {"batch": number, "attempt": attempt})
+            row = row_of(connection, ATTEMPT, {"batch": number, "attempt": attempt})
         if row is None:
             return None
         return Lease(number, attempt, row.machine, row.worker, row.began, batch_of(row.content))
 
-    def waiting(self, head: int, after: int, most: int = _AT_ONCE) -> dict[int, Batch[Job]]:
+    def waiting(self, head: int, after: int, most: int = AT_ONCE) -> dict[int, Batch[Job]]:
         """Batches begun nowhere, in the queue of batch ``head``, by their numbers; the first ones ``after`` one."""
         table = schema.batch.c
         same = select(table.queue).where(table.number == head).scalar_subquery()
@@ -253,7 +248,7 @@ class Ledger:
     def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:
         """Record that a worker is present for a time."""
         with self._turn() as (connection, now):
-            _enter(connection, worker, client, now, seconds)
+            enter_worker(connection, worker, client, now, seconds)
 
     @_repeated
     def leave(self, worker: str) -> None:
@@ -279,11 +274,11 @@ class Ledger:
         """
         with self._turn() as (connection, now):
             state = self._claim_state(connection, now, client)
-            _enter(connection, worker, client, now, seconds)
+            enter_worker(connection, worker, client, now, seconds)
             if state.batch is not None:
                 if state.worker != worker:
                     return None
-                held = _held_lease(connection, now, state.batch)
+                held = held_lease(connection, now, state.batch)
                 if held is not None:
                     return held
             if state.unreliable and read_backoff(connection, client.machine) > now:
@@ -310,19 +305,19 @@ class Ledger:
         An extension by less than a tenth of that time is not stored: a machine may ask at any rate.
         """
         with self._turn() as (connection, now):
-            held = _held(connection, lease)
+            held = held_by(connection, lease)
             if held is None:
                 return None
             if now + seconds - held.until >= seconds * _SHORTEST_RENEWAL:
                 append(connection, now, EntryKind.RENEWED, lease.number, {"until": now + seconds})
             keys = {"own": lease.worker, "volunteer": lease.machine}
-            change(connection, _STAY, {**keys, "now": now, "end": now + seconds})
+            change(connection, STAY, {**keys, "now": now, "end": now + seconds})
             return BatchState(held.state)
 
     def standing(self, lease: Lease) -> BatchState | None:
         """The state of a lease's batch; None if the lease is lost."""
         with self._reading() as connection:
-            held = _held(connection, lease)
+            held = held_by(connection, lease)
         return None if held is None else BatchState(held.state)
 
     @_repeated
@@ -332,21 +327,21 @@ class Ledger:
         REPORTED where other machines have to agree with it first.
         """
         with self._turn() as (connection, now):
-            row = row_of(connection, _TO_JUDGE, {**_about(lease), "task": run.task.id})
+            row = row_of(connection, TO_JUDGE, {**lease_values(lease), "task": run.task.id})
             if row is None:  # nothing is stored for a forgotten study
                 return EntryKind.LATE
             if requirements_of(row.requirements).replicas > 1:
                 return self._reported(connection, now, row, lease, run)
             content = {"attempt": lease.attempt, "run": run_content(run)}
             if row.entry is not None:
-                if row.accepted_in == lease.number and _content_of(connection, row.entry) == json.dumps(content):
+                if row.accepted_in == lease.number and content_of(connection, row.entry) == json.dumps(content):
                     return EntryKind.ACCEPTED  # the reply was lost, or the result is sent twice
                 return set_aside(connection, now, EntryKind.DUPLICATE, lease.number, lease.machine, content)
             if row.until is None:
                 return set_aside(connection, now, EntryKind.LATE, lease.number, lease.machine, content)
             append(connection, now, EntryKind.ACCEPTED, lease.number, content)
-            if _answered(connection, [task for task in row.tasks.split() if task != run.task.id]):
-                _end(connection, now, row, AttemptOutcome.DONE, "")
+            if all_answered(connection, [task for task in row.tasks.split() if task != run.task.id]):
+                end_attempt(connection, now, row, AttemptOutcome.DONE, "")
             return EntryKind.ACCEPTED
 
     @_repeated
@@ -356,9 +351,9 @@ class Ledger:
         A batch that machines have failed too often is quarantined.
         """
         with self._turn() as (connection, now):
-            held = _held(connection, lease)
+            held = held_by(connection, lease)
             if held is not None:
-                _end(connection, now, held, outcome, reason)
+                end_attempt(connection, now, held, outcome, reason)
             return held is not None
 
     @_repeated
@@ -366,7 +361,7 @@ class Ledger:
         """End expired leases, and let any machine resume the batches whose machine left long ago."""
         with self._reading() as connection:
             now = self._now(connection)
-            if not connection.scalar(_OVERDUE, {"now": now, "limit": now - PATIENCE_SECONDS}):
+            if not connection.scalar(ANY_OVERDUE, {"now": now, "limit": now - PATIENCE_SECONDS}):
                 return
         with self._turn() as (connection, now):
             self._expire(connection, now)
@@ -410,19 +405,19 @@ class Ledger:
 
     def _depart(self, worker: str, outcome: AttemptOutcome, reason: str) -> None:
         with self._turn() as (connection, now):
-            for row in connection.execute(_LEASED.where(schema.lease.c.worker == worker)).all():
-                _end(connection, now, row, outcome, reason)
+            for row in connection.execute(LEASED.where(schema.lease.c.worker == worker)).all():
+                end_attempt(connection, now, row, outcome, reason)
             connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
 
     def _expire(self, connection: Connection, now: float) -> None:
-        for row in connection.execute(_DUE, {"now": now}).all():
+        for row in connection.execute(DUE, {"now": now}).all():
             silent = f"gave no sign of life for {now - row.until:.0f} s after its lease had ended"
             reason = f"worker {row.worker} {silent}; a run that ends its worker or its machine does so each time"
-            _end(connection, now, row, AttemptOutcome.EXPIRED, reason)
+            end_attempt(connection, now, row, AttemptOutcome.EXPIRED, reason)
         limit = now - PATIENCE_SECONDS
         for number in read_abandoned(connection, limit):
             append(connection, now, EntryKind.FREED, number, {})
-        connection.execute(_REMOVE_GONE, {"limit": limit})
+        connection.execute(REMOVE_GONE, {"limit": limit})
 
     def _claim_state(self, connection: Connection, now: float, client: Client) -> ClaimState:
         """The state of a machine, after what is overdue has ended."""
@@ -452,11 +447,11 @@ class Ledger:
             seen.add(decision.batch)
             if decision.batch in withheld:  # where the choice looks behind the heads of queues
                 continue
-            row = row_of(connection, _BATCH, {"number": decision.batch})
-            batch = _rest(connection, row, client.machine)
+            row = row_of(connection, BATCH, {"number": decision.batch})
+            batch = rest_of(connection, row, client.machine)
             if batch is not None:
                 return decision.batch, row.attempts + 1, decision.reason, batch
-            if _answered(connection, row.tasks.split()):
+            if all_answered(connection, row.tasks.split()):
                 append(connection, now, EntryKind.WITHDRAWN, decision.batch, {"state": BatchState.DONE.value})
             else:
                 withheld.add(decision.batch)
@@ -464,13 +459,13 @@ class Ledger:
     def _reported(self, connection: Connection, now: float, row: AnyRow, lease: Lease, run: Run) -> EntryKind:
         """Keep a result on which machines have to agree; the attempt ends where its machine has reported all tasks."""
         kept = keep_report(connection, now, row, lease.machine, lease.attempt, run, self._draw())
-        held = _held(connection, lease)
-        if held is not None and not _unreported(connection, lease.machine, row.tasks.split()):
-            _end(connection, now, held, AttemptOutcome.DONE, "")
+        held = held_by(connection, lease)
+        if held is not None and not unreported(connection, lease.machine, row.tasks.split()):
+            end_attempt(connection, now, held, AttemptOutcome.DONE, "")
         return kept
 
     def _void(self, connection: Connection, now: float, tasks: Iterable[str]) -> None:
-        for task, row in _results_of(connection, list(tasks)).items():
+        for task, row in results_of(connection, list(tasks)).items():
             append(connection, now, EntryKind.VOIDED, row.batch, {"task": task})
 
     def _present_machine(self, connection: Connection, now: float, known: Iterable[Row[Any]]) -> str | None:
@@ -485,206 +480,3 @@ class Ledger:
             if machine in there:
                 return machine
         return None
-
-
-_OUT = (BatchState.OPEN.value, BatchState.LEASED.value)
-# Statements are built once: building one for each call takes several times as long as the database.
-_ATTEMPT = (
-    select(schema.attempt, schema.ledger.c.content)
-    .join(schema.ledger, schema.ledger.c.number == schema.attempt.c.batch)
-    .where(schema.attempt.c.batch == bindparam("batch"), schema.attempt.c.number == bindparam("attempt"))
-)
-_BATCH = (
-    select(schema.batch.c.attempts, schema.batch.c.tasks, schema.batch.c.requirements, schema.ledger.c.content)
-    .join_from(schema.batch, schema.ledger, schema.ledger.c.number == schema.batch.c.number)
-    .where(schema.batch.c.number == bindparam("number"))
-)
-_SAME = select(schema.batch.c.number, schema.batch.c.state, schema.batch.c.requirements).where(
-    schema.batch.c.key == bindparam("key")
-)
-_CONTENT = select(schema.ledger.c.content).where(schema.ledger.c.number == bindparam("number"))
-_RESULTS = select(schema.result).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
-_STATES = select(schema.batch.c.number, schema.batch.c.state).where(
-    schema.batch.c.number.in_(bindparam("numbers", expanding=True))
-)
-_CONTENTS = (
-    select(schema.result.c.task, schema.ledger.c.content)
-    .join_from(schema.result, schema.ledger, schema.result.c.entry == schema.ledger.c.number)
-    .where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
-    .order_by(schema.ledger.c.number)
-)
-_STATE = select(
-    schema.batch.c.number,
-    schema.batch.c.state,
-    schema.batch.c.requirements,
-    schema.batch.c.tasks,
-    schema.batch.c.failures,
-    schema.batch.c.machine,
-    schema.lease.c.machine.label("holder"),
-    schema.lease.c.attempt,
-    schema.lease.c.worker,
-    schema.lease.c.until,
-)
-_LEASED = _STATE.join_from(schema.batch, schema.lease, schema.lease.c.batch == schema.batch.c.number)
-_OWN = and_(
-    schema.lease.c.batch == bindparam("batch"),
-    schema.lease.c.attempt == bindparam("attempt"),
-    schema.lease.c.worker == bindparam("worker"),
-)
-_HELD = _LEASED.where(_OWN)
-_LEASE = (
-    _LEASED.add_columns(schema.ledger.c.content)
-    .join(schema.ledger, schema.ledger.c.number == schema.batch.c.number)
-    .where(schema.batch.c.number == bindparam("number"))
-)
-_TO_JUDGE = (
-    _STATE.add_columns(schema.result.c.batch.label("accepted_in"), schema.result.c.entry)
-    .select_from(
-        schema.batch.outerjoin(schema.lease, _OWN).outerjoin(schema.result, schema.result.c.task == bindparam("task"))
-    )
-    .where(schema.batch.c.number == bindparam("batch"))
-)
-_DUE = _LEASED.where(schema.lease.c.until <= bindparam("now")).order_by(schema.batch.c.number)
-_OVERDUE = text(f"SELECT {OVERDUE}")
-_ENTER = text("""
-    INSERT INTO worker (key, machine, client, seen, until) VALUES (:worker, :machine, :client, :now, :until)
-    ON CONFLICT (key) DO UPDATE SET machine = excluded.machine, client = excluded.client, seen = excluded.seen,
-    until = excluded.until
-""")
-_STAY = (
-    update(schema.worker)
-    .where(schema.worker.c.key.in_((bindparam("own"), bindparam("volunteer"))))
-    .values(seen=bindparam("now"), until=bindparam("end"))
-)
-_REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
-
-
-def _state_after(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> BatchState:
-    """The state of a leased batch after an attempt."""
-    replicas = requirements_of(row.requirements).replicas
-    if outcome is AttemptOutcome.DONE and (replicas == 1 or _answered(connection, row.tasks.split())):
-        return BatchState.DONE
-    if BatchState(row.state) is BatchState.ENDING:
-        return BatchState.WITHDRAWN
-    if outcome is AttemptOutcome.DONE:
-        disagree = read_disagreement(connection, row.number, replicas)
-        return BatchState.QUARANTINED if disagree else BatchState.OPEN
-    return BatchState.QUARANTINED if outcome.counted and _exhausted(connection, row) else BatchState.OPEN
-
-
-def _exhausted(connection: Connection, row: AnyRow) -> bool:
-    """Whether machines have failed a leased batch too often, the one that has it included."""
-    if _for_volunteers(row):
-        return read_counted(connection, row.number, row.attempt) >= VOLUNTEERS_ATTEMPTS
-    failures: int = row.failures
-    return failures + 1 >= ATTEMPTS
-
-
-def _for_volunteers(row: AnyRow) -> bool:
-    return requirements_of(row.requirements).kind is ClientKind.VOLUNTEER
-
-
-def _about(lease: Lease) -> dict[str, object]:
-    return {"batch": lease.number, "attempt": lease.attempt, "worker": lease.worker}
-
-
-def _held(connection: Connection, lease: Lease) -> AnyRow | None:
-    """A lease with the state of its batch; None where it is lost."""
-    held: AnyRow | None = row_of(connection, _HELD, _about(lease))
-    return held
-
-
-def _held_lease(connection: Connection, now: float, number: int) -> Lease | None:
-    """The lease of a batch; None where its tasks got their results in others, which ends it."""
-    row = connection.execute(_LEASE, {"number": number}).one()
-    rest = _rest(connection, row, row.holder)
-    if rest is None:
-        _end(connection, now, row, AttemptOutcome.DONE, "")
-        return None
-    return Lease(number, row.attempt, row.holder, row.worker, row.until, rest)
-
-
-def _rest(connection: Connection, row: AnyRow, machine: str) -> Batch[Job] | None:
-    """The jobs of a released batch without a result, where several machines have to agree also from this machine.
-
-    None where there are none.
-    """
-    batch, tasks = batch_of(row.content), row.tasks.split()
-    replicated = requirements_of(row.requirements).replicas > 1
-    wanted = _unreported(connection, machine, tasks) if replicated else set(tasks) - set(_results_of(connection, tasks))
-    left = tuple(job for job in batch.members if job.task.id in wanted)
-    return replace(batch, members=left) if left else None
-
-
-def _unreported(connection: Connection, machine: str, tasks: Sequence[str]) -> set[str]:
-    """The tasks that have no result, and none from this machine."""
-    return set(tasks) - set(_results_of(connection, tasks)) - read_reported(connection, machine, tasks)
-
-
-def _answered(connection: Connection, tasks: Sequence[str]) -> bool:
-    return len(_results_of(connection, tasks)) == len(tasks)
-
-
-def _end(connection: Connection, now: float, row: AnyRow, outcome: AttemptOutcome, reason: str) -> None:
-    """End the attempt at a leased batch."""
-    state = _state_after(connection, row, outcome)
-    disagree = outcome is AttemptOutcome.DONE and state is BatchState.QUARANTINED
-    content = {
-        "attempt": row.attempt,
-        "outcome": outcome.value,
-        "reason": DISAGREE if disagree else reason,
-        "state": state.value,
-        "machine": _origin(connection, row, outcome),
-    }
-    append(connection, now, EntryKind.ENDED, row.number, content)
-
-
-def _origin(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> str | None:
-    """The machine to which a leased batch is bound, None where nothing of it has a result."""
-    if not requirements_of(row.requirements).bound:
-        return None
-    begun = outcome is AttemptOutcome.DONE or _results_of(connection, row.tasks.split())
-    machine: str | None = row.holder if begun else row.machine
-    return machine
-
-
-def _withdraw(connection: Connection, now: float, number: int, state: BatchState) -> None:
-    if state.value in _OUT:
-        after = BatchState.WITHDRAWN if state is BatchState.OPEN else BatchState.ENDING
-        append(connection, now, EntryKind.WITHDRAWN, number, {"state": after.value})
-
-
-def _content_of(connection: Connection, number: int) -> str | None:
-    """The content of an entry, as JSON."""
-    content: str | None = connection.scalar(_CONTENT, {"number": number})
-    return content
-
-
-def _results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, Row[Any]]:
-    found: dict[str, Row[Any]] = {}
-    for some in _pieces(tasks):
-        rows = connection.execute(_RESULTS, {"tasks": list(some)})
-        found |= {row.task: row for row in rows}
-    return found
-
-
-T = TypeVar("T")
-
-
-def _pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split values into parts for single statements."""
-    for first in range(0, len(values), _AT_ONCE):
-        yield values[first : first + _AT_ONCE]
-
-
-def _enter(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
-    key = client.machine if client.kind is ClientKind.VOLUNTEER else worker  # each claim of it may have another name
-    about = {"worker": key, "machine": client.machine, "client": msgspec.json.encode(client).decode()}
-    change(connection, _ENTER, {**about, "now": now, "until": now + seconds})
-
-
-def _attempt(row: Row[Any]) -> Attempt:
-    outcome = None if row.outcome is None else AttemptOutcome(row.outcome)
-    return Attempt(
-        row.batch, row.number, row.machine, row.worker, row.began, row.ended, outcome, row.reason, row.choice
-    )

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, 
 from hati.core import Job, Outcome, replace
 from hati.steering import ClientKind, Requirements, choose, reports_needed
 from hati.store import ATTEMPTS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger
-from hati.store import ledger as ledger_module
+from hati.store import ledger_batches as batches_module
 from hati.store.ledger import PATIENCE_SECONDS
 from hati.store.ledger_status import BACKOFF_SECONDS, ELSEWHERE_SECONDS, LONGEST_BACKOFF_SECONDS, RETURNS
 from hati.testing.conformance import a_run, a_study
@@ -349,7 +349,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if not volunteer and any(job.task.id in self.results for job in known.jobs):
             known.machine = f"machine-{name}"
         failed = [each for each in self._failures(number) if each.name in self.answered or not volunteer]
-        most = ledger_module.VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS
+        most = batches_module.VOLUNTEERS_ATTEMPTS if volunteer else ATTEMPTS
         if outcome is AttemptOutcome.DONE and not self._left(number):
             known.state = BatchState.DONE
         elif known.state is BatchState.ENDING:
