@@ -126,6 +126,22 @@ def test_a_result_of_a_study_that_was_forgotten_is_refused(place: Place) -> None
     assert refused.value.status == 410
 
 
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_a_lease_has_the_number_of_one_that_was_forgotten(place: Place, name: str) -> None:
+    release(place.project, place.file, 1)
+    tokens = {each: place.register(each) for each in ("one", "two")}
+    before = place.leased(tokens["one"])
+    [study] = [record.id.key for record in place.store.studies()]
+    assert place.store.forget_study(study)
+    [task] = release(place.project, place.file, 1)
+    lease, volunteer = place.leased(tokens[name]), place.gateway.holder(tokens[name])
+    assert (lease.batch, lease.attempt) == (before.batch, before.attempt)
+    place.now += LEASE / 2
+    assert place.gateway.renew(volunteer, AttemptReference(lease.batch, lease.attempt)).until == place.now + LEASE
+    assert place.answer(tokens[name], lease) == ["accepted"]
+    assert set(place.store.ledger.results([task])) == {task}
+
+
 def test_the_leases_in_memory_are_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_module, "MOST_KEPT", 1)
     release(place.project, place.file, 3)

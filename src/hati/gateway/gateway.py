@@ -332,12 +332,19 @@ class Gateway:
             self._store.volunteers.update(volunteer.machine, state.fingerprint, _described(client))
 
     def _remember(self, lease: Lease) -> None:
-        """Keep a lease in memory, since its results follow soon; the oldest of too many is looked up again."""
+        """Keep a lease in memory, since its results follow soon; the oldest of too many is looked up again.
+
+        One that is sent again keeps its jobs and its beginning, unless its number is now that of another batch: SQLite
+        gives the last numbers again once their study was forgotten.
+        """
         with self._lock:
+            known = self._given.get((lease.number, lease.attempt))
+            if known is not None and _sent_again(known, lease):
+                return
             while len(self._given) >= MOST_KEPT:
                 del self._given[next(iter(self._given))]
             began = lease.until - self._setup.lease
-            self._given.setdefault((lease.number, lease.attempt), replace(lease, until=began))
+            self._given[lease.number, lease.attempt] = replace(lease, until=began)
 
     def _lease(self, volunteer: Volunteer, number: int, attempt: int) -> Lease:
         lease = self._given.get((number, attempt)) or self._store.ledger.leased(number, attempt)
@@ -372,6 +379,13 @@ class Gateway:
         if found is None:
             raise InputError(f"benchmark {job.benchmark.name!r} has no signed release any more")
         return found
+
+
+def _sent_again(known: Lease, lease: Lease) -> bool:
+    """Whether a lease is what is left of a known one."""
+    tasks = {job.task.id for job in known.batch.members}
+    same = (known.machine, known.worker) == (lease.machine, lease.worker)
+    return same and tasks.issuperset(job.task.id for job in lease.batch.members)
 
 
 def _job_of(lease: Lease, task: str) -> Job | None:
