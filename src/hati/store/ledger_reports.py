@@ -25,10 +25,12 @@ _REPORTS = (
 _OF_MACHINE = select(schema.report.c.task).where(
     schema.report.c.machine == bindparam("machine"), schema.report.c.task.in_(bindparam("tasks", expanding=True))
 )
+# A task is judged as its last report arrives: that an outlier has other reports that wait does not help it.
 _AGREEMENTS = text("""
-    SELECT count(*) FROM report WHERE machine = :machine AND verdict = 'agreed' AND entry > coalesce(
-        (SELECT max(entry) FROM report WHERE machine = :machine AND verdict = 'outlier'), 0
-    )
+    SELECT count(*) FROM report WHERE machine = :machine AND verdict = 'agreed' AND entry > coalesce((
+        SELECT max(last.entry) FROM report AS own JOIN report AS last ON last.task = own.task
+        WHERE own.machine = :machine AND own.verdict = 'outlier'
+    ), 0)
 """)
 _DISPUTED = text("""
     SELECT count(*) FROM report JOIN batch ON batch.number = :batch

@@ -189,11 +189,11 @@ class LedgerMachine(RuleBasedStateMachine):
         return EntryKind.ACCEPTED if accepted else EntryKind.REPORTED
 
     def _agreements(self, name: str) -> int:
-        """A machine's successive agreements with others, by the times of its reports."""
+        """A machine's agreements with others since it was an outlier, by the times of its reports."""
         own = [each for reports in self.reports.values() for each in reports if each.name == name]
-        judged = [each.verdict for each in sorted(own, key=lambda each: each.seconds)]
-        last = max((place for place, verdict in enumerate(judged) if verdict.startswith("outlier")), default=-1)
-        return sum(verdict.startswith("agreed") for verdict in judged[last + 1 :])
+        judged = [float(each.verdict.split()[1]) for each in own if each.verdict.startswith("outlier")]
+        last = max(judged, default=0.0)
+        return sum(each.verdict.startswith("agreed") and each.seconds > last for each in own)
 
     @rule(
         names=st.permutations(VOLUNTEERS),

@@ -469,6 +469,18 @@ class LedgerConformance(ABC):
         self.replicated(sampling, 22)
         assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.REPORTED, "it was an outlier"
 
+    def test_an_outlier_has_no_agreements_from_before_its_verdict(self, ledger: Ledger) -> None:
+        sampling = ledger.at(lambda: self.now, lambda: 0.99)
+        for task in range(TRUSTED_AFTER + 1):
+            self.replicated(sampling, task)
+            assert self.report(sampling, self.lent(sampling, "ada"), 1.0 if task else 9.0) is EntryKind.REPORTED
+        kinds = [self.report(sampling, self.lent(sampling, "bob")) for _ in range(TRUSTED_AFTER + 1)]
+        assert kinds == [EntryKind.REPORTED] + [EntryKind.ACCEPTED] * TRUSTED_AFTER
+        assert self.report(sampling, self.lent(sampling, "eve")) is EntryKind.ACCEPTED
+        sampling.rebuild()
+        self.replicated(sampling, 20)
+        assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.REPORTED
+
     def test_a_batch_that_is_released_again_keeps_its_reports(self, ledger: Ledger) -> None:
         number = self.replicated(ledger, 0, 1)
         lease = self.lent(ledger, "ada")
