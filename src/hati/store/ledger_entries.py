@@ -106,6 +106,9 @@ _JUDGE = (
     .where(schema.report.c.task == bindparam("of"), schema.report.c.machine == bindparam("by"))
     .values(verdict=bindparam("as"))
 )
+_REMOVE_REPORT = delete(schema.report).where(
+    schema.report.c.task == bindparam("of"), schema.report.c.machine == bindparam("by")
+)
 _UPDATE_LEASE = update(schema.lease).where(schema.lease.c.batch == bindparam("of"))
 _REMOVE_LEASE = delete(schema.lease).where(schema.lease.c.batch == bindparam("of"))
 _UPDATE_ATTEMPT = update(schema.attempt).where(
@@ -315,8 +318,12 @@ def _withdrawn(connection: Connection, entry: LedgerEntry) -> None:
 
 
 def _voided(connection: Connection, entry: LedgerEntry) -> None:
+    task, machine = entry.content["task"], entry.content.get("machine")
+    if machine is not None:
+        change(connection, _REMOVE_REPORT, {"of": task, "by": machine})
+        return
     for table in (schema.result, schema.report):
-        connection.execute(delete(table).where(table.c.task == entry.content["task"]))
+        connection.execute(delete(table).where(table.c.task == task))
 
 
 def _change(connection: Connection, entry: LedgerEntry, **values: object) -> None:

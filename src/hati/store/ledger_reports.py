@@ -37,6 +37,7 @@ _DISPUTED = text("""
     WHERE report.verdict IS NULL AND ' ' || batch.tasks || ' ' LIKE '% ' || report.task || ' %'
     GROUP BY report.task ORDER BY count(*) DESC LIMIT 1
 """)
+_UNJUDGED = text("SELECT task, batch FROM report WHERE machine = :machine AND verdict IS NULL ORDER BY entry")
 _CLIENT = text("SELECT client FROM worker WHERE machine = :machine ORDER BY until DESC LIMIT 1")
 
 
@@ -88,6 +89,12 @@ def read_reported(connection: Connection, machine: str, tasks: Sequence[str]) ->
 def read_disagreement(connection: Connection, batch: int, replicas: int) -> bool:
     """Whether as many machines reported on a task of a batch as may, without an agreement."""
     return (connection.scalar(_DISPUTED, {"batch": batch}) or 0) >= most_reports(replicas)
+
+
+def void_reports(connection: Connection, now: float, machine: str) -> None:
+    """Remove the reports of a machine that no others have confirmed or refuted yet."""
+    for row in connection.execute(_UNJUDGED, {"machine": machine}).all():
+        append(connection, now, EntryKind.VOIDED, row.batch, {"task": row.task, "machine": machine})
 
 
 def _reports(connection: Connection, task: str) -> Sequence[Row[Any]]:

@@ -15,6 +15,7 @@ from hati.core import InputError
 from hati.core.wording import nearest
 from hati.store import schema
 from hati.store.databases import Database, explained
+from hati.store.ledger_reports import void_reports
 from hati.store.statements import row_of
 
 LARGEST_ARTEFACT = 256 * 2**20
@@ -127,6 +128,8 @@ class Volunteers:
     def revoke(self, name: str) -> bool:
         """Revoke the token of a machine; False where that was done before.
 
+        What it reported, and no other machine has confirmed, does not count.
+
         Raises:
             InputError: for an unknown name.
         """
@@ -140,6 +143,7 @@ class Volunteers:
             if known.revoked is not None:
                 return False
             connection.execute(update(schema.volunteer).where(schema.volunteer.c.name == name).values(revoked=now))
+            void_reports(connection, now, known.machine)
             return True
 
     def keep_artefact(self, content: bytes) -> str:

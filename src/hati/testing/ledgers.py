@@ -481,6 +481,22 @@ class LedgerConformance(ABC):
         self.replicated(sampling, 20)
         assert self.report(sampling, self.lent(sampling, "ada")) is EntryKind.REPORTED
 
+    def test_a_report_of_a_revoked_machine_confirms_nothing(self, ledger: Ledger) -> None:
+        number, volunteers = self.replicated(ledger, 0), self.open().volunteers
+        for name in ("ada", "bob"):
+            assert volunteers.register(name, f"machine-{name}", f"token of {name}", {})
+        assert self.report(ledger, self.lent(ledger, "ada"), 9.0) is EntryKind.REPORTED
+        assert volunteers.revoke("ada")
+        assert self.report(ledger, self.lent(ledger, "bob"), 9.0) is EntryKind.REPORTED
+        ledger.rebuild()
+        assert ledger.results([a_job(0).task.id]) == {}
+        assert self.report(ledger, self.lent(ledger, "eve"), 9.0) is EntryKind.ACCEPTED
+        assert volunteers.revoke("bob")
+        assert ledger.states([number]) == {number: BatchState.DONE}
+        [accepted] = [entry.content for entry in ledger.history() if entry.what is EntryKind.ACCEPTED]
+        assert accepted["verdicts"] == {"agreed": ["machine-bob", "machine-eve"], "outlier": []}
+        assert set(ledger.results([a_job(0).task.id])) == {a_job(0).task.id}
+
     def test_a_batch_that_is_released_again_keeps_its_reports(self, ledger: Ledger) -> None:
         number = self.replicated(ledger, 0, 1)
         lease = self.lent(ledger, "ada")
