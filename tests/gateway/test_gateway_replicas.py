@@ -78,6 +78,30 @@ def test_what_is_asked_of_batches_is_in_their_requirements(tmp_path: Path) -> No
         engine.close()
 
 
+def test_a_campaign_says_that_the_machines_disagree(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
+        said, batch = list[str](), Batch((a_job(0), a_job(1)))
+        engine = VolunteersEngine(store.ledger, store.volunteers, [], said.append, Requirements(replicas=2))
+        number = store.ledger.release(batch, engine._requirements(batch))
+        engine._out.append(Released(batch, number, {job.task.id: job.task for job in batch.members}))
+        for power, name in enumerate(("ada", "bob")):
+            lease = store.ledger.claim(name, replace(a_volunteer(name), hardware="pc"), choose)
+            assert lease is not None
+            for job in batch.members:
+                run = replace(a_run(a_study()), task=job.task)
+                wrong = 3.0**power if job == batch.members[1] else 1.0
+                levels = tuple(replace(each, values=wrong * each.values) for each in run.observations)
+                store.ledger.accept(lease, replace(run, observations=levels))
+        engine._say_why()
+        reason = "has results on which the machines that are there disagree; another one has to report"
+        assert said == [f"waiting for another worker: the next batch {reason}"]
+        [waiting] = store.ledger.status().waiting
+        assert (waiting.batches, waiting.reason) == (1, reason)
+        store.ledger.enter("eve", replace(a_volunteer("eve"), hardware="pc"))
+        [waiting] = store.ledger.status().waiting
+        assert (waiting.batches, waiting.reason) == (1, "")
+
+
 def test_volunteers_that_never_agree_end_the_campaign(tmp_path: Path) -> None:
     with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
         engine, batch = (

@@ -13,6 +13,8 @@ from hati.steering import STRATEGIES, Client, Queue, Requirements, SteeringDecis
 
 ANY = Requirements()
 ONE = Client("m1", "one", 2, ("files",))
+TWICE = Requirements(replicas=2)
+DISAGREE = "has results on which the machines that are there disagree; another one has to report"
 TWO = Client("m2", "two", 8)
 
 Row = tuple[int, str, Requirements, str | None]
@@ -150,9 +152,26 @@ def test_a_requirement_is_met_or_named(needed: Requirements, client: Client, rea
         (Requirements(cpus=4), None, [ONE, TWO], ""),
         (ANY, "m2", [ONE], "begun on a machine that has no worker now"),
         (ANY, "m2", [ONE, TWO], ""),
+        (TWICE, None, [ONE, TWO], ""),
+        (TWICE, None, [ONE], "needs 2 machines that agree, and 1 of them is there"),
     ],
 )
 def test_an_obstacle_is_of_all_machines(
     needed: Requirements, machine: str | None, there: list[Client], reason: str
 ) -> None:
     assert obstacle(needed, machine, {client.machine: client for client in there}) == reason
+
+
+@pytest.mark.parametrize(
+    ("reported", "there", "reason"),
+    [
+        ({"m1"}, [ONE], "needs 2 machines that agree, and 1 of them is there"),
+        ({"m1"}, [ONE, TWO], ""),
+        ({"m1"}, [TWO], ""),
+        ({"m1", "m2"}, [ONE, TWO], DISAGREE),
+        ({"m1", "m2"}, [ONE], DISAGREE),
+        ({"m1", "gone"}, [ONE, TWO], ""),
+    ],
+)
+def test_a_machine_that_reported_does_not_report_again(reported: set[str], there: list[Client], reason: str) -> None:
+    assert obstacle(TWICE, None, {client.machine: client for client in there}, reported) == reason

@@ -182,7 +182,8 @@ class WorkersEngine:
         for attempt in counted_attempts(self._ledger.attempts(self._out[0].number)):
             self._say(f"attempt {attempt.number} at the next batch failed: {attempt.reason}")
         clients = {client.machine: client for client in self._ledger.present()}
-        reason = obstacle(self._requirements(self._out[0].batch), None, clients)
+        oldest = self._out[0]
+        reason = obstacle(self._requirements(oldest.batch), None, clients, self._ledger.reporters(oldest.number))
         if not clients:
             self._say(self.nobody)
         elif reason:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -80,11 +80,16 @@ def unmet(requirements: Requirements, client: Client) -> str:
     return ""
 
 
-def obstacle(requirements: Requirements, machine: str | None, clients: Mapping[str, Client]) -> str:
+def obstacle(
+    requirements: Requirements,
+    machine: str | None,
+    clients: Mapping[str, Client],
+    reported: Set[str] = frozenset(),
+) -> str:
     """The reasons why no present machine may run a batch, in words; empty where one may.
 
     ``machine`` is the identity of the machine on which the batch has begun, None where it has not. ``clients`` maps
-    identities of machines to their clients.
+    identities of machines to their clients. ``reported`` are the machines whose results of it wait for others.
     """
     if not clients:
         return "no worker is there"
@@ -92,15 +97,17 @@ def obstacle(requirements: Requirements, machine: str | None, clients: Mapping[s
         able: Iterable[Client] = clients.values()
     else:
         able = filter(None, [clients.get(machine)])
-    reasons = [unmet(requirements, client) for client in able]
-    fit = reasons.count("")
-    if 0 < fit < requirements.replicas:
-        return (
-            f"needs {requirements.replicas} machines that agree, and {fit} of them {'is' if fit == 1 else 'are'} there"
-        )
+    reasons = {client.machine: unmet(requirements, client) for client in able}
+    fit = {identity for identity, reason in reasons.items() if not reason}
+    number = len(fit | reported)
+    if fit and number < requirements.replicas:
+        there = "1 of them is" if number == 1 else f"{number} of them are"
+        return f"needs {requirements.replicas} machines that agree, and {there} there"
+    if fit and fit <= reported:
+        return "has results on which the machines that are there disagree; another one has to report"
     if fit:
         return ""
-    return listed(sorted(set(reasons))) or "begun on a machine that has no worker now"
+    return listed(sorted(set(reasons.values()))) or "begun on a machine that has no worker now"
 
 
 class Queue(Struct, frozen=True):

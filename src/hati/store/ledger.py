@@ -23,7 +23,6 @@ from hati.store import schema
 from hati.store.databases import Database, explained
 from hati.store.ledger_batches import (
     ANY_OVERDUE,
-    AT_ONCE,
     ATTEMPT,
     BATCH,
     CONTENTS,
@@ -45,7 +44,6 @@ from hati.store.ledger_batches import (
     enter_worker,
     held_by,
     held_lease,
-    in_pieces,
     lease_values,
     rest_of,
     results_of,
@@ -78,11 +76,12 @@ from hati.store.ledger_status import (
     ClaimState,
     read_backoff,
     read_claim_state,
+    read_reporters,
     read_status,
     read_withheld,
     set_aside,
 )
-from hati.store.statements import change, row_of
+from hati.store.statements import AT_ONCE, change, in_pieces, row_of
 
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
@@ -202,6 +201,13 @@ class Ledger:
         query = select(schema.attempt).where(schema.attempt.c.batch == number).order_by(schema.attempt.c.number)
         with self._reading() as connection:
             return tuple(attempt_of(row) for row in connection.execute(query))
+
+    def reporters(self, number: int) -> frozenset[str]:
+        """The machines that have nothing left to report of a batch on which several machines have to agree."""
+        query = select(schema.batch.c.tasks).where(schema.batch.c.number == number)
+        with self._reading() as connection:
+            tasks = connection.scalar(query) or ""
+            return read_reporters(connection, {number: tasks.split()})[number]
 
     def leased(self, number: int, attempt: int) -> Lease | None:
         """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""

@@ -5,8 +5,8 @@ All is done in a transaction of the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,14 +19,13 @@ from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, app
 from hati.store.ledger_queues import OVERDUE, requirements_of
 from hati.store.ledger_reports import read_disagreement, read_reported
 from hati.store.ledger_status import read_counted
-from hati.store.statements import change, row_of
+from hati.store.statements import change, in_pieces, row_of
 
 ATTEMPTS = 3
 """The number of failures by machines after which a batch is quarantined."""
 VOLUNTEERS_ATTEMPTS = 9
 """The same for volunteers that have returned a result, who may leave in the middle of a run."""
 DISAGREE = "too many machines reported different results of a task"
-AT_ONCE = 500
 
 AnyRow = Row[*tuple[Any, ...]]
 
@@ -239,15 +238,6 @@ def results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, Row[An
         rows = connection.execute(_RESULTS, {"tasks": list(some)})
         found |= {row.task: row for row in rows}
     return found
-
-
-T = TypeVar("T")
-
-
-def in_pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split values into parts for single statements."""
-    for first in range(0, len(values), AT_ONCE):
-        yield values[first : first + AT_ONCE]
 
 
 def enter_worker(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, column, delete, func, select, text
+from sqlalchemy import Connection, bindparam, column, delete, func, select, text
 
 from hati.steering import (
     Client,
@@ -20,6 +20,7 @@ from hati.steering import (
     LeaseStatus,
     LedgerStatus,
     MachineStatus,
+    Queue,
     Requirements,
     StudyStatus,
     Waiting,
@@ -29,10 +30,18 @@ from hati.steering import (
 from hati.store import schema
 from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, append
 from hati.store.ledger_queues import OVERDUE, read_lengths, requirements_of
-from hati.store.statements import row_of
+from hati.store.statements import in_pieces, row_of
 
 HOUR_SECONDS = 3600.0
 _UNSETTLED = (BatchState.OPEN, BatchState.LEASED, BatchState.ENDING, BatchState.QUARANTINED)
+_OF_QUEUE = text("""
+    SELECT number, tasks FROM batch WHERE state = 'open' AND machine IS NULL
+    AND queue = (SELECT queue FROM batch WHERE number = :head)
+""")
+_ANSWERED = select(schema.result.c.task).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
+_REPORTED = select(schema.report.c.task, schema.report.c.machine).where(
+    schema.report.c.task.in_(bindparam("tasks", expanding=True))
+)
 _COUNTED = [outcome.value for outcome in AttemptOutcome if outcome.counted]
 
 
@@ -120,13 +129,33 @@ def _results(connection: Connection, now: float) -> dict[str, int]:
 def _waiting(connection: Connection, clients: Iterable[Client]) -> tuple[Waiting, ...]:
     """The waiting batches, by study and reason, in the order of release."""
     there, found = {client.machine: client for client in clients}, Counter[tuple[str, str]]()
-    reasons: dict[tuple[Requirements, str | None], str] = {}
+    reasons: dict[tuple[Requirements, str | None, frozenset[str]], str] = {}
     for queue, batches in read_lengths(connection).items():
-        about = queue.requirements, queue.machine
-        if about not in reasons:
-            reasons[about] = obstacle(*about, there)
-        found[queue.study, reasons[about]] += batches
+        for reported, number in _reporters(connection, queue, batches).items():
+            about = queue.requirements, queue.machine, reported
+            if about not in reasons:
+                reasons[about] = obstacle(queue.requirements, queue.machine, there, reported)
+            found[queue.study, reasons[about]] += number
     return tuple(Waiting(study, batches, reason) for (study, reason), batches in found.items())
+
+
+def _reporters(connection: Connection, queue: Queue, batches: int) -> Mapping[frozenset[str], int]:
+    """The number of batches in a queue, by the machines that have nothing left to report of them."""
+    if queue.requirements.replicas == 1:
+        return {frozenset(): batches}
+    rows = connection.execute(_OF_QUEUE, {"head": queue.head})
+    return Counter(read_reporters(connection, {row.number: row.tasks.split() for row in rows}).values())
+
+
+def read_reporters(connection: Connection, batches: Mapping[int, Sequence[str]]) -> dict[int, frozenset[str]]:
+    """The machines that reported all tasks of a batch that have no result; ``batches`` are their tasks, by number."""
+    reported, answered = dict[str, set[str]](), set[str]()
+    for some in in_pieces([task for tasks in batches.values() for task in tasks]):
+        answered.update(connection.scalars(_ANSWERED, {"tasks": some}))
+        for row in connection.execute(_REPORTED, {"tasks": some}):
+            reported.setdefault(row.task, set()).add(row.machine)
+    left = {number: [reported.get(task, set()) for task in {*tasks} - answered] for number, tasks in batches.items()}
+    return {number: frozenset(set.intersection(*sets) if sets else ()) for number, sets in left.items()}
 
 
 def _failed(connection: Connection) -> tuple[FailedBatch, ...]:

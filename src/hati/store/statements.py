@@ -6,15 +6,18 @@ SQLAlchemy's layers take several times as long as SQLite does for the short stat
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import ClauseElement, Connection, Executable
 from sqlalchemy.engine import Dialect
 
 from hati.store.databases import driver_of
+
+AT_ONCE = 500
+T = TypeVar("T")
 
 
 class CompiledStatement(Struct, frozen=True):
@@ -55,6 +58,12 @@ def change(connection: Connection, statement: Executable, values: Mapping[str, A
         return key[0] if key and isinstance(key[0], int) else 0
     compiled = _compiled(statement, connection.dialect, tuple(values))
     return driver_of(connection).execute(compiled.text, compiled.values(values)).lastrowid or 0
+
+
+def in_pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split values into parts for single statements."""
+    for first in range(0, len(values), AT_ONCE):
+        yield values[first : first + AT_ONCE]
 
 
 @lru_cache(maxsize=1024)
