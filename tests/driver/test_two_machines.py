@@ -20,6 +20,7 @@ import pytest
 from hati.core import InputError
 from hati.driver import LoadDriverError, RemoteMachine, compile_and_run, make_key, read_key, serve
 from hati.driver.channel import ControlChannel, FrameKind, WrongKeyError, accepted, connect
+from hati.driver.programs import RemoteProgram
 from hati.generate import (
     CodeLoad,
     CpuLoad,
@@ -97,6 +98,26 @@ def test_a_part_is_run_by_the_agent(tmp_path: Path, two: RemoteMachine) -> None:
     assert abs(clock.offset) <= clock.uncertainty, "it is the same clock"
     assert (tmp_path / "role-1" / "load.c").exists()
     assert "series 0 1 0" in (tmp_path / "role-1" / "observations.txt").read_text()
+
+
+@pytest.mark.parametrize(("delay", "late"), [(0.25, False), (1.0, True)])
+def test_a_start_that_arrives_late_is_reported(
+    tmp_path: Path, two: RemoteMachine, monkeypatch: pytest.MonkeyPatch, delay: float, late: bool
+) -> None:
+    """The network sends a lost segment again after 200 ms, for which the head start has room."""
+    tell = RemoteProgram.tell
+
+    def delayed(self: RemoteProgram, line: str) -> None:
+        if line.startswith("start"):
+            time.sleep(delay)
+        tell(self, line)
+
+    monkeypatch.setattr(RemoteProgram, "tell", delayed)
+    observed = compile_and_run(exchange(5), tmp_path, machines={"two": two})
+    (first,) = observed.named("first", Sensor.RESPONSE)
+    assert 0 <= observed.late["server"] <= first.starts[0]
+    assert (observed.late["server"] > 200_000_000) is late
+    assert observed.late["client"] < 200_000_000
 
 
 def test_another_key_is_refused_on_both_sides(tmp_path: Path, two: RemoteMachine, refused: list[str]) -> None:

@@ -37,6 +37,8 @@ from hati.generate import (
 _UNTIL_READY = 120.0
 _UNTIL_REPORTED = 60.0
 _HEAD_START_NS = 2_000_000
+_REMOTE_HEAD_START_NS = 500_000_000
+"""Longer than the kernel waits before it sends a lost segment again, which is 200 ms or more."""
 
 
 Machines = Mapping[str, RemoteMachine]
@@ -151,7 +153,9 @@ def _conduct(running: Sequence[ControlledProgram], programs: Sequence[LoadProgra
         problem = f"its machine task sets were not connected within {_UNTIL_READY:g} s"
     elif not any(each.ended for each in running):
         farthest = max(each.clock.uncertainty for each in running)
-        start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + _HEAD_START_NS + 8 * farthest
+        remote = any(isinstance(each, RemoteProgram) for each in running)
+        head_start = (_REMOTE_HEAD_START_NS if remote else _HEAD_START_NS) + 8 * farthest
+        start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + head_start
         for each in running:
             each.tell(f"start {start + each.clock.offset}")
         waited = [each for each in running if each.role.task and each.role.until is Lifetime.TASK]

@@ -59,7 +59,7 @@ class LoadObservations(Struct, frozen=True, eq=False):
 
     ``messages_lost`` is the number of UDP messages that were not answered within a second, and ``wide`` that of loops
     which reached their limit before the interval that should end them was narrow. ``machines`` has the clocks of other
-    machines, by their names.
+    machines, by their names, and ``late`` by how many ns the first task of a role began after the common time.
     """
 
     series: tuple[SensorSeries, ...]
@@ -67,6 +67,7 @@ class LoadObservations(Struct, frozen=True, eq=False):
     messages_lost: int = 0
     wide: int = 0
     machines: dict[str, MachineClock] = {}
+    late: dict[str, int] = {}
 
     def named(self, task: str, sensor: Sensor) -> tuple[SensorSeries, ...]:
         """The series of a task's sensor, of each role and thread."""
@@ -89,7 +90,7 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
     """The report in a program's output; a series that is cut off keeps its complete lines."""
     lines = iter(text.splitlines())
     clocks, series = ClockCosts(), list[SensorSeries]()
-    problem, end, messages_lost, wide = "", "", 0, 0
+    problem, end, messages_lost, wide, late = "", "", 0, 0, dict[str, int]()
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "clocks":
@@ -97,6 +98,8 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
         elif word == "series":
             number, count, lost = map(int, rest.split())
             series.append(_series(program, number, _pairs(islice(lines, count)), lost, clocks))
+        elif word == "late":
+            late = {program.role: int(rest)}
         elif word == "lost":
             messages_lost = int(rest)
         elif word == "wide":
@@ -105,7 +108,7 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
             problem = rest
         elif word == "end":
             end = rest
-    observations = LoadObservations(tuple(series), {program.role: clocks}, messages_lost, wide)
+    observations = LoadObservations(tuple(series), {program.role: clocks}, messages_lost, wide, late=late)
     return RoleReport(observations, problem or _ending(end))
 
 
@@ -135,7 +138,9 @@ def joined(found: Sequence[LoadObservations]) -> LoadObservations:
     """The observations of several roles."""
     clocks = {role: costs for each in found for role, costs in each.clocks.items()}
     series = tuple(series for each in found for series in each.series)
-    return LoadObservations(series, clocks, sum(each.messages_lost for each in found), sum(each.wide for each in found))
+    late = {role: ns for each in found for role, ns in each.late.items()}
+    messages_lost, wide = sum(each.messages_lost for each in found), sum(each.wide for each in found)
+    return LoadObservations(series, clocks, messages_lost, wide, late=late)
 
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
@@ -187,7 +192,8 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
     """An experiment: what its sensors observed, and the folder with its programs and raw observations.
 
     ``wide`` is the number of loops that reached their limit before the interval that should end them was narrow.
-    ``machines`` are the other machines that took part.
+    ``machines`` are the other machines that took part. ``late`` is by how many ns the first task of a role began after
+    the common time.
     """
 
     task_set: str
@@ -198,6 +204,7 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
     wide: int
     problem: str
     machines: dict[str, MachineClockJson]
+    late: dict[str, int]
 
 
 def load_run_json(name: str, folder: str, found: LoadObservations, problem: str) -> LoadRunJson:
@@ -205,7 +212,7 @@ def load_run_json(name: str, folder: str, found: LoadObservations, problem: str)
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
     machines = {machine: publish(clock, MachineClockJson) for machine, clock in found.machines.items()}
     sensors = [_summary(each) for each in _by_sensor(found)]
-    return LoadRunJson(name, folder, clocks, sensors, found.messages_lost, found.wide, problem, machines)
+    return LoadRunJson(name, folder, clocks, sensors, found.messages_lost, found.wide, problem, machines, found.late)
 
 
 def _is_utilisation(each: SensorSeries | SensorSummaryJson) -> bool:
@@ -265,8 +272,7 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
         cpu = f" ({each.response_beside_cpu} ns beside a CPU sensor) and {each.cpu} ns of a CPU time"
         costs_text = f"{each.response} ns of a response time{cpu if Sensor.CPU in measured else ''}"
         yield f"Clock cost subtracted{of}: {costs_text}."
-    for machine, clock in run.machines.items():
-        yield f"Machine {machine}: it began at the same time, within {_time(clock.uncertainty)}."
+    yield from _starts(run)
     for sensor in run.sensors:
         if sensor.lost:
             lost = f"{counted(sensor.lost, 'observation')} of {_TITLES[sensor.sensor]}"
@@ -276,6 +282,18 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
     if run.wide:
         yield f"Ended by its limit, while the interval that should end it was wide: {counted(run.wide, 'loop')}."
     yield f"Programs and raw observations: {run.folder}"
+
+
+def _starts(run: LoadRunJson) -> Iterator[str]:
+    """Whether all machines began at one time, within the error of their clocks; nothing where no task began."""
+    error = max((clock.uncertainty for clock in run.machines.values()), default=0)
+    late = {role: ns for role, ns in run.late.items() if ns > error}
+    if run.machines and late:
+        each = ", ".join(f"{role} began {_time(ns)} late" for role, ns in late.items())
+        yield f"No common start: {each}; the clocks are known within {_time(error)}."
+    elif run.late:
+        for machine, clock in run.machines.items():
+            yield f"Machine {machine}: it began at the same time, within {_time(clock.uncertainty)}."
 
 
 def observation_rows(found: LoadObservations) -> Iterator[str]:

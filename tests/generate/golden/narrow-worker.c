@@ -163,6 +163,7 @@ struct series {
 static struct shared {
     char message[256];
     uint64_t clocks[3], messages_lost;
+    uint64_t start, begun; /* the common time, and when the first thread began; 0: it has not */
     _Atomic uint64_t wide;
     struct series series[SERIES + 1];
 } *shared;
@@ -368,9 +369,11 @@ static void *run_thread(void *argument)
     sem_post(&prepared);
     for (;;) {
         wait_for(&self->go);
-        if (self == threads) /* the first thread begins at the common time */
+        if (self == threads) { /* the first thread begins at the common time */
             while (now() < origin) {
             }
+            shared->begun = now();
+        }
         uint64_t before = cpu_time();
         self->children_cpu = 0;
         self->root(self);
@@ -470,7 +473,7 @@ static void drive(void)
     do {
         listen_to(line, sizeof line);
     } while (sscanf(line, "start %" SCNu64, &start) != 1);
-    origin = start ? start : now();
+    shared->start = origin = start ? start : now();
     if (origin > now() + 1000000)
         sleep_until(origin - 200000);
     if (THREADS > 0)
@@ -507,6 +510,8 @@ static void end_load(int signal)
 static void report(int status)
 {
     printf("clocks %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", shared->clocks[0], shared->clocks[1], shared->clocks[2]);
+    if (shared->begun)
+        printf("late %" PRIu64 "\n", shared->begun - shared->start);
     for (int i = 0; i < SERIES; i++) {
         const struct series *series = &shared->series[i];
         uint64_t count = atomic_load(&series->count);
