@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -131,6 +132,64 @@ def test_a_stranger_is_not_waited_for(two: RemoteMachine, tmp_path: Path) -> Non
     with socket.create_connection((two.address, two.port)) as silent:
         silent.sendall(b"GET / HTTP/1.1\r\n")
         assert len(compile_and_run(exchange(5), tmp_path, machines={"two": two}).values("ping", Sensor.RESPONSE)) == 5
+
+
+def test_many_strangers_do_not_end_the_agent(tmp_path: Path) -> None:
+    """Each holds a descriptor of the agent, which has few."""
+    key = tmp_path / "key"
+    key.write_bytes(KEY)
+    words = (sys.executable, "-m", "hati", "probe", "agent", "--listen", "127.0.0.1:0", "--key", str(key))
+    agent = subprocess.Popen(
+        ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HATI_LOCK": str(tmp_path / "lock")},
+    )
+    with agent, ExitStack() as strangers:
+        try:
+            assert agent.stderr is not None
+            port = int(agent.stderr.readline().partition("127.0.0.1:")[2].partition(";")[0])
+            for _ in range(80):
+                strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
+            machine = RemoteMachine("127.0.0.1", port, KEY)
+            assert len(compile_and_run(exchange(5), tmp_path, machines={"two": machine}).values("ping", *RESPONSE)) == 5
+        finally:
+            agent.kill()
+
+
+class _Shortage:
+    """A listening socket with errors before its connections."""
+
+    def __init__(self, listening: socket.socket, *errors: int) -> None:
+        self._listening, self._errors = listening, list(errors)
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        if self._errors:
+            number = self._errors.pop(0)
+            raise OSError(number, os.strerror(number))
+        return self._listening.accept()
+
+
+def test_an_agent_goes_on_after_a_shortage(tmp_path: Path, refused: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hati.driver.agent._SHORTAGE_SECONDS", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        shortage = _Shortage(listening, errno.ECONNABORTED, errno.EMFILE)
+        Thread(target=_serving, args=(shortage, refused), daemon=True).start()
+        machine = RemoteMachine("127.0.0.1", listening.getsockname()[1], KEY)
+        assert len(compile_and_run(exchange(5), tmp_path, machines={"two": machine}).values("ping", *RESPONSE)) == 5
+        listening.shutdown(socket.SHUT_RDWR)
+    assert refused[0] == "cannot accept a connection: Too many open files; it waits"
+
+
+def test_an_agent_without_room_for_a_folder_says_so(
+    tmp_path: Path, two: RemoteMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("hati.driver.agent.TemporaryDirectory", full)
+    with pytest.raises(LoadDriverError, match="the machine 'two': No space left on device"):
+        compile_and_run(exchange(5), tmp_path, machines={"two": two})
 
 
 def test_a_machine_without_an_agent_is_named_with_what_to_do(tmp_path: Path) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import Lock, Thread
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,9 @@ from hati.driver.channel import ControlChannel, FrameKind, accepted
 from hati.driver.compiling import LoadDriverError, compile_program
 
 _CHUNK = 1 << 20
+_MOST_HANDSHAKES = 16
+_SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_SHORTAGE_SECONDS = 1.0
 ANYWHERE = "0.0.0.0"  # noqa: S104 - the peers of an experiment are known by its token
 
 
@@ -51,12 +55,46 @@ def serve(listening: socket.socket, key: bytes, announce: Announce, alone: Alone
         announce: receives a line for each connection and each that was refused.
         alone: what is held while a program runs.
     """
+    handshakes = _Handshakes()
     while True:
-        connection, (address, *_) = listening.accept()
-        Thread(target=_serve_one, args=(connection, address, key, announce, alone), daemon=True).start()
+        try:
+            connection, (address, *_) = listening.accept()
+        except ConnectionAbortedError:
+            continue
+        except OSError as error:
+            if error.errno not in _SHORTAGES:
+                raise
+            announce(f"cannot accept a connection: {error.strerror}; it waits")
+            time.sleep(_SHORTAGE_SECONDS)
+            continue
+        handshakes.begin(connection)
+        arguments = (handshakes, connection, address, key, announce, alone)
+        Thread(target=_serve_one, args=arguments, daemon=True).start()
+
+
+class _Handshakes:
+    """The connections whose other ends have not proved the key yet; if there are too many, the oldest is ended."""
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._connections: list[socket.socket] = []
+
+    def begin(self, connection: socket.socket) -> None:
+        """Add a connection."""
+        with self._guard:
+            if len(self._connections) == _MOST_HANDSHAKES:
+                with suppress(OSError):
+                    self._connections.pop(0).shutdown(socket.SHUT_RDWR)
+            self._connections.append(connection)
+
+    def end(self, connection: socket.socket) -> None:
+        """Remove a connection, unless it was ended."""
+        with self._guard, suppress(ValueError):
+            self._connections.remove(connection)
 
 
 def _serve_one(
+    handshakes: _Handshakes,
     connection: socket.socket,
     address: str,
     key: bytes,
@@ -68,27 +106,39 @@ def _serve_one(
     except OSError as error:
         announce(f"refused {address}: {error}")
         return
-    with TemporaryDirectory(prefix="hati-agent-") as folder, _Session(channel, Path(folder)) as session:
+    finally:
+        handshakes.end(connection)
+    with closing(channel):
         try:
-            with alone():
+            with (
+                alone(),
+                TemporaryDirectory(prefix="hati-agent-") as folder,
+                _Session(channel, Path(folder)) as session,
+            ):
                 announce(f"{address}: an experiment")
                 session.serve()
         except (OSError, ValueError) as error:
-            if not session.reported:
-                announce(f"{address}: {error}; its program is ended")
+            reason = getattr(error, "strerror", None) or str(error)
+            announce(f"{address}: {reason}; its program is ended")
+            _refuse(channel, AgentRefusal(reason))
         except HatiError as error:
-            with suppress(OSError):
-                session.refuse(error)
+            _refuse(channel, AgentRefusal(error.message, error.fix or ""))
+
+
+def _refuse(channel: ControlChannel, refusal: AgentRefusal) -> None:
+    """Send why something was not done, unless the controller is gone."""
+    with suppress(OSError):
+        channel.send(FrameKind.REFUSED, msgspec.json.encode(refusal))
 
 
 class _Session:
-    """A load program, from its source to its report, for one controller; ``reported`` is true once that is sent."""
+    """A load program, from its source to its report, for one controller."""
 
     def __init__(self, channel: ControlChannel, folder: Path) -> None:
         self._channel, self._folder = channel, folder
         self._file = folder / "load"
         self._process: subprocess.Popen[bytes] | None = None
-        self.reported = False
+        self._reported = False
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ)
 
@@ -96,7 +146,7 @@ class _Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the program, whose load ends with it, and the channel."""
+        """End the program, whose load ends with it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -105,25 +155,24 @@ class _Session:
                     with suppress(OSError):
                         pipe.close()
         self._selector.close()
-        self._channel.close()
 
     def serve(self) -> None:
-        """Do what the controller asks, and send what the program prints.
+        """Do what the controller asks, and send what the program prints, until the controller leaves.
 
         Raises:
-            OSError: once the controller is gone.
+            OSError: where the controller is gone before that.
             HatiError: where a program cannot be compiled or started.
         """
-        while True:
-            for key, _ in self._selector.select():
-                if key.fileobj is self._channel:
-                    self._answer()
-                else:
-                    self._pass_on(key.fd)
-
-    def refuse(self, error: HatiError) -> None:
-        """Send why something was not done."""
-        self._channel.send(FrameKind.REFUSED, msgspec.json.encode(AgentRefusal(error.message, error.fix or "")))
+        try:
+            while True:
+                for key, _ in self._selector.select():
+                    if key.fileobj is self._channel:
+                        self._answer()
+                    else:
+                        self._pass_on(key.fd)
+        except (OSError, ValueError):
+            if not self._reported:
+                raise
 
     def _answer(self) -> None:
         frame = self._channel.receive()
@@ -169,4 +218,4 @@ class _Session:
         assert self._process.stdout is not None
         self._selector.unregister(self._process.stdout)
         self._channel.send(FrameKind.ENDED)
-        self.reported = True
+        self._reported = True

@@ -131,6 +131,8 @@ class RemoteProgram(ControlledProgram):
             return
         if frame.kind is FrameKind.OUTPUT:
             self.output += frame.content
+        elif frame.kind is FrameKind.REFUSED:
+            self._lose(_refusal(frame).message)
         else:
             self.open = False
 
@@ -153,6 +155,10 @@ class RemoteProgram(ControlledProgram):
     def _lose(self, reason: str) -> None:
         self.gone = reason
         self.open = False
+
+
+def _refusal(frame: Frame) -> AgentRefusal:
+    return msgspec.json.decode(frame.content, type=AgentRefusal)
 
 
 def _reason(error: Exception) -> str:
@@ -188,7 +194,7 @@ def _asked(
     except (OSError, ValueError) as error:
         raise LoadDriverError(f"the machine {role.machine!r} is gone: {_reason(error)}", "see its agent") from None
     if answer.kind is FrameKind.REFUSED:
-        found = msgspec.json.decode(answer.content, type=AgentRefusal)
+        found = _refusal(answer)
         raise LoadDriverError(f"the machine {role.machine!r}: {found.message}", found.fix or "see its agent")
     return answer
 
