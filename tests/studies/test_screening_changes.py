@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from hati.core import Configuration, FloatArray
 from hati.design import Levels, Model
+from hati.space import Option, Space
 from hati.stats import contrasts, least_squares
 from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, FlipVerdict
 from hati.studies.screening.contrasts import analyse, effect_contrasts, judge
-from hati.studies.screening.follow_up import Claim, judge_flips
+from hati.studies.screening.follow_up import Claim, ExpectedFlips, expected_flips, judge_flips
 from hati.studies.screening.model import ModelFit, analyse_model, model_terms
 from hati.studies.screening.reruns import Flip
 
@@ -164,20 +165,50 @@ def test_flips_change_their_own_runs_before() -> None:
     before, after = [160.0, 170.0, 180.0, 165.0, 175.0], [48.0, 50.0, 52.0, 49.0, 51.0]
     claim = Claim("a", (False, True), EffectContrast(-60.0, 1.0, 2.0, BaseMean(85.0)), 0.001)
     readable = raw(np.array([85.0, 25.0]))
-    found = judge_flips(claim, _flips(before, after), readable, np.full(5, -120.0), 1.0, 0.01)
+    found = judge_flips(
+        claim, _flips(before, after), readable, ExpectedFlips(np.full(5, 170.0), np.full(5, -120.0)), 1.0, 0.01
+    )
     assert found is not None
     assert found.change == pytest.approx(-120.0 / 170.0)
     assert found.claimed == pytest.approx(-60.0 / 85.0)
     assert found.interval is not None
-    assert -1.0 <= found.interval[0] < found.change < found.interval[1] < 0.0
+    assert found.interval == pytest.approx((-0.71, -0.70), abs=0.02)
     assert found.verdict is FlipVerdict.CONFIRMED
+
+
+@pytest.mark.parametrize("before", [[100.0, 100.0, 100.0, 100.0, 40.0], [10.0, 10.0, 10.0, 10.0, 12.0]])
+def test_flips_of_a_factor_that_the_model_knows_change_by_it(before: list[float]) -> None:
+    """Every run takes .3 of the time, in configurations that are unlike the design's mean of 55."""
+    model = ExpectedFlips(np.array(before), -0.7 * np.array(before))
+    claim = Claim("a", (False, True), EffectContrast(-0.7 * 55.0, 0.1, 0.2, BaseMean(55.0)), 0.001)
+    after = model.before + model.changes + np.array([0.05, -0.05, 0.0, 0.05, -0.05])
+    found = judge_flips(claim, _flips(before, after.tolist()), raw(np.array([100.0, 3.0])), model, 1.0, 0.01)
+    assert found is not None
+    assert found.interval is not None
+    assert found.interval == pytest.approx((-0.7, -0.7), abs=0.02)
+
+
+def test_a_model_expects_the_values_before_flips_and_their_changes() -> None:
+    """Of exact means with an interaction, from runs in which one configuration is more frequent."""
+    space = Space(tuple(Option(name, (False, True), False) for name in "ab"))
+    levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [1, 1], [1, 1], [0, 1]], dtype=np.int16)
+    means = np.array([[100.0, 10.0], [30.0, 4.0]])
+    fit = fitted((2, 2), levels, means[levels[:, 0], levels[:, 1]], order=2)
+    flips = [
+        Flip(Configuration({"a": False, "b": other}), Configuration({"a": True, "b": other}), (1.0, 1.0))
+        for other in (False, True)
+    ]
+    found = expected_flips(Model.of_order([2, 2], 2), fit, space, flips)
+    assert found.before == pytest.approx([100.0, 10.0])
+    assert found.changes == pytest.approx([-70.0, -6.0])
 
 
 def test_a_relevant_size_of_flips_is_a_fraction_of_their_own_runs() -> None:
     """A change of 6 % of runs of 10, where 10 % matter; of the design's mean of 1 it would be 60 %."""
     claim = Claim("a", (False, True), EffectContrast(0.6, 0.01, 0.02, BaseMean(1.0)), 0.05)
+    expected = ExpectedFlips(np.ones(5), np.full(5, 0.6))
     flips = _flips([10.0, 10.1, 9.9, 10.0, 10.0], [10.6, 10.7, 10.5, 10.6, 10.6])
-    found = judge_flips(claim, flips, raw(np.array([1.0, 1.6])), np.full(5, 0.6), 0.01, 0.1)
+    found = judge_flips(claim, flips, raw(np.array([1.0, 1.6])), expected, 0.01, 0.1)
     assert found is not None
     assert found.verdict is not FlipVerdict.CONFIRMED
 

@@ -10,7 +10,7 @@ import pytest
 from hati.studies.screening import EffectScale, FlipVerdict
 from hati.studies.screening.changes import EffectContrast, Readable
 from hati.studies.screening.conclusion import FlipEvidence
-from hati.studies.screening.follow_up import Claim, judge_flips
+from hati.studies.screening.follow_up import Claim, ExpectedFlips, judge_flips
 from hati.studies.screening.reruns import Flip
 
 CLAIMED = math.log(1.2)
@@ -28,7 +28,8 @@ def around(middle: float, number: int, spread: float = 0.004) -> list[float]:
 def judged(changes: list[float], p_value: float, expected: float = CLAIMED) -> FlipEvidence:
     claim = Claim("a", (False, True), EffectContrast(CLAIMED, 0.02, 0.04), p_value)
     readable = Readable(np.ones(4), EffectScale.LOG, 1.0)
-    found = judge_flips(claim, flips(changes), readable, np.full(len(changes), expected), 0.01, RELEVANT)
+    model = ExpectedFlips(np.zeros(len(changes)), np.full(len(changes), expected))
+    found = judge_flips(claim, flips(changes), readable, model, 0.01, RELEVANT)
     assert found is not None
     return found
 

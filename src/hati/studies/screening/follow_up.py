@@ -101,11 +101,21 @@ THE_CONFIGURATION = "the configuration"
 _SIGNS = 0.05
 
 
+class ExpectedFlips(Struct, frozen=True, eq=False):
+    """The values ``before`` and the ``changes`` that a design's model expects of flips, on the deciding scale.
+
+    Both have the shape (flips,).
+    """
+
+    before: FloatArray
+    changes: FloatArray
+
+
 def judge_flips(
     claim: Claim,
     flips: Sequence[Flip],
     readable: Readable,
-    expected: FloatArray,
+    expected: ExpectedFlips,
     noise: float | None,
     relevant: float,
 ) -> FlipEvidence | None:
@@ -114,9 +124,10 @@ def judge_flips(
     The interval covers the Student intervals of two estimates of the average effect: the mean change, and the claim
     corrected by the differences between the changes and what the design's model expects in these configurations (the
     difference estimator of survey sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992,
-    section 6.3). The two are the same if the model has no interaction of the option. If it has one, either interval may
-    be narrow by chance because a few flips are alike, as when an effect is absent in most configurations; the two
-    estimates then disagree.
+    section 6.3). Each is relative to a base of the same kind: the mean before, and the claim's base corrected by the
+    differences between the values before and the expected ones. The two estimates are the same if the model has no
+    interaction of the option. If it has one, either interval may be narrow by chance because a few flips are alike, as
+    when an effect is absent in most configurations; the two estimates then disagree.
 
     Flips confirm the claim if the interval contains only relevant effects of the claim's sign. They refute a doubtful
     claim if the interval excludes these effects, or if the mean change falls short of both the claim and the expected
@@ -127,14 +138,14 @@ def judge_flips(
         claim: from the design's rows.
         flips: between the claim's ends, as ``between_ends`` returns them.
         readable: the scale of the claim.
-        expected: the change that the model expects of each flip, on that scale.
+        expected: what the model expects of each flip, on that scale.
         noise: the largest difference that the noise of two runs explains; None if it is unknown.
         relevant: the fraction that matters.
     """
     if not flips:
         return None
     changes, estimate = differences(flips, readable), claim.change.estimate
-    both = [_mean_change(each, flips) for each in (changes, estimate + changes - expected)]
+    both = _estimates(claim, flips, changes, readable, expected)
     found = _cover(*(each.interval for each in both))
     limit = readable.limit(relevant, both[0])
     verdict = FlipVerdict.NOT_DECIDED
@@ -142,7 +153,7 @@ def judge_flips(
     if found is not None:
         sign = math.copysign(1.0, estimate)
         low, high = sorted(sign * end for end in found)
-        missing = min(sign * estimate, sign * float(np.mean(expected))) - sign * float(np.mean(changes))
+        missing = min(sign * estimate, sign * float(np.mean(expected.changes))) - sign * float(np.mean(changes))
         contradicts = missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
         if low > limit:
             verdict = FlipVerdict.CONFIRMED
@@ -160,10 +171,19 @@ def judge_flips(
     )
 
 
-def _mean_change(changes: FloatArray, flips: Sequence[Flip]) -> EffectContrast:
-    """The mean change of flips as a difference from the mean of their runs before."""
-    before, count = np.array([flip.values[0] for flip in flips]), len(flips)
-    estimate, base = float(np.mean(changes)), BaseMean(float(np.mean(before)))
+def _estimates(
+    claim: Claim, flips: Sequence[Flip], changes: FloatArray, readable: Readable, expected: ExpectedFlips
+) -> tuple[EffectContrast, EffectContrast]:
+    """The mean change of the flips, and the claim corrected by them, each as a difference from its own base."""
+    before = readable.scale.decided(np.array([flip.values[0] for flip in flips]))
+    claimed = claim.change.estimate + changes - expected.changes
+    base = 0.0 if claim.change.base is None else claim.change.base.mean
+    return _mean_change(changes, before), _mean_change(claimed, base + before - expected.before)
+
+
+def _mean_change(changes: FloatArray, before: FloatArray) -> EffectContrast:
+    """The mean of changes as a difference from the mean of the values before."""
+    estimate, base, count = float(np.mean(changes)), BaseMean(float(np.mean(before))), len(changes)
     if count < 2:
         return EffectContrast(estimate, None, None, base)
     deviation, root = float(np.std(changes, ddof=1)), math.sqrt(count)
@@ -197,8 +217,8 @@ def differences(flips: Sequence[Flip], readable: Readable) -> FloatArray:
     return np.log(after / before) if readable.scale is EffectScale.LOG else after - before
 
 
-def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[Flip]) -> FloatArray:
-    """The changes that a model expects of flips from before to after, on the deciding scale."""
+def expected_flips(model: Model, fit: ModelFit, space: Space, flips: Sequence[Flip]) -> ExpectedFlips:
+    """The values before and the changes that a model expects of flips, on the deciding scale."""
     coefficients = np.zeros(len(model.owners))
     for term, place in fit.places.items():
         coefficients[model.owners == model.terms.index(term)] = fit.coefficients[place]
@@ -206,7 +226,7 @@ def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[
         model.matrix(levels(configurations, space))
         for configurations in ([flip.before for flip in flips], [flip.after for flip in flips])
     )
-    return np.asarray((after - before) @ coefficients, dtype=np.float64)
+    return ExpectedFlips(fit.grand_mean + before @ coefficients, np.asarray((after - before) @ coefficients))
 
 
 def noise_of_a_difference(found: MeasuredDesign, values: FloatArray, flips: int) -> float | None:

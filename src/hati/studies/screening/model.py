@@ -220,6 +220,11 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return combination
 
     @property
+    def grand_mean(self) -> float:
+        """The mean over all settings, each as frequent as the others."""
+        return float(self._mean @ self.coefficients)
+
+    @property
     def _mean(self) -> FloatArray:
         """The weights of all coefficients in the mean of the runs, all terms' columns being zero."""
         combination = np.zeros(self.columns.shape[1])

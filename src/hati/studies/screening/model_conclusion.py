@@ -40,7 +40,7 @@ from hati.studies.screening.follow_up import (
     FollowedDesign,
     between_ends,
     claim_of,
-    expected_changes,
+    expected_flips,
     fewest_followed,
     flips_made,
     judge_flips,
@@ -279,7 +279,7 @@ class ModelJudgement(Struct, frozen=True):
         """The evidence of an option's flips on a claim, of ``total`` flips in all."""
         design, analysis = self._design(evidence)
         own = between_ends(claim, flips, analysis.readable.scale)
-        expected = expected_changes(analysis.model, analysis.judged, self.model.space, own)
+        expected = expected_flips(analysis.model, analysis.judged, self.model.space, own)
         noise = noise_of_a_difference(design, analysis.readable.values, total)
         return judge_flips(claim, own, analysis.readable, expected, noise, self.model.relevant)
 
