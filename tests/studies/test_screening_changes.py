@@ -100,9 +100,17 @@ def test_a_base_that_may_be_zero_leaves_the_interval_open() -> None:
     assert found.interval is not None
     assert found.interval[1] == math.inf
     assert found.interval[0] > 0.0
+    assert found.relative == math.inf
     zero = EffectContrast(5.0, None, None, BaseMean(0.0))
     assert raw(values).change(zero).relative == math.inf
     assert raw(values).limit(0.05, zero) == 0.0
+
+
+@pytest.mark.parametrize("difference", [-1e-16, 0.0])
+@pytest.mark.parametrize("error", [None, 0.0, 0.3])
+def test_two_means_of_zero_have_no_ratio(difference: float, error: float | None) -> None:
+    contrast = EffectContrast(difference, error, error, BaseMean(1e-17, (error or 0.0) ** 2))
+    assert raw(np.array([0.0, 5.0])).change(contrast).relative == math.inf
 
 
 def test_a_change_of_values_below_zero_is_of_their_mean_size() -> None:

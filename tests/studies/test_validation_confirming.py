@@ -391,7 +391,7 @@ def test_effects_are_changes_in_percent_with_their_interval() -> None:
     half = EffectContrast(math.log(0.5), 0.1, math.log(1.25))
     assert log.sized(half) == "-50.0 % (-60.0 to -37.5)"
     assert raw.sized(EffectContrast(-10.0, 2.5, 5.0, BaseMean(40.0))) == "-25.0 % (-37.5 to -12.5)"
-    assert raw.sized(EffectContrast(10.0, 2.5, 5.0, BaseMean(4.0, 6.25, -6.25))) == "+250.0 % (+55.6 or more)"
+    assert raw.sized(EffectContrast(10.0, 2.5, 5.0, BaseMean(4.0, 6.25, -6.25))) == "? % (+55.6 or more)"
     assert raw.sized(EffectContrast(10.0, None, None, BaseMean(0.0))) == "? %"
     assert raw.sized(EffectContrast(1000.0, None, None)) == "+2,000.0 %"
     assert raw.reported(ScreenedSize(-10.0, 5.0, RelativeChange(-0.25, (-0.4, -0.1)))) == "-25.0 % (-40.0 to -10.0)"

@@ -53,7 +53,7 @@ class EffectContrast(Struct, frozen=True):
 class RelativeChange(Struct, frozen=True):
     """A difference as a fraction, and its interval.
 
-    A change from a mean that is not above zero is infinite, and the interval has no upper end if the mean may be zero.
+    If the mean that it is from may be zero, the interval has no upper end, and ``relative`` is infinite: not known.
     """
 
     relative: float
@@ -86,7 +86,8 @@ class Readable(Struct, frozen=True, eq=False):
             return RelativeChange(relative, None)
         critical = contrast.margin / error if error > 0.0 else 0.0
         variances = error**2, base.variance, base.covariance
-        return RelativeChange(relative, change_interval(contrast.estimate, base.mean, *variances, critical))
+        low, high = change_interval(contrast.estimate, base.mean, *variances, critical)
+        return RelativeChange(relative if math.isfinite(high) else math.inf, (low, high))
 
     def limit(self, relevant: float, contrast: EffectContrast) -> float:
         """The difference that matters: a ratio of the two means of 1 + ``relevant``, whichever is the larger."""
@@ -108,7 +109,5 @@ class Readable(Struct, frozen=True, eq=False):
 
 
 def _fraction(difference: float, base: float) -> float:
-    """A difference as a fraction of a base, where no mean can be negative."""
-    if base > 0.0:
-        return max(-1.0, difference / base)
-    return 0.0 if difference == 0.0 else max(-1.0, math.copysign(math.inf, difference))
+    """A difference as a fraction of a base, where no mean can be negative; infinite from a base of zero."""
+    return max(-1.0, difference / base) if base > 0.0 else math.inf

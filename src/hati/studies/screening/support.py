@@ -161,7 +161,7 @@ def unbounded_note(intervals: Iterable[tuple[float, float] | None]) -> list[str]
     """The meaning of intervals without an upper end; empty where there are none."""
     if all(each is None or math.isfinite(each[1]) for each in intervals):
         return []
-    return ["Or more: the mean that the change is from may be zero, so that no change is too large."]
+    return ["Change of ?: the mean that it is from may be zero, so that no change is too large."]
 
 
 MOST_NAMED = 4

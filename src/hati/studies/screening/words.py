@@ -147,7 +147,7 @@ def _influence(conclusion: ScreeningConclusion, name: str) -> str:
     option = option_summary(conclusion, name)
     if not option.two_level:
         return _settings_influence(conclusion, effect)
-    good = (effect.relative < 0) is (conclusion.metric.better is Better.LOWER)
+    good = (effect.contrast < 0) is (conclusion.metric.better is Better.LOWER)
     setting = setting_text(option.second)
     return f"{name}={setting} {_changed(conclusion, effect)} ({'better' if good else 'worse'})"
 
@@ -164,10 +164,10 @@ def _settings_influence(conclusion: ScreeningConclusion, effect: Effect) -> str:
 
 
 def _changed(conclusion: ScreeningConclusion, effect: Effect) -> str:
-    """The change by an effect; from a mean of zero, in the metric's unit."""
+    """The change by an effect; from a mean that may be zero, in the metric's unit."""
     if math.isfinite(effect.relative):
         return change(effect.relative)
-    return f"+{quantity(effect.estimate, conclusion.metric.unit, 3)}"
+    return f"{'+' if effect.estimate > 0.0 else ''}{quantity(effect.estimate, conclusion.metric.unit, 3)}"
 
 
 def detection(conclusion: ScreeningConclusion) -> str:
