@@ -119,7 +119,7 @@ def judge_flips(
     noise: float | None,
     relevant: float,
 ) -> FlipEvidence | None:
-    """The evidence of an option's flips on the claim about it; None without flips.
+    """The evidence of an option's flips on the claim about it; None without flips, or if the claim is no change.
 
     The interval covers the Student intervals of two estimates of the average effect: the mean change, and the claim
     corrected by the differences between the changes and what the design's model expects in these configurations (the
@@ -130,9 +130,10 @@ def judge_flips(
     when an effect is absent in most configurations; the two estimates then disagree.
 
     Flips confirm the claim if the interval contains only relevant effects of the claim's sign. They refute a doubtful
-    claim if the interval excludes these effects, or if the mean change falls short of both the claim and the expected
-    mean by more than the half-widths of the interval and of the claim's, added in quadrature. A claim is doubtful
-    unless its p-value is at most the probability that flips miss an effect because it is absent in most configurations.
+    claim of a relevant effect if the interval excludes these effects, or if the mean change falls short of both the
+    claim and the expected mean by more than the half-widths of the interval and of the claim's, added in quadrature. A
+    claim is doubtful unless its p-value is at most the probability that flips miss an effect because it is absent in
+    most configurations.
 
     Args:
         claim: from the design's rows.
@@ -142,9 +143,10 @@ def judge_flips(
         noise: the largest difference that the noise of two runs explains; None if it is unknown.
         relevant: the fraction that matters.
     """
-    if not flips:
+    estimate = claim.change.estimate
+    if not flips or estimate == 0.0:
         return None
-    changes, estimate = differences(flips, readable), claim.change.estimate
+    changes = differences(flips, readable)
     both = _estimates(claim, flips, changes, readable, expected)
     found = _cover(*(each.interval for each in both))
     limit = readable.limit(relevant, both[0])
@@ -157,7 +159,7 @@ def judge_flips(
         contradicts = missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
         if low > limit:
             verdict = FlipVerdict.CONFIRMED
-        elif contradicts or high <= limit:
+        elif sign * estimate > limit and (contradicts or high <= limit):
             verdict = FlipVerdict.REFUTED if doubtful else FlipVerdict.MISSED
     return FlipEvidence(
         option=claim.option,
