@@ -11,17 +11,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import psutil
 import pytest
 
 from hati.core import InputError
 from hati.driver import LoadDriverError, RemoteMachine, compile_and_run, make_key, read_key, serve
+from hati.driver.agent import Alone
 from hati.driver.channel import ControlChannel, FrameKind, WrongKeyError, accepted, connect
 from hati.driver.programs import RemoteProgram
+from hati.engine.local import FileLock
 from hati.generate import (
     CodeLoad,
     CpuLoad,
@@ -78,9 +80,13 @@ def two(refused: list[str]) -> Iterator[RemoteMachine]:
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def _serving(listening: socket.socket, announced: list[str]) -> None:
+def _free(*_: object) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def _serving(listening: socket.socket, announced: list[str], alone: Alone = _free) -> None:
     with suppress(OSError):
-        serve(listening, KEY, announced.append, nullcontext)
+        serve(listening, KEY, announced.append, alone)
 
 
 def exchange(count: int) -> TaskSet:
@@ -190,6 +196,74 @@ def test_an_agent_without_room_for_a_folder_says_so(
     monkeypatch.setattr("hati.driver.agent.TemporaryDirectory", full)
     with pytest.raises(LoadDriverError, match="the machine 'two': No space left on device"):
         compile_and_run(exchange(5), tmp_path, machines={"two": two})
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The place and the lock of an agent in a process."""
+    words = (sys.executable, "-m", "hati", "probe", "agent", "--listen", "127.0.0.1:0", "--key", "key")
+    lock = tmp_path / "agent-lock"
+    with subprocess.Popen(
+        words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env={**os.environ, "HATI_LOCK": str(lock)}
+    ) as agent:
+        assert agent.stderr is not None
+        yield agent.stderr.readline().partition("listening at ")[2].partition(";")[0], lock
+        agent.kill()
+
+
+def run_locally(folder: Path, place: str, lock: Path) -> subprocess.Popen[str]:
+    """`hati probe run` with an agent and a lock."""
+    (folder / "set.yaml").write_text(TASK_SET)
+    words = (sys.executable, "-m", "hati", "probe", "run", "set.yaml", "--on", f"two={place}", "--key", "key")
+    environment = {**os.environ, "HATI_LOCK": str(lock)}
+    return subprocess.Popen(words, cwd=folder, env=environment, stdout=-1, stderr=-1, text=True)
+
+
+def test_an_agent_with_the_lock_of_its_controller_is_refused_at_once(tmp_path: Path, local: tuple[str, Path]) -> None:
+    place, lock = local
+    with run_locally(tmp_path, place, lock) as running:
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 4
+    said = f"the machine 'two': its agent needs the lock {lock}, which the controller on that machine holds; leave out"
+    assert said in " ".join(err.split())
+
+
+def test_a_busy_machine_is_announced_and_waited_for(tmp_path: Path, local: tuple[str, Path]) -> None:
+    place, path = local
+    lock = FileLock(path)
+    lock.acquire("check", pytest.fail)
+    try:
+        with run_locally(tmp_path, place, tmp_path / "lock") as running:
+            assert running.stderr is not None
+            said = running.stderr.readline()
+            lock.release()
+            running.communicate(timeout=60)
+    finally:
+        lock.release()
+    assert f"the machine 'two' is waiting for another hati (process {os.getpid()}, check) that measures on" in said
+    assert running.returncode == 0
+
+
+def test_a_machine_that_stays_busy_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hati.driver.programs._UNTIL_COMPILED", 0.5)
+    released, announced = Event(), list[str]()
+
+    @contextmanager
+    def alone(_: str, waiting: Callable[[str], None]) -> Iterator[None]:
+        waiting("waiting for another hati")
+        released.wait(60)
+        yield
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=_serving, args=(listening, [], alone), daemon=True).start()
+        machine = RemoteMachine("127.0.0.1", listening.getsockname()[1], KEY)
+        with pytest.raises(
+            LoadDriverError, match="the machine 'two' is busy: it is waiting for another hati; try again"
+        ):
+            compile_and_run(exchange(5), tmp_path, machines={"two": machine}, announce=announced.append)
+        released.set()
+        listening.shutdown(socket.SHUT_RDWR)
+    assert announced == ["the machine 'two' is waiting for another hati"]
 
 
 def test_a_machine_without_an_agent_is_named_with_what_to_do(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
@@ -29,14 +29,19 @@ ANYWHERE = "0.0.0.0"  # noqa: S104 - the peers of an experiment are known by its
 
 
 Announce = Callable[[str], None]
-Alone = Callable[[], AbstractContextManager[None]]
+Alone = Callable[[str, Announce], AbstractContextManager[None]]
+"""The lock of a machine: receives that of the controller, empty if it holds none, and what to call with why it waits.
+
+Raises a ``HatiError`` if both are the same, as it would wait without end.
+"""
 
 
 class CompileRequest(Struct, frozen=True):
-    """The source of a load program, with further compiler flags."""
+    """The source of a load program, with further compiler flags; ``lock`` is what the controller holds meanwhile."""
 
     source: str
     flags: tuple[str, ...] = ()
+    lock: str = ""
 
 
 class AgentRefusal(Struct, frozen=True):
@@ -53,7 +58,7 @@ def serve(listening: socket.socket, key: bytes, announce: Announce, alone: Alone
         listening: the socket.
         key: which controllers have to know.
         announce: receives a line for each connection and each that was refused.
-        alone: what is held while a program runs.
+        alone: what is held while a program is compiled and runs.
     """
     handshakes = _Handshakes()
     while True:
@@ -110,11 +115,7 @@ def _serve_one(
         handshakes.end(connection)
     with closing(channel):
         try:
-            with (
-                alone(),
-                TemporaryDirectory(prefix="hati-agent-") as folder,
-                _Session(channel, Path(folder)) as session,
-            ):
+            with TemporaryDirectory(prefix="hati-agent-") as folder, _Session(channel, Path(folder), alone) as session:
                 announce(f"{address}: an experiment")
                 session.serve()
         except (OSError, ValueError) as error:
@@ -134,8 +135,9 @@ def _refuse(channel: ControlChannel, refusal: AgentRefusal) -> None:
 class _Session:
     """A load program, from its source to its report, for one controller."""
 
-    def __init__(self, channel: ControlChannel, folder: Path) -> None:
-        self._channel, self._folder = channel, folder
+    def __init__(self, channel: ControlChannel, folder: Path, alone: Alone) -> None:
+        self._channel, self._folder, self._alone = channel, folder, alone
+        self._held = ExitStack()
         self._file = folder / "load"
         self._process: subprocess.Popen[bytes] | None = None
         self._reported = False
@@ -154,6 +156,7 @@ class _Session:
                 if pipe is not None:
                     with suppress(OSError):
                         pipe.close()
+        self._held.close()
         self._selector.close()
 
     def serve(self) -> None:
@@ -180,6 +183,7 @@ class _Session:
             self._channel.send(FrameKind.CLOCK, b"%d" % time.clock_gettime_ns(time.CLOCK_MONOTONIC))
         elif frame.kind is FrameKind.COMPILE:
             asked = msgspec.json.decode(frame.content, type=CompileRequest)
+            self._held.enter_context(self._alone(asked.lock, self._say_waiting))
             self._file = compile_program(asked.source, self._folder, asked.flags)
             self._channel.send(FrameKind.DONE)
         elif frame.kind is FrameKind.START:
@@ -189,6 +193,9 @@ class _Session:
                 os.write(self._process.stdin.fileno(), frame.content)
         elif frame.kind is FrameKind.TERMINATE and self._process is not None:
             self._process.terminate()
+
+    def _say_waiting(self, reason: str) -> None:
+        self._channel.send(FrameKind.WAITING, reason.encode())
 
     def _start(self) -> None:
         try:

@@ -43,6 +43,7 @@ class FrameKind(IntEnum):
     REFUSED = 7
     OUTPUT = 8
     ENDED = 9
+    WAITING = 10
 
 
 class Frame(NamedTuple):

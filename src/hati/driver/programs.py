@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 import msgspec
 from msgspec import Struct
 
-from hati.driver.agent import AgentRefusal, CompileRequest
+from hati.driver.agent import AgentRefusal, Announce, CompileRequest
 from hati.driver.channel import ControlChannel, Frame, FrameKind, WrongKeyError, connect
 from hati.driver.compiling import LoadDriverError
 from hati.generate import MachineClock, MachineTaskSet
@@ -19,6 +19,10 @@ HERE = "127.0.0.1"
 _EXCHANGES = 64
 _UNTIL_COMPILED = 180.0
 _UNTIL_ANSWERED = 10.0
+
+
+def mute(_: str) -> None:
+    """Announce nothing."""
 
 
 class RemoteMachine(Struct, frozen=True):
@@ -95,8 +99,10 @@ class RemoteProgram(ControlledProgram):
         self.address, self.controller = channel.address, channel.own_address
 
     @classmethod
-    def started(cls, role: MachineTaskSet, machine: RemoteMachine, request: CompileRequest) -> RemoteProgram:
-        """The program, compiled and started there.
+    def started(
+        cls, role: MachineTaskSet, machine: RemoteMachine, request: CompileRequest, announce: Announce
+    ) -> RemoteProgram:
+        """The program, compiled and started there; ``announce`` receives what its machine waits for.
 
         Raises:
             LoadDriverError: where it cannot be.
@@ -106,7 +112,9 @@ class RemoteProgram(ControlledProgram):
         except OSError as error:
             raise _unreachable(role, machine, error) from None
         try:
-            _asked(channel, role, FrameKind.COMPILE, msgspec.json.encode(request), _UNTIL_COMPILED)
+            channel.limit(_UNTIL_COMPILED)
+            _asked(channel, role, FrameKind.COMPILE, msgspec.json.encode(request), announce)
+            channel.limit(_UNTIL_ANSWERED)
             clock = _clock(channel, role)
             _asked(channel, role, FrameKind.START)
         except BaseException:
@@ -179,23 +187,26 @@ def _asked(
     role: MachineTaskSet,
     kind: FrameKind,
     content: bytes = b"",
-    seconds: float = _UNTIL_ANSWERED,
+    announce: Announce = mute,
 ) -> Frame:
-    """The agent's answer.
+    """The agent's answer; ``announce`` receives what it waits for until then.
 
     Raises:
-        LoadDriverError: where it refuses, or is gone.
+        LoadDriverError: where it refuses, waits for too long, or is gone.
     """
+    machine, waiting = f"the machine {role.machine!r}", ""
     try:
-        channel.limit(seconds)
         channel.send(kind, content)
-        answer = channel.receive()
-        channel.limit(_UNTIL_ANSWERED)
+        while (answer := channel.receive()).kind is FrameKind.WAITING:
+            waiting = answer.content.decode(errors="replace")
+            announce(f"{machine} is {waiting}")
     except (OSError, ValueError) as error:
-        raise LoadDriverError(f"the machine {role.machine!r} is gone: {_reason(error)}", "see its agent") from None
+        if waiting and isinstance(error, TimeoutError) and error.errno is None:  # of this end, not of the network
+            raise LoadDriverError(f"{machine} is busy: it is {waiting}", "try again once that has ended") from None
+        raise LoadDriverError(f"{machine} is gone: {_reason(error)}", "see its agent") from None
     if answer.kind is FrameKind.REFUSED:
         found = _refusal(answer)
-        raise LoadDriverError(f"the machine {role.machine!r}: {found.message}", found.fix or "see its agent")
+        raise LoadDriverError(f"{machine}: {found.message}", found.fix or "see its agent")
     return answer
 
 

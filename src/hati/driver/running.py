@@ -18,9 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hati.core import replace
-from hati.driver.agent import ANYWHERE, CompileRequest
+from hati.driver.agent import ANYWHERE, Announce, CompileRequest
 from hati.driver.compiling import LoadDriverError, compile_program, write_source
-from hati.driver.programs import CHUNK, HERE, ControlledProgram, RemoteMachine, RemoteProgram
+from hati.driver.programs import CHUNK, HERE, ControlledProgram, RemoteMachine, RemoteProgram, mute
 from hati.generate import (
     Calibration,
     Lifetime,
@@ -53,6 +53,8 @@ def compile_and_run(
     timeout: float = 600.0,
     flags: tuple[str, ...] = (),
     machines: Machines = MappingProxyType({}),
+    announce: Announce = mute,
+    lock: str = "",
 ) -> LoadObservations:
     """Run an experiment; sources, programs of this machine and raw observations stay in the folder.
 
@@ -63,6 +65,8 @@ def compile_and_run(
         timeout: seconds within which the tasks must end.
         flags: further compiler flags, such as those of sanitizers.
         machines: where the agents of other machines listen.
+        announce: receives what they wait for.
+        lock: what is held meanwhile, which an agent cannot hold, too; empty if nothing is.
 
     Raises:
         InputError: if a demand needs a calibration that is missing.
@@ -79,7 +83,8 @@ def compile_and_run(
     try:
         for program, role, text, file in zip(programs, task_set.roles, sources, files, strict=True):
             if role.machine in machines:
-                running.append(RemoteProgram.started(role, machines[role.machine], CompileRequest(text, flags)))
+                request = CompileRequest(text, flags, lock)
+                running.append(RemoteProgram.started(role, machines[role.machine], request, announce))
             else:
                 running.append(_started(role, file, (ANYWHERE,) if machines and program.receives else ()))
         problem = _conduct(running, programs, timeout)

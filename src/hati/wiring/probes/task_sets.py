@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -39,6 +40,8 @@ GROUP = "hati.tasks"
 """The entry points of the kinds of tasks that packages add."""
 
 _LAST_PORT = 65535
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SOON = 0.2
 
 Announce = Callable[[str], None]
 
@@ -126,14 +129,32 @@ class _SharedLock:
         self._announce = announce
         self._guard, self._holders = Lock(), 0
         self._held = ExitStack()
+        self._waiting = ""
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold it."""
-        with self._guard:
+    def held(self, controller: str, waiting: Announce) -> Iterator[None]:
+        """Hold it; ``controller`` is the identity of the lock that the controller holds.
+
+        Raises:
+            MeasurementError: where both locks are one.
+        """
+        with _opened() as lock:
+            if _identity(lock) == controller:
+                raise MeasurementError(
+                    f"its agent needs the lock {lock.path}, which the controller on that machine holds",
+                    fix="leave out --on, or start the agent with HATI_LOCK=FILE",
+                )
+        if not self._guard.acquire(timeout=_SOON):
+            waiting(self._waiting or "waiting for another experiment")
+            self._guard.acquire()
+        try:
             if self._holders == 0:
-                self._held.enter_context(measuring_alone("probe agent", self._announce))
+                self._held.enter_context(
+                    measuring_alone("probe agent", partial(self._wait, waiting), "on the agent's machine")
+                )
             self._holders += 1
+        finally:
+            self._guard.release()
         try:
             yield
         finally:
@@ -141,6 +162,11 @@ class _SharedLock:
                 self._holders -= 1
                 if self._holders == 0:
                     self._held.close()
+
+    def _wait(self, waiting: Announce, reason: str) -> None:
+        self._waiting = reason
+        self._announce(reason)
+        waiting(reason)
 
 
 def run_task_set(
@@ -170,14 +196,15 @@ def run_task_set(
     folder = _folder(file.parent, f"{now:%Y-%m-%dT%H%M%S}-{quote(file.stem, safe='')}")
     (folder / "task-set.yaml").write_bytes(file.read_bytes())
     kernels = _kernels(task_set)
-    with measuring_alone(f"probe run {file.name}", announce):
+    with measuring_alone(f"probe run {file.name}", announce) as lock:
         calibration = None
         if given is not None:
             calibration = read_calibration(given)
         elif kernels:
             calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
         try:
-            return LoadRun(task_set, folder, compile_and_run(task_set, folder, calibration, machines=machines))
+            found = compile_and_run(task_set, folder, calibration, machines=machines, announce=announce, lock=lock)
+            return LoadRun(task_set, folder, found)
         except LoadDriverError as error:
             if not isinstance(error.observations, LoadObservations):
                 raise
@@ -185,14 +212,33 @@ def run_task_set(
 
 
 @contextmanager
-def measuring_alone(what: str, announce: Announce) -> Iterator[None]:
-    """Hold the lock of this machine, so that no other hati measures; ``what`` names the measurement."""
+def measuring_alone(what: str, announce: Announce, where: str = "on this machine") -> Iterator[str]:
+    """Hold the lock of this machine, so that no other hati measures; the identity of the lock.
+
+    Args:
+        what: names the measurement.
+        announce: receives who has the lock.
+        where: names this machine.
+    """
+    with _opened() as lock:
+        lock.acquire(what, announce, where)
+        yield _identity(lock)
+
+
+@contextmanager
+def _opened() -> Iterator[FileLock]:
+    """The lock of this machine, which is released and closed afterwards."""
     lock = FileLock(default_path())
     try:
-        lock.acquire(what, announce)
-        yield
+        yield lock
     finally:
         lock.release()
+
+
+def _identity(lock: FileLock) -> str:
+    """The machine, since its start, and the file of a lock: the same for all processes that it excludes."""
+    found = os.fstat(lock.fd)
+    return f"{_BOOT.read_text().strip() if _BOOT.exists() else ''} {found.st_dev} {found.st_ino}"
 
 
 def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, ...], folder: Path) -> Calibration:
