@@ -9,7 +9,7 @@ import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
 from hati.campaign import measured
-from hati.core import Budget, Evidence, StudyId, Task, generator
+from hati.core import Budget, Evidence, Metric, Reader, ReaderKind, StudyId, Task, generator, replace
 from hati.studies.screening import (
     ModelChoice,
     ModelScreening,
@@ -39,10 +39,15 @@ def mild(task: Task) -> Mapping[str, Sequence[float]]:
 
 
 def screened(
-    value: Callable[[Task], Mapping[str, Sequence[float]]], cost: Cost, *, look: bool = True
+    value: Callable[[Task], Mapping[str, Sequence[float]]],
+    cost: Cost,
+    *,
+    look: bool = True,
+    store: MemoryStore | None = None,
 ) -> tuple[ModelScreening, Evidence]:
     """A screening of 300 s after its pilot runs, carried out by a machine on which a task takes a known time."""
-    store, engine = MemoryStore(), FakeMachines(value, number=1, lasting=lambda task, _: cost(task))
+    engine = FakeMachines(value, number=1, lasting=lambda task, _: cost(task))
+    store = MemoryStore() if store is None else store
     pilot = Pilot(STUDY, BENCHMARK, LATENCY, "1", SPACE)
     known = pilot.conclude(measured(pilot, engine, store, BUDGET))
     runs = affordable_runs(BUDGET, known)
@@ -115,3 +120,35 @@ def test_a_short_design_looks_where_time_may_buy_more() -> None:
     assert (choice.look, choice.seconds) == (16, 60.0)
     assert read_choice(choice.to_json()) == choice
     assert "seconds" not in choose_followed(SPACE, 64, generator(1, "design")).to_json()
+
+
+MEMORY = Metric("memory", "s")
+BOTH = replace(BENCHMARK, metrics=(LATENCY, MEMORY), reader=Reader(ReaderKind.HATI))
+
+
+def slow_with_memory(task: Task) -> Mapping[str, Sequence[float]]:
+    return {**slow(task), "memory": mild(task)["latency"]}
+
+
+def test_another_metric_of_a_narrowed_screening_plans_no_rest_of_its_own() -> None:
+    store = MemoryStore()
+    first, evidence = screened(slow_with_memory, by_setting, store=store)
+    latency = replace(first, benchmark=BOTH)
+    memory = replace(latency, metric=MEMORY)
+    assert latency.narrowed(evidence) is not None
+    assert memory.rest(evidence) is None
+    assert not memory.plan(evidence)
+    found = memory.conclude(evidence)
+    assert found.important == ("b",)
+    assert len(found.points) == sum(run.task.stage != "pilot" for run in evidence.runs)
+    assert not any("not made" in warning for warning in found.warnings)
+
+
+def test_an_interrupted_rest_is_continued_as_the_metric_of_the_look_planned_it() -> None:
+    first, evidence = screened(slow_with_memory, by_setting)
+    latency = replace(first, benchmark=BOTH)
+    memory = replace(latency, metric=MEMORY)
+    some = Evidence(evidence.runs[: len(evidence.runs) - 120])
+    assert latency.rest(some) is not None
+    assert memory.plan(some) == latency.plan(some)
+    assert memory.due(some) == latency.due(some)

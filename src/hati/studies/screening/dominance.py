@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 from hati.core import (
     Benchmark,
     Better,
+    Configuration,
     Evidence,
     FloatArray,
     InputError,
@@ -29,7 +30,7 @@ from hati.core import (
     setting_text,
 )
 from hati.core.wording import counted
-from hati.design import Levels, levels
+from hati.design import Levels, from_levels, levels
 from hati.document import percent
 from hati.stats import f_above, f_quantile, half_normal, t_quantile
 from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
@@ -115,7 +116,7 @@ def _dominance(option: Option, places: Levels, worth: FloatArray) -> Dominance |
     return Dominance(option.name, option.settings[best], share)
 
 
-class Rest(Struct, frozen=True):
+class Rest(Struct, frozen=True, dict=True):
     """The rest of a screening after the look: its ``choice`` of a design in the ``space`` that it has.
 
     The space is that at the better setting of the option of a ``dominance``, if there is one. It has ``runs``
@@ -128,9 +129,15 @@ class Rest(Struct, frozen=True):
     runs: int
     left: int
 
-    def holds(self, run: Run) -> bool:
-        """Whether the space has the configuration of a run."""
-        return self.space.valid(run.task.configuration)
+    def holds(self, later: Sequence[Run]) -> bool:
+        """Whether these runs can be of this rest: at the better setting, or, in the same space, of its design."""
+        if self.dominance is None:
+            return all(run.task.configuration in self._configurations for run in later)
+        return all(self.space.valid(run.task.configuration) for run in later)
+
+    @cached_property
+    def _configurations(self) -> frozenset[Configuration]:
+        return frozenset(from_levels(self.choice.levels, self.space))
 
     @property
     def sentence(self) -> str:
@@ -161,7 +168,7 @@ class InterimLook(Struct, frozen=True):
         return _rest(self, first)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _rest(look: InterimLook, first: Evidence) -> Rest | None:
     """The rest, cached since every later run is planned by it."""
     try:

@@ -89,7 +89,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         After the interim look they are those at the better setting of an option that dominates, if there is one, and as
         many as the time that is left buys.
         """
-        own = self.as_run(evidence)
+        own = self._decided_by(evidence) or self.as_run(evidence)
         if own is not self:
             return own.plan(evidence)
         left = tasks_left(self._first, evidence)
@@ -196,8 +196,8 @@ class ModelScreening(Struct, frozen=True, dict=True):
     def narrowed(self, evidence: Evidence) -> ModelScreening | None:
         """The screening of the other options at the better setting of one that dominates at the interim look.
 
-        None if no option dominates, or if later runs of the design have other settings: what they were planned for
-        then was another metric.
+        None if no option dominates, or if later runs of the design have other settings: they were planned for another
+        metric.
         """
         rest = self.rest(evidence)
         return None if rest is None or rest.dominance is None else self._of_rest(rest, evidence)
@@ -205,10 +205,26 @@ class ModelScreening(Struct, frozen=True, dict=True):
     def rest(self, evidence: Evidence) -> Rest | None:
         """The rest, if the interim look planned it again; None if later runs do not fit it."""
         looked = self._looked(evidence)
-        rest = None if looked is None else self._look.rest(looked[0])
-        if looked is None or rest is None:
+        if looked is None:
             return None
-        return rest if all(run.task.id in self._early or rest.holds(run) for run in looked[1]) else None
+        rest = self._look.rest(looked[0])
+        later = tuple(run for run in looked[1] if run.task.id not in self._early)
+        return rest if rest is not None and rest.holds(later) else None
+
+    def _decided_by(self, evidence: Evidence) -> ModelScreening | None:
+        """The study of another metric, if the runs after the interim look were planned for it.
+
+        A campaign serves all metrics of its benchmark, and what its look decided stays. None if the runs fit this
+        metric.
+        """
+        looked = self._looked(evidence)
+        if looked is None or self.rest(evidence) is not None:
+            return None
+        known = {task.id for task in self.tasks}
+        if all(run.task.id in known for run in looked[1]):
+            return None
+        others = (replace(self, metric=each) for each in self.benchmark.metrics if each.name != self.metric.name)
+        return next((other for other in others if other.rest(evidence) is not None), None)
 
     def _of_rest(self, rest: Rest, evidence: Evidence) -> ModelScreening:
         """The study of the rest, with other configurations that were run since, which take the place of flips."""
@@ -233,13 +249,36 @@ class ModelScreening(Struct, frozen=True, dict=True):
         return self._with_later(evidence) if rest is None else self._of_rest(rest, evidence)
 
     def _with_later(self, evidence: Evidence) -> ModelScreening:
-        """The study with the configurations that were run after the interim look, if there are further ones."""
+        """The study with the configurations that were run after the interim look, if there are further ones.
+
+        If another metric decided what follows the look, it has none of the design's other configurations.
+        """
         looked = self._looked(evidence)
         if looked is None:
             return self
-        choice = with_usable(self.choice, _worked(looked[1], self.space), self.space)
+        other = self._decided_by(evidence)
+        planned = self.choice if other is None else self._as_made_for(other, evidence)
+        choice = with_usable(planned, _worked(looked[1], self.space), self.space)
         assert isinstance(choice, ModelChoice)
         return self if choice is self.choice else replace(self, choice=replace(choice, look=0))
+
+    def _as_made_for(self, other: ModelScreening, evidence: Evidence) -> ModelChoice:
+        """The configurations of the look and of the rest that was planned for another metric, as one design."""
+        rest, early = other.as_run(evidence), self._early & evidence.known
+        looked = (task.configuration for task in self.tasks if task.id in early)
+        rows = levels(tuple(dict.fromkeys((*rest.configurations, *looked))), self.space).tolist()
+        again = min(len(rows), rest.choice.runs - rest.choice.configurations)
+        return replace(
+            self.choice,
+            rows=tuple(map(tuple, rows)),
+            repetitions=1,
+            replicated=again,
+            follow_up=rest.choice.follow_up,
+            again=rest.choice.again,
+            held_back=rest.choice.held_back,
+            flips_held_back=rest.choice.flips_held_back,
+            look=0,
+        )
 
     def _with_dominating(self, conclusion: ScreeningConclusion, evidence: Evidence) -> ScreeningConclusion:
         """The conclusion of the narrowed space with the dominating option; else the conclusion as it is."""
@@ -262,7 +301,8 @@ class ModelScreening(Struct, frozen=True, dict=True):
             made = self._of_rest(rest, evidence).due(evidence)
             early = self._early & evidence.known
             return tuple(dict.fromkeys((*(task for task in self.tasks if task.id in early), *made)))
-        return (*self._first, *self._last(evidence))
+        other = self._decided_by(evidence)
+        return other.due(evidence) if other is not None else (*self._first, *self._last(evidence))
 
     @cached_property
     def _first(self) -> tuple[Task, ...]:
