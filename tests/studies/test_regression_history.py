@@ -37,6 +37,20 @@ def test_a_step_has_a_place_a_size_and_a_verdict() -> None:
     assert found.warnings == ()
 
 
+@pytest.mark.parametrize(("size", "number"), [(0.0004, 0), (0.0006, 1)])
+def test_a_step_of_no_percent_in_tables_is_named_but_not_a_change(size: float, number: int) -> None:
+    found = history(series((100.0 + 1e-4 * (noise(1) - 100.0)) * (1.0 + size * (TIMES >= 100))))
+    assert len(found.change_points) == number
+    small = [text for text in found.warnings if "too small to matter" in text]
+    assert small == ([] if number else ["a step is too small to matter (at most 0.04 %): at r100"])
+
+
+def test_a_drift_of_no_percent_in_tables_is_not_shown() -> None:
+    found = history(series(100.0 + 1e-4 * (noise(3) - 100.0) + 0.0002 * TIMES))
+    assert found.trend is not None
+    assert (found.trend.p_value < 1e-6, found.trend.direction) == (True, Direction.NOT_SHOWN)
+
+
 def test_more_is_faster_where_higher_is_better() -> None:
     found = history(series(noise(1) + 5.0 * (TIMES >= 100), better=Better.HIGHER))
     assert found.change_points[0].direction is Direction.FASTER

@@ -15,6 +15,8 @@ from hati.core.wording import counted
 from hati.stats import FEWEST_VALUES, Bridge, Dependence, group_variances, pooled_variance
 from hati.studies.comparison import StatisticChoice
 
+NEGLIGIBLE = 0.0005
+"""The fraction below which a change is 0.0 % in tables and is too small to matter, however certain."""
 FEWEST_POSITIONS = 2
 """The fewest positions if each has several runs."""
 
@@ -201,6 +203,11 @@ class LevelChange(Struct, frozen=True):
         return self.change / abs(self.before) if self.before else None
 
     @property
+    def negligible(self) -> bool:
+        """Whether the change is too small to matter."""
+        return self.relative is not None and abs(self.relative) < NEGLIGIBLE
+
+    @property
     def relative_interval(self) -> Interval | None:
         """The interval as fractions of the level before."""
         return (self.interval[0] / abs(self.before), self.interval[1] / abs(self.before)) if self.before else None
@@ -248,6 +255,11 @@ class Trend(Struct, frozen=True):
     def change(self) -> float:
         """The gradual change since the baseline."""
         return self.slope * self.positions
+
+    @property
+    def negligible(self) -> bool:
+        """Whether the gradual change is too small to matter."""
+        return self.relative is not None and abs(self.relative) < NEGLIGIBLE
 
     @property
     def change_interval(self) -> Interval:

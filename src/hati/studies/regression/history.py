@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from hati.core import FloatArray, InputError, Metric, replace
+from hati.core.wording import listed
 from hati.stats import (
     FEWEST_VALUES,
     REGAINED,
@@ -295,6 +296,8 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
     handovers, joined = with_handovers(series, found, places, alpha)
     own = (_change(series, each) for each in found.steps)
     changes = (*(replace(each, p_value=min(1.0, each.p_value / part)) for each in own), *joined)
+    steps = sorted(changes, key=lambda each: each.index)
+    small = [each for each in steps if each.negligible]
     level = abs(float(np.median(series.values)))
     step = found.detectable
     return HistoryConclusion(
@@ -306,12 +309,12 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         first=series.positions[0],
         last=series.positions[-1],
         alpha=alpha,
-        change_points=tuple(sorted(changes, key=lambda each: each.index)),
+        change_points=tuple(each for each in steps if not each.negligible),
         trend=_trend(series, found, start, alpha),
         detectable=None if step is None else DetectableStep(step, step / level if level else None),
         autocorrelation=found.phi,
         outliers=outliers(series, found),
-        warnings=warnings(series, found),
+        warnings=(*warnings(series, found), *_negligible(small)),
         assumptions=found.assumptions,
         recurring=_recurring(found),
         stratum=series.stratum,
@@ -319,6 +322,14 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         choice=series.choice,
         handovers=handovers,
     )
+
+
+def _negligible(small: Sequence[LevelChange]) -> Iterator[str]:
+    if small:
+        places = listed([each.position for each in small], 8)
+        largest = max(abs(each.relative or 0.0) for each in small)
+        what = "a step is" if len(small) == 1 else "steps are"
+        yield f"{what} too small to matter (at most {100.0 * largest:.1g} %): at {places}"
 
 
 def _levels(series: Series, alpha: float) -> SeriesLevels:
@@ -366,7 +377,7 @@ def _trend(series: Series, found: SeriesLevels, start: int, alpha: float) -> Tre
     own = strata == strata[0]
     times = np.arange(len(values), dtype=float)
     level = float(np.median(values[own] - line.slope * times[own]))
-    return Trend(
+    trend = Trend(
         baseline=series.positions[start],
         baseline_index=start,
         positions=len(values) - 1,
@@ -374,8 +385,9 @@ def _trend(series: Series, found: SeriesLevels, start: int, alpha: float) -> Tre
         slope=line.slope,
         interval=_possible(line.interval, level / max(1, len(values) - 1), series.values),
         p_value=line.p_value,
-        direction=_shown(line.slope, line.interval, line.p_value, alpha, series.metric),
+        direction=Direction.NOT_SHOWN,
     )
+    return _shown(trend, alpha, series.metric)
 
 
 def _possible(interval: Interval, most: float, values: FloatArray) -> Interval:
@@ -404,13 +416,14 @@ def _trend_p_value(concluded: HistoryConclusion) -> float:
 def _with_trend_at(concluded: HistoryConclusion, p_value: float, alpha: float) -> HistoryConclusion:
     assert concluded.trend is not None
     trend = concluded.trend
-    direction = _shown(trend.slope, trend.interval, p_value, alpha, concluded.metric)
-    return replace(concluded, trend=replace(trend, p_value=p_value, direction=direction))
+    return replace(concluded, trend=_shown(replace(trend, p_value=p_value), alpha, concluded.metric))
 
 
-def _shown(slope: float, interval: Interval, p_value: float, alpha: float, metric: Metric) -> Direction:
-    clear = p_value <= alpha and interval[0] * interval[1] > 0.0
-    return direction_of(slope, metric) if clear else Direction.NOT_SHOWN
+def _shown(trend: Trend, alpha: float, metric: Metric) -> Trend:
+    """The trend with its direction, which is not shown where it may be none or is too small to matter."""
+    low, high = trend.interval
+    clear = trend.p_value <= alpha and low * high > 0.0 and not trend.negligible
+    return replace(trend, direction=direction_of(trend.slope, metric) if clear else Direction.NOT_SHOWN)
 
 
 def _persistence(series: Series, found: SeriesLevels, straight: FloatArray, strata: Index) -> float:
