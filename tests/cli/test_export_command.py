@@ -74,6 +74,9 @@ def test_revisions_are_exported_one_by_one(hati: Hati, measured: Path) -> None:
         assert hati("export", "--format", "bencher", "--revision", revision).status == 0
         table = hati("export", "--format", "csv", "--revision", revision).out
         assert len(table.splitlines()) == 4
+        assert hati("export", "--format", "csv", "--revision", revision[:12]).out == table
+    done = hati("export", "--revision", "")
+    assert (done.status, done.out) == (2, "")
 
 
 def test_nothing_to_export(hati: Hati, measured: Path) -> None:

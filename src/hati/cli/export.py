@@ -42,7 +42,8 @@ _Metric = Annotated[
     str | None, typer.Option("--metric", metavar="NAME", help="Export this metric only; not for tables.")
 ]
 _Revision = Annotated[
-    str | None, typer.Option("--revision", metavar="NAME", help="Export the runs of this revision only.")
+    str | None,
+    typer.Option("--revision", metavar="NAME", help="Export the runs of this revision only, by its name or a prefix."),
 ]
 _Format = Annotated[
     ExportFormat,
@@ -87,7 +88,7 @@ def export(
     if metric is not None:
         raise InputError(f"--metric is not for {chosen}: a table has a column for each", fix="leave it out")
     runs = place.runs(selection)
-    _check_revision(revision, [run.task.revision for run in runs])
+    revision = _full_revision(revision, [run.task.revision for run in runs])
     runs = tuple(run for run in runs if revision in {None, run.task.revision})
     _check(wanted, [run.task.configuration for run in runs])
     runs = tuple(run for run in runs if _has(run.task.configuration, wanted))
@@ -130,7 +131,7 @@ def _of(samples: Sequence[Sample], metric: str | None, revision: str | None) -> 
     """The samples of a metric and of a revision, if these are given."""
     from hati.core.wording import suggestion
 
-    _check_revision(revision, [sample.revision for sample in samples])
+    revision = _full_revision(revision, [sample.revision for sample in samples])
     known = dict.fromkeys(sample.metric.name for sample in samples)
     if metric is not None and samples and metric not in known:
         raise InputError(f"--metric: there are no runs of {metric!r}", fix=suggestion(metric, known))
@@ -139,13 +140,25 @@ def _of(samples: Sequence[Sample], metric: str | None, revision: str | None) -> 
     )
 
 
-def _check_revision(revision: str | None, known: Sequence[str]) -> None:
-    from hati.core.wording import suggestion
+def _full_revision(revision: str | None, known: Sequence[str]) -> str | None:
+    """The known revision that has this name, or is the only one whose name begins with it; None for all.
 
-    if revision is not None and known and revision not in known:
+    Raises:
+        InputError: where there is none, or several.
+    """
+    from hati.core.wording import listed, suggestion
+
+    if revision is None or not known or revision in known:
+        return revision
+    found = [name for name in dict.fromkeys(known) if revision and name.startswith(revision)]
+    if len(found) > 1:
+        several = f"--revision: {len(found)} revisions begin with {revision!r}"
+        raise InputError(several, fix=f"there are {listed(found)}")
+    if not found:
         raise InputError(
             f"--revision: there are no runs of {revision!r}", fix=suggestion(revision, dict.fromkeys(known))
         )
+    return found[0]
 
 
 def _settings(text: str) -> dict[str, str]:
