@@ -31,7 +31,7 @@ from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Rea
 from hati.engine import LocalEngine, Worker
 from hati.engine.dask_engine import DaskEngine
 from hati.engine.dask_worker import machine_label, serve_requests
-from hati.engine.local import SerialEngine
+from hati.engine.serial import SerialEngine
 from hati.project import ClusterAddress
 from hati.steering import Client
 from hati.store import open_store

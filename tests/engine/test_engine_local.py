@@ -15,7 +15,7 @@ import pytest
 
 from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, Metric, Outcome, Reader, ReaderKind, Task
 from hati.engine import FileLock, LocalEngine
-from hati.engine.local import Locks
+from hati.engine.locks import Locks
 from hati.subject import Trees, machine
 from hati.subject.revisions.trees import Folder, TreeOrigin
 

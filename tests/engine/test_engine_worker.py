@@ -10,7 +10,8 @@ import pytest
 
 from hati.core import Batch, Job, MeasurementError, Outcome, Run, replace
 from hati.engine import LocalEngine, Worker, WorkersEngine
-from hati.engine.local import FileLock, SerialEngine
+from hati.engine.locks import FileLock
+from hati.engine.serial import SerialEngine
 from hati.steering import choose
 from hati.store import ATTEMPTS, AttemptOutcome, BatchState, Ledger, open_store
 from hati.store.ledger import PATIENCE_SECONDS

@@ -113,7 +113,7 @@ def test_a_task_that_ends_the_client_is_given_up(joining: Joining) -> None:
 
 
 def test_a_full_disk_loses_no_result(joining: Joining, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hati.volunteer import agent
+    from hati.volunteer import spool
 
     def full(path: Path, value: object) -> None:
         if path.name != "claim.json":
@@ -121,6 +121,6 @@ def test_a_full_disk_loses_no_result(joining: Joining, monkeypatch: pytest.Monke
         write_json(path, value)
 
     joining.script.batch({"a": ""}, [job("t")], command=["echo", "done"])
-    monkeypatch.setattr(agent, "write_json", full)
+    monkeypatch.setattr(spool, "write_json", full)
     status, said = joining.join("--without-sandbox")
     assert (status, joining.script.tasks, joining.script.ends) == (0, ["t"], []), said

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.volunteer.files import JoinError
-from hati.volunteer.sandbox import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
+from hati.volunteer.limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
 
 
 def at(hour: int, minute: int = 0) -> datetime:

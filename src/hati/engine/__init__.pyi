@@ -1,10 +1,10 @@
+from .engines import EngineSetup as EngineSetup
 from .engines import MakeEngine as MakeEngine
 from .engines import engine_of as engine_of
-from .local import EngineSetup as EngineSetup
-from .local import FileLock as FileLock
 from .local import LocalEngine as LocalEngine
-from .local import SerialEngine as SerialEngine
-from .local import TableEngine as TableEngine
+from .locks import FileLock as FileLock
+from .serial import SerialEngine as SerialEngine
+from .serial import TableEngine as TableEngine
 from .volunteers import VolunteersEngine as VolunteersEngine
 from .worker import Worker as Worker
 from .workers import WorkersEngine as WorkersEngine

@@ -1,25 +1,51 @@
-"""The engines by name; packages add others by entry points of ``hati.engines``."""
+"""The engines by name, and what each is made from; packages add others by entry points of ``hati.engines``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hati.core import Engine, InputError, Job
-from hati.engine.local import EngineSetup, LocalEngine
+from msgspec import Struct
+
+from hati.core import Benchmark, Engine, InputError, Job, Machine
+from hati.engine.local import LocalEngine, say_nothing
 from hati.packages import callable_only, called, load_added
 from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
+from hati.subject import Trees
 
 if TYPE_CHECKING:
     from hati.engine.dask_engine import DaskEngine
     from hati.engine.volunteers import VolunteersEngine
     from hati.engine.workers import WorkersEngine
+    from hati.steering import Requirements
     from hati.store import SqlStore
 
 GROUP = "hati.engines"
 """The group of entry points of other packages."""
+
+
+class EngineSetup(Struct, frozen=True):
+    """What an engine is made from: benchmarks of the subject in the folder ``root``, on this machine.
+
+    ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
+    with a sentence where the engine has to wait. ``store``, the ``machines`` of the pool by their names, and what else
+    is ``asked`` of batches are for engines whose jobs run elsewhere.
+    """
+
+    root: Path
+    benchmarks: tuple[Benchmark, ...]
+    machine: Machine
+    trees: Trees | None = None
+    secrets: tuple[str, ...] = ()
+    waiting: Callable[[str], None] = say_nothing
+    store: SqlStore | None = None
+    machines: tuple[str, ...] = ()
+    asked: Requirements | None = None
+
+
 MakeEngine = Callable[[EngineSetup], AbstractContextManager[Engine[Job]]]
 
 

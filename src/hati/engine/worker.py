@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 from hati.core import Batch, HatiError, Job, Run, replace
-from hati.engine.local import SerialEngine, say_nothing
+from hati.engine.local import say_nothing
+from hati.engine.serial import SerialEngine
 from hati.steering import Choose, Client, choose, unmet
 from hati.store import LEASE_SECONDS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger
 

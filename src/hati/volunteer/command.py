@@ -14,8 +14,9 @@ from .agent import Agent
 from .artefacts import Kept
 from .connection import Connection
 from .files import BAD_INPUT, CANNOT_RUN, JoinError, Unreachable, locked
+from .limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
 from .registration import about, chosen_name, default_home, folder_of, join
-from .sandbox import Hours, Limits, OwnerTemplate, check_hidden, find, parse_only, parse_size, parse_time
+from .sandbox import check_hidden, find
 
 
 @dataclass(frozen=True)

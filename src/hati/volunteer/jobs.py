@@ -18,7 +18,8 @@ from typing import Any
 from .artefacts import Kept
 from .envelope import CheckedJob, SignedStatement, inside
 from .files import EnvelopeError, LimitExceeded
-from .sandbox import Limits, Sandbox, SandboxPlace, perform
+from .limits import Limits
+from .sandbox import Sandbox, SandboxPlace, perform
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 

@@ -8,7 +8,7 @@ import zipfile
 
 _MODULES = (
     *("__init__", "agent", "artefacts", "command", "connection", "ed25519", "envelope"),
-    *("files", "jobs", "registration", "runner", "sandbox", "zipapp"),
+    *("files", "jobs", "limits", "registration", "runner", "sandbox", "spool", "zipapp"),
 )
 _START = """\
 import sys

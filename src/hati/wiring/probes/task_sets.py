@@ -30,7 +30,7 @@ from hati.driver import (
     read_key,
     serve,
 )
-from hati.engine.local import FileLock, default_path
+from hati.engine.locks import FileLock, default_path
 from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservations, TaskSet, parse_task_set, tasks_of
 from hati.generate.tasks import TaskAttributes
 from hati.packages import added, called, load_entry

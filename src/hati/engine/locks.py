@@ -1,0 +1,166 @@
+"""The locks of a measuring process: of the machine, or of cores, and of a project's folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import ClassVar
+
+from hati.core import MeasurementError
+
+_COMMON = Path("/tmp")  # noqa: S108  # not TMPDIR, which differs between those who share the machine
+_NAME = "hati-machine.lock"
+_LONGEST = 200
+"""Bytes of a process id and a study's key."""
+
+
+def default_path() -> Path:
+    """The path of the lock that all users of the machine share, unless ``HATI_LOCK`` names another file."""
+    named = os.environ.get("HATI_LOCK")
+    if named:
+        return Path(named)
+    return (_COMMON if os.access(_COMMON, os.W_OK) else Path(tempfile.gettempdir())) / _NAME
+
+
+class FileLock:
+    """A lock that one hati holds at a time, or several share; a process that is handed ``fd`` holds it too.
+
+    The file has the holder's process id and study. The lock is released when every process with the descriptor has
+    ended.
+
+    Raises:
+        MeasurementError: where the file cannot be opened.
+    """
+
+    _ours: ClassVar[list[tuple[int, int]]] = []
+    """The files that this process has locked: a process in another container may have the same process id."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.held = False
+        try:
+            self.fd = _open(path)
+        except OSError as error:
+            raise MeasurementError(f"cannot lock {path}: {error.strerror}", fix="remove that file") from None
+
+    def acquire(self, study: str, waiting: Callable[[str], None], where: str = "on this machine") -> None:
+        """Wait until nobody else has the lock, and report once who has it and measures ``where``.
+
+        Raises:
+            MeasurementError: where this process holds it through another object.
+        """
+        self._take(fcntl.LOCK_EX, waiting, where)
+        os.ftruncate(self.fd, 0)
+        os.pwrite(self.fd, f"{os.getpid()} {study}".encode()[:_LONGEST], 0)
+
+    def share(self, waiting: Callable[[str], None]) -> None:
+        """Wait until nobody else holds the lock exclusively.
+
+        Raises:
+            MeasurementError: where this process holds it through another object.
+        """
+        self._take(fcntl.LOCK_SH, waiting, "on this machine")
+
+    def holder(self) -> tuple[str, str]:
+        """The process id and the study in the file; empty where there are none."""
+        text = os.pread(self.fd, _LONGEST, 0).decode("utf-8", "replace")
+        process, _, study = text.partition(" ")
+        return (process, study if study.isprintable() else "") if process.isdigit() else ("", "")
+
+    def release(self) -> None:
+        """Release the lock and close the file."""
+        if self.fd >= 0:
+            if self.held:
+                if self.holder()[0] == str(os.getpid()):
+                    os.ftruncate(self.fd, 0)
+                FileLock._ours.remove(self._identity())
+            os.close(self.fd)
+            self.fd, self.held = -1, False
+
+    def _take(self, operation: int, waiting: Callable[[str], None], where: str) -> None:
+        try:
+            fcntl.flock(self.fd, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if self._identity() in FileLock._ours:
+                raise MeasurementError("this process measures already", fix="close the other engine first") from None
+            process, study = self.holder()
+            about = f" (process {process}{study and f', {study}'})" if process else ""
+            waiting(f"waiting for another hati{about} that measures {where}")
+            fcntl.flock(self.fd, operation)
+        except OSError as error:
+            waiting(
+                f"warning: {self.path} cannot be locked ({error.strerror}); see that no other hati measures {where}"
+            )
+        FileLock._ours.append(self._identity())
+        self.held = True
+
+    def _identity(self) -> tuple[int, int]:
+        status = os.fstat(self.fd)
+        return status.st_dev, status.st_ino
+
+
+class Locks:
+    """The locks of a campaign: of the machine, or of the cores that all its runs are pinned to, and of Hati's folder.
+
+    Two campaigns in one folder would remove each other's runs, whichever locks of the machine they have.
+    """
+
+    def __init__(self, machine: Path, cores: Collection[int]) -> None:
+        self._machine = machine
+        self._cores = cores
+        self._locks: list[FileLock] = []
+        self.held = False
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The file descriptors of the locks that were taken."""
+        return tuple(lock.fd for lock in self._locks)
+
+    def take(self, study: str, waiting: Callable[[str], None], folder: Callable[[], Path]) -> None:
+        """Take all locks, in an order that prevents deadlocks; ``folder`` makes the folder's file.
+
+        Raises:
+            MeasurementError: where one is not available.
+        """
+        whole = self._open(self._machine)
+        if self._cores:
+            whole.share(waiting)
+            for core in sorted(self._cores):
+                path = self._machine.with_name(f"{self._machine.name}.cpu{core}")
+                self._open(path).acquire(study, waiting, f"on CPU {core}")
+        else:
+            whole.acquire(study, waiting)
+        self._open(folder()).acquire(study, waiting, "in this folder")
+        self.held = True
+
+    def release(self) -> None:
+        """Release all locks."""
+        for lock in reversed(self._locks):
+            lock.release()
+        self._locks.clear()
+        self.held = False
+
+    def _open(self, path: Path) -> FileLock:
+        self._locks.append(FileLock(path))
+        return self._locks[-1]
+
+
+def _open(path: Path) -> int:
+    """Open the file, shared by all users; never through a link that someone put there.
+
+    In a sticky folder the kernel may refuse O_CREAT on another user's file, so it is used for a new file only.
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        pass
+    try:
+        fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        return os.open(path, flags)
+    os.fchmod(fd, 0o666)
+    return fd
