@@ -17,7 +17,7 @@ from hati.core import MeasurementError
 from hati.probing import NotPermittedError
 from hati.store import Selection, open_store
 from hati.studies.probe import Property, chosen_experiments, not_injected, recovered
-from hati.wiring.probes import experiments, settings
+from hati.wiring.probes import experiments, selftest
 
 Capture = pytest.CaptureFixture[str]
 
@@ -205,12 +205,12 @@ def test_the_self_test_reports_every_outcome_and_fails_where_a_truth_is_missed(
 ) -> None:
     right = recovered("quota 50/100 ms", 50.0, 0.05, Property("cpu.quota", 50.2, "ms"))
     refused = not_injected("one-way delay 5 ms", 1e4, "us", 0.05, "the kernel has no netem")
-    monkeypatch.setattr(settings, "selftest", lambda announce: (right, refused))
+    monkeypatch.setattr(selftest, "selftest", lambda announce: (right, refused))
     out, _ = said(capfd, "probe", "--selftest")
     assert "one-way delay 5 ms: the kernel has no netem" in out
     assert "Of 2 truths: 1 recovered, 0 disturbed, 0 missed, 1 refused." in out
     wrong = recovered("quota 25/100 ms", 25.0, 0.05, Property("cpu.quota", 50.2, "ms"))
-    monkeypatch.setattr(settings, "selftest", lambda announce: (right, wrong))
+    monkeypatch.setattr(selftest, "selftest", lambda announce: (right, wrong))
     assert "1 missed" in said(capfd, "probe", "selftest", status=4)[0]
 
 
@@ -219,9 +219,9 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
         raise NotPermittedError("the kernel lets this process make no control group", fix="run it as root")
 
     for name in ("group_with", "round_robin_slice_of", "link_with"):
-        monkeypatch.setattr(settings, name, refusing)
-    monkeypatch.setattr(settings, "restore_settings", lambda: None)
-    found = settings.selftest(lambda _: None)
+        monkeypatch.setattr(selftest, name, refusing)
+    monkeypatch.setattr(selftest, "restore_settings", lambda: None)
+    found = selftest.selftest(lambda _: None)
     assert {each.outcome for each in found} == {"refused"}
     assert {each.reason for each in found} == {"the kernel lets this process make no control group; run it as root"}
     assert len(found) >= 16

@@ -151,7 +151,7 @@ def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.T
     from hati.document import Joined, publish
     from hati.studies.probe import RecoveryOutcome
     from hati.studies.probe.document import SelftestJson, selftest_document
-    from hati.wiring.probes.settings import selftest as run_selftest
+    from hati.wiring.probes.selftest import selftest as run_selftest
 
     check_output(output)
     found = run_selftest(say)

@@ -14,10 +14,11 @@ from .formulas.measuring import ShortBudgetError as ShortBudgetError
 from .formulas.measuring import prepare_assertion as prepare_assertion
 from .formulas.measuring import unresolved_names as unresolved_names
 from .formulas.methods import stated_in as stated_in
+from .importing import count_import as count_import
+from .importing import import_stores as import_stores
 from .kinds.replay import HistoryRequest as HistoryRequest
 from .known.benchmarks import acknowledge as acknowledge
-from .known.named import count_import as count_import
-from .known.named import import_stores as import_stores
+from .measuring import prepare_configurations as prepare_configurations
 from .screening.campaign import prepare_screening as prepare_screening
 from .screening.stored import conclude_stored as conclude_stored
 from .screening.stored import screening_key as screening_key
@@ -29,7 +30,6 @@ from .table import TableRequest as TableRequest
 from .table import check_table_budget as check_table_budget
 from .table import described as described
 from .table import table_workplace as table_workplace
-from .templates import prepare_configurations as prepare_configurations
 from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store
 from .workplace import sources_of as sources_of

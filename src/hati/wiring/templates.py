@@ -1,19 +1,14 @@
-"""Narrow a project by a template, describe the rest, and measure its configurations without a question."""
+"""Narrow a project by a template, and describe the rest."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 
-from hati.core import Assignment, Benchmark, Budget, Configuration, InputError, Plan, StudyId, replace, setting_text
-from hati.core.wording import counted
+from hati.core import Assignment, Configuration, InputError, replace, setting_text
 from hati.space import Space, Template, narrowed, parse_formula, parse_template
 from hati.space.evaluation import holds
 from hati.store import StudyRecord
-from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
-from hati.wiring.campaigns import Campaign, campaign_of
-from hati.wiring.kinds.measurement import MeasurementRequest
 from hati.wiring.workplace import Announce, Workplace
 
 
@@ -123,43 +118,3 @@ def _settings(configuration: Assignment, names: Sequence[str]) -> str:
     return " ".join(
         f"{name}={setting_text(configuration[name])}" if name in configuration else f"{name} inactive" for name in names
     )
-
-
-def prepare_measurement(
-    place: Workplace, request: MeasurementRequest, *, fresh: bool
-) -> Campaign[Measurement, MeasurementConclusion]:
-    """Find the interrupted campaign, or number a new one.
-
-    Raises:
-        InputError: where the request does not fit the project.
-    """
-    Budget.parse(request.budget)
-    benchmark = place.project.benchmark(request.benchmark)
-    configurations = template_configurations(place.project.space, request.template, place.announce)
-    return prepare_configurations(place, benchmark, configurations, request.budget, request.seed, fresh=fresh)
-
-
-def prepare_configurations(
-    place: Workplace,
-    benchmark: Benchmark,
-    configurations: tuple[Configuration, ...],
-    budget: str,
-    seed: int,
-    *,
-    fresh: bool,
-) -> Campaign[Measurement, MeasurementConclusion]:
-    """Find the interrupted campaign of these configurations, or number a new one."""
-    limit = Budget.parse(budget)
-
-    def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
-        made = Measurement(study, benchmark, configurations, place.revision, limit)
-        engine, tasks = partial(place.engine, (benchmark,)), lambda: Plan.of(made.tasks())
-        return Campaign(place, made, limit, (benchmark,), engine, partial(_described, made), tasks)
-
-    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.measured_on.id)
-    return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
-
-
-def _described(study: Measurement) -> str:
-    number = len(study.configurations)
-    return f"{counted(number, 'configuration')}, interleaved" if number > 1 else ""

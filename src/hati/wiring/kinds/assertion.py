@@ -280,7 +280,7 @@ def _portability(
     root: Path | None, store: str | None, request: AssertionRequest, machines: tuple[str, str]
 ) -> Portability:
     from hati.wiring.formulas.loading import book_of
-    from hati.wiring.formulas.measuring import sampled_portability, stored_portability
+    from hati.wiring.formulas.porting import sampled_portability, stored_portability
     from hati.wiring.workplace import workplace_to_look
 
     requirements, confidence = request.requirements, 1.0 - 2.0 * request.alpha

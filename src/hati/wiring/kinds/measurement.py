@@ -47,7 +47,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         self, place: Workplace, request: MeasurementRequest, *, fresh: bool
     ) -> Prepared[Measurement, MeasurementConclusion]:
         """The interrupted campaign, or a new one."""
-        from hati.wiring.templates import prepare_measurement
+        from hati.wiring.measuring import prepare_measurement
 
         return prepare_measurement(place, request, fresh=fresh)
 

@@ -1,19 +1,15 @@
-"""What a store holds: studies, found by the names that people give, the project of each, and data of other stores."""
+"""Studies and benchmarks of a store, found by the names that people give."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import nearest, suggestion
-from hati.project import FILE, read_project
-from hati.store import Merged, Selection, SqlStore, StudyRecord, count_merge, merge, open_store, source_store
-from hati.wiring.workplace import IN_MEMORY, found_store, own_store
+from hati.project import read_project
+from hati.store import Selection, SqlStore, StudyRecord
+from hati.wiring.known.projects import project_file
 
 _ALIKE = 0.8
 """The least likeness of a suggested key: its random digits are alike in part by chance."""
@@ -67,75 +63,3 @@ def is_unmeasured(path: Path, store: SqlStore, benchmark: str) -> bool:
     if not known or benchmark in known or not file.exists():
         return False
     return any(own.name == benchmark for own in read_project(file).benchmarks)
-
-
-SUBJECT = "subject"
-"""The key of the subject's name among a study's parameters, or else among the values kept with its campaign."""
-
-
-def project_file(path: Path) -> Path:
-    """The project's file: the one at a path, or ``hati.toml`` in its folder."""
-    return path / FILE if path.is_dir() else path
-
-
-class StoredProjects(Struct, frozen=True):
-    """The ``own`` studies of a project, by their keys, and the ``others`` with their subjects."""
-
-    own: tuple[str, ...]
-    others: dict[str, str]
-
-
-def subject_of(record: StudyRecord) -> str:
-    """The name of the subject that a study measured; empty in records of earlier versions."""
-    kept = (json.loads(text or "{}") for text in (record.id.parameters, record.choice))
-    return next((str(each[SUBJECT]) for each in kept if SUBJECT in each), "")
-
-
-def stored_projects(path: Path, store: SqlStore) -> StoredProjects:
-    """The studies of the project at a path, and those without a subject; all where there is no ``hati.toml``.
-
-    Raises:
-        InputError: for an error in ``hati.toml``.
-    """
-    file = project_file(path)
-    name = read_project(file).name if file.exists() else None
-    subjects = {record.id.key: subject_of(record) for record in store.studies()}
-    others = {key: subject for key, subject in subjects.items() if name is not None and subject not in {"", name}}
-    return StoredProjects(tuple(key for key in subjects if key not in others), others)
-
-
-class ImportedStore(Struct, frozen=True):
-    """The data imported from a store, and the store's name in messages."""
-
-    store: str
-    merged: Merged
-
-
-def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
-    """Merge stores into the store of the project at a path, or into the one at ``place``; the sources do not change.
-
-    Raises:
-        InputError: where one is not a store, is empty, or of a newer Hati.
-        MeasurementError: where one stays locked, or cannot be reached.
-    """
-    with closing(own_store(path, place)) as into:
-        return _taken(sources, into, merge)
-
-
-def count_import(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
-    """Count what would be imported from each store; no store is created or changed.
-
-    Raises:
-        InputError: as ``import_stores``.
-        MeasurementError: as ``import_stores``.
-    """
-    with closing(found_store(path, place) or open_store(IN_MEMORY)) as into:
-        return _taken(sources, into, count_merge)
-
-
-def _taken(sources: Sequence[str], into: SqlStore, take: Callable[[SqlStore, SqlStore], Merged]) -> list[ImportedStore]:
-    found = []
-    for source in sources:
-        with source_store(source) as store:
-            found.append(ImportedStore(store.name, take(into, store)))
-    return found

@@ -1,0 +1,172 @@
+"""The self-test of infrastructure experiments: known values are injected, and must be detected."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hati.core import MeasurementError
+from hati.probing import KernelProgram, NotPermittedError, Setting, execute
+from hati.probing.executing import execute_link
+from hati.probing.holding import cache_size, link_with, restore_settings, round_robin_slice_of
+from hati.probing.kernel import entering, group_with
+from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
+from hati.wiring.probes.task_sets import measuring_alone
+
+_SLICES = (8, 20, 40, 100)
+_QUOTAS = ((50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200))
+_CORES = (0.5, 1.5, 2.0)
+_RATES = (10, 100)
+_DELAYS = (1, 5, 20)
+_PAYLOAD = 1448 / 1514
+"""The fraction of an Ethernet frame of 1514 bytes that is payload of TCP with timestamps."""
+_SUBJECTS = {each.name: each for each in LIBRARY}
+
+
+def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
+    """Inject each known value, and detect it; every change is restored.
+
+    Raises:
+        MeasurementError: where the kernels cannot be compiled.
+    """
+    program = KernelProgram()
+    with measuring_alone("probe --selftest", announce):
+        return _tested(program, announce)
+
+
+def _tested(program: KernelProgram, announce: Callable[[str], None]) -> tuple[Recovery, ...]:
+    restore_settings()
+    tests = [*_slices(program), *_quotas(program), *_cores(program), *_caches(program), *_links(program)]
+    found = []
+    for number, (name, test) in enumerate(tests, start=1):
+        announce(f"[{number}/{len(tests)}] {name}")
+        found += test()
+    return tuple(found)
+
+
+_Test = tuple[str, Callable[[], list[Recovery]]]
+
+
+def _slices(program: KernelProgram) -> Iterator[_Test]:
+    for truth in _SLICES:
+
+        def test(truth: int = truth) -> list[Recovery]:
+            name = f"slice of SCHED_RR {truth} ms"
+
+            def measured() -> list[Recovery]:
+                with round_robin_slice_of(truth):
+                    found = _detected(program, "sched.round_robin")
+                return [recovered(name, truth, 0.01, found.get("sched.round_robin_slice"))]
+
+            return _tried(measured, not_injected(name, truth, "ms", 0.01, ""))
+
+        yield f"slice of SCHED_RR {truth} ms", test
+
+
+def _quotas(program: KernelProgram) -> Iterator[_Test]:
+    for quota, period in _QUOTAS:
+
+        def test(quota: int = quota, period: int = period) -> list[Recovery]:
+            name = f"quota {quota}/{period} ms"
+
+            def measured() -> list[Recovery]:
+                with group_with(quota, period) as group:
+                    found = _detected(program, "cpu.limit", group)
+                return [
+                    recovered(f"{name}: quota", quota, 0.05, found.get("cpu.quota")),
+                    recovered(f"{name}: period", period, 0.05, found.get("cpu.quota_period")),
+                ]
+
+            return _tried(measured, not_injected(name, quota, "ms", 0.05, ""))
+
+        yield f"quota {quota}/{period} ms", test
+
+
+def _cores(program: KernelProgram) -> Iterator[_Test]:
+    for cores in _CORES:
+        if cores > len(os.sched_getaffinity(0)):
+            continue
+
+        def test(cores: float = cores) -> list[Recovery]:
+            def measured() -> list[Recovery]:
+                with group_with(100.0 * cores) as group:
+                    found = _detected(program, "cpu.usable", group)
+                return [recovered(f"usable cores {cores:g}", cores, 0.08, found.get("cpu.cores"))]
+
+            return _tried(measured, not_injected(f"usable cores {cores:g}", cores, "1", 0.08, ""))
+
+        yield f"usable cores {cores:g}", test
+
+
+def _caches(program: KernelProgram) -> Iterator[_Test]:
+    def test() -> list[Recovery]:
+        levels = {level: size for level in (1, 2) if (size := cache_size(level)) is not None}
+        if not levels:
+            return [not_injected("cache sizes", 0.0, "B", 0.5, "the kernel shows no sizes of caches")]
+
+        def measured() -> list[Recovery]:
+            with group_with(None) as group:
+                found = _detected(program, "mem.levels", group)
+            return [
+                recovered(f"cache of level {level}", size, 0.5, found.get(f"mem.level{level}_size"))
+                for level, size in levels.items()
+            ]
+
+        return _tried(measured, not_injected("cache sizes", levels[min(levels)], "B", 0.5, ""))
+
+    yield "sizes of caches", test
+
+
+def _links(program: KernelProgram) -> Iterator[_Test]:
+    for rate in _RATES:
+
+        def limited(rate: int = rate) -> list[Recovery]:
+            truth = rate * 1e6 / 8 * _PAYLOAD
+            name = f"token bucket {rate} Mbit/s"
+
+            def measured() -> list[Recovery]:
+                with link_with("tbf", "rate", f"{rate}mbit", "burst", "32kbit", "latency", "50ms") as (address, space):
+                    found = link_properties(execute_link(_setting(program), address, space))
+                return [recovered(name, truth, 0.03, found.get("net.link_bandwidth"))]
+
+            return _tried(measured, not_injected(name, truth, "B/s", 0.03, ""))
+
+        yield f"token bucket {rate} Mbit/s", limited
+    for delay in _DELAYS:
+
+        def delayed(delay: int = delay) -> list[Recovery]:
+            name = f"one-way delay {delay} ms"
+
+            def measured() -> list[Recovery]:
+                with link_with("netem", "delay", f"{delay}ms") as (address, space):
+                    found = link_properties(execute_link(_setting(program), address, space, rounds=50))
+                return [recovered(name, 2000.0 * delay, 0.05, found.get("net.link_round_trip"))]
+
+            return _tried(measured, not_injected(name, 2000.0 * delay, "us", 0.05, ""))
+
+        yield f"one-way delay {delay} ms", delayed
+
+
+def _tried(measured: Callable[[], list[Recovery]], otherwise: Recovery) -> list[Recovery]:
+    """The measured recoveries, or one with the reason why nothing could be injected or measured."""
+    try:
+        return measured()
+    except NotPermittedError as error:
+        reason = str(error)
+    except MeasurementError as error:
+        reason = f"it could not be measured: {error}"
+    return [
+        not_injected(otherwise.name, otherwise.truth, otherwise.unit, otherwise.tolerance, " ".join(reason.split()))
+    ]
+
+
+def _detected(program: KernelProgram, name: str, group: Path | None = None) -> dict[str, Property]:
+    """The properties that an experiment detects, in a control group where one is given."""
+    inputs = {"clock.cost": 50.0}
+    executed = execute(name, _setting(program, group), inputs)
+    return {each.name: each for each in _SUBJECTS[name].detect(executed.raw, inputs)}
+
+
+def _setting(program: KernelProgram, group: Path | None = None) -> Setting:
+    return Setting(program, Path(), prefix=() if group is None else entering(group), group=group)
