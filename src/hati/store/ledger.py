@@ -21,6 +21,7 @@ from hati.core import Batch, HatiError, Job, Run, StudyId
 from hati.steering import Choose, Client, ClientKind, LedgerStatus, Requirements
 from hati.store import schema
 from hati.store.databases import Database, explained
+from hati.store.ledger_aside import set_aside
 from hati.store.ledger_batches import (
     ANY_OVERDUE,
     ATTEMPT,
@@ -50,6 +51,7 @@ from hati.store.ledger_batches import (
     unreported,
     withdraw_batch,
 )
+from hati.store.ledger_claims import ClaimState, read_backoff, read_claim_state, read_withheld
 from hati.store.ledger_entries import (
     AttemptOutcome,
     BatchState,
@@ -72,15 +74,7 @@ from hati.store.ledger_queues import (
     requirements_of,
 )
 from hati.store.ledger_reports import keep_report
-from hati.store.ledger_status import (
-    ClaimState,
-    read_backoff,
-    read_claim_state,
-    read_reporters,
-    read_status,
-    read_withheld,
-    set_aside,
-)
+from hati.store.ledger_status import read_reporters, read_status
 from hati.store.statements import AT_ONCE, change, in_pieces, row_of
 
 LEASE_SECONDS = 60.0

@@ -15,10 +15,10 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, select, text, u
 from hati.core import Batch, Job, replace
 from hati.steering import Client, ClientKind
 from hati.store import schema
+from hati.store.ledger_claims import read_counted
 from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, append, batch_of
 from hati.store.ledger_queues import OVERDUE, requirements_of
 from hati.store.ledger_reports import read_disagreement, read_reported
-from hati.store.ledger_status import read_counted
 from hati.store.statements import change, in_pieces, row_of
 
 ATTEMPTS = 3

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Row, bindparam, select, text
 from hati.core import Run
 from hati.steering import Client, MachineReport, most_reports, quorum_of, report_of, reports_needed
 from hati.store import schema
+from hati.store.ledger_aside import set_aside
 from hati.store.ledger_entries import EntryKind, Verdict, append, run_content
 from hati.store.ledger_queues import requirements_of
-from hati.store.ledger_status import set_aside
 
 _REPORTS = (
     select(schema.report, schema.ledger.c.content)

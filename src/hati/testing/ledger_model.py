@@ -15,7 +15,7 @@ from hati.steering import ClientKind, Requirements, choose, reports_needed
 from hati.store import ATTEMPTS, AttemptOutcome, BatchState, EntryKind, Lease, Ledger
 from hati.store import ledger_batches as batches_module
 from hati.store.ledger import PATIENCE_SECONDS
-from hati.store.ledger_status import BACKOFF_SECONDS, ELSEWHERE_SECONDS, LONGEST_BACKOFF_SECONDS, RETURNS
+from hati.store.ledger_claims import BACKOFF_SECONDS, ELSEWHERE_SECONDS, LONGEST_BACKOFF_SECONDS, RETURNS
 from hati.testing.conformance import a_run, a_study
 from hati.testing.ledgers import ANY, SECONDS, a_batch, a_client, a_job, a_volunteer
 
