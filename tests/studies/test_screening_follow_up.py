@@ -27,7 +27,6 @@ from hati.studies.screening import (
     flipped,
     follow_up,
     is_flip,
-    mean_interval,
     read_choice,
     runs_aside,
 )
@@ -324,13 +323,6 @@ def test_a_flip_is_of_valid_configurations_and_options_under_a_condition_come_an
         without, having = flipped(place, "a", (False, True), generator(seed, "flip")) or ({}, {})
         assert ("x" in without, "x" in having) == (False, True)
     assert flipped(Space(space(2).options, (parse_formula("a"),)), "a", (False, True), generator(1, "flip")) is None
-
-
-def test_an_interval_needs_two_flips() -> None:
-    assert mean_interval([0.3], 0.99) is None
-    low, high = mean_interval([0.1, 0.3], 0.95) or (0.0, 0.0)
-    assert (low + high) / 2 == pytest.approx(0.2)
-    assert high == pytest.approx(0.2 + 12.706 * 0.1, abs=1e-3)
 
 
 def failing(flips: Callable[[Task], bool], truth: Truth = strong_and_aliased) -> Callable[[Task], float | str]:

@@ -74,7 +74,6 @@ from .reruns import Flip as Flip
 from .reruns import Pair as Pair
 from .reruns import flipped as flipped
 from .reruns import is_flip as is_flip
-from .reruns import mean_interval as mean_interval
 from .study import Screening as Screening
 from .study import study_id as study_id
 from .warnings import OF_TABLES as OF_TABLES

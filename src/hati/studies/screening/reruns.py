@@ -6,7 +6,6 @@ is reported in addition to the analysis of all runs. A flip changes one option i
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +28,7 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.stats import Index, ModelTerms, additive_blocks, most_suspect, suspect_runs, t_quantile
+from hati.stats import Index, ModelTerms, additive_blocks, most_suspect, suspect_runs
 from hati.studies.screening.conclusion import EffectScale, RobustFit, ScreeningConclusion, SuspectRun
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
 from hati.studies.screening.runs import MeasuredDesign, machines_of, measured
@@ -350,13 +349,3 @@ def flipped(space: Space, option: str, ends: Ends, rng: np.random.Generator) -> 
         if all(option in each and space.valid(each) for each in (before, after)):
             return before, after
     return None
-
-
-def mean_interval(values: Sequence[float] | FloatArray, confidence: float) -> tuple[float, float] | None:
-    """Student's interval of a mean; None for fewer than two values."""
-    count = len(values)
-    if count < 2:
-        return None
-    middle = float(np.mean(values))
-    half = t_quantile(0.5 + confidence / 2.0, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
-    return middle - half, middle + half

@@ -186,7 +186,10 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def limit(self) -> float:
-        """The size that matters, on the deciding scale."""
+        """The size of a change of an effect that matters, on the deciding scale.
+
+        It is a fraction of the mean size: a difference of two effects is not from one mean, as an effect is.
+        """
         return self.readable.difference(self.relevant)
 
     def change(self, contrast: EffectContrast) -> RelativeChange:
@@ -359,7 +362,11 @@ def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray])
 
 
 def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], limit: float) -> bool:
-    """Whether no effect can change from the first setting by both half of the mean effect and the relevant size."""
+    """Whether no effect can change from the first setting by both half of the mean effect and the relevant size.
+
+    Both are sizes on the deciding scale, on which an interaction is defined. The effects themselves are reported as
+    fractions of different means, so that these differ even if there is no interaction.
+    """
     size = abs(float(np.mean([fit.difference(weights).estimate for weights in differences])))
     allowed = max(_CHANGED * size, limit)
     first, *rest = differences

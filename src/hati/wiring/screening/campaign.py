@@ -436,8 +436,6 @@ def _fraction(request: ScreeningRequest, options: Sequence[str]) -> FractionRequ
     """The requested fraction; None if the budget decides."""
     if not request.of_fraction:
         return None
-    from hati.wiring.screening.campaign import asked_design
-
     rows, generators = asked_design(request.design, options)
     return FractionRequest(request.resolution, request.runs, generators, rows)
 
