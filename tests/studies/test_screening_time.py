@@ -122,6 +122,24 @@ def test_a_short_design_looks_where_time_may_buy_more() -> None:
     assert "seconds" not in choose_followed(SPACE, 64, generator(1, "design")).to_json()
 
 
+def test_time_that_a_small_space_cannot_use_is_said_to_be_left_over() -> None:
+    """All 32 configurations at the better setting are run twice; 98 runs are too few for a third time."""
+    choice = choose_followed(space(6), 40, generator(1, "design"), seconds=120.0)
+    assert isinstance(choice, ModelChoice)
+    study = ModelScreening(STUDY, "s", BENCHMARK, LATENCY, "1", space(6), choice)
+    engine = FakeMachines(slow, number=1, lasting=lambda *_: 1.0)
+    evidence = measured(study, engine, MemoryStore(), Budget(seconds=120.0))
+    rest = study.rest(evidence)
+    assert rest is not None
+    assert rest.runs == len(evidence.runs) - study.choice.look
+    assert rest.spare > 0
+    assert rest.sentence.endswith(
+        f": {rest.runs} runs follow, not {rest.left}, all at a=false; "
+        f"the budget has {rest.spare} more, too few for another repetition"
+    )
+    assert ": 1 run follows, not 9;" in replace(rest, runs=1, left=9, dominance=None).sentence
+
+
 MEMORY = Metric("memory", "s")
 BOTH = replace(BENCHMARK, metrics=(LATENCY, MEMORY), reader=Reader(ReaderKind.HATI))
 

@@ -119,8 +119,9 @@ def _dominance(option: Option, places: Levels, worth: FloatArray) -> Dominance |
 class Rest(Struct, frozen=True, dict=True):
     """The rest of a screening after the look: its ``choice`` of a design in the ``space`` that it has.
 
-    The space is that at the better setting of the option of a ``dominance``, if there is one. It has ``runs``
-    instead of the ``left`` ones of the first design.
+    The space is that at the better setting of the option of a ``dominance``, if there is one. Its design and follow-up
+    have ``runs`` that are still to be made, instead of the ``left`` ones of the first design. The budget has ``spare``
+    ones that they cannot use: too few to repeat every configuration of the space.
     """
 
     dominance: Dominance | None
@@ -128,6 +129,7 @@ class Rest(Struct, frozen=True, dict=True):
     choice: ModelChoice
     runs: int
     left: int
+    spare: int
 
     def holds(self, later: Sequence[Run]) -> bool:
         """Whether these runs can be of this rest: at the better setting, or, in the same space, of its design."""
@@ -142,11 +144,15 @@ class Rest(Struct, frozen=True, dict=True):
     @property
     def sentence(self) -> str:
         """What was planned again, and why."""
-        number = f"{counted(self.runs, 'run')} follow" + ("" if self.runs == self.left else f", not {self.left}")
+        number = f"{counted(self.runs, 'run')} {'follows' if self.runs == 1 else 'follow'}"
+        number += "" if self.runs == self.left else f", not {self.left}"
+        spare = f"; the budget has {self.spare} more, too few for another repetition" if self.spare else ""
         if self.dominance is None:
-            return f"runs take {'less' if self.runs > self.left else 'more'} time than the pilot runs: {number}"
+            less = self.runs + self.spare > self.left
+            return f"runs take {'less' if less else 'more'} time than the pilot runs: {number}{spare}"
         option, setting = self.dominance.option, setting_text(self.dominance.setting)
-        return f"{option} explains {percent(self.dominance.share)} of the variance: {number}, all at {option}={setting}"
+        share = percent(self.dominance.share)
+        return f"{option} explains {share} of the variance: {number}, all at {option}={setting}{spare}"
 
 
 class InterimLook(Struct, frozen=True):
@@ -194,15 +200,13 @@ def _at_better_setting(
     except InputError:
         return None
     runs = _runs_left(look, first, found, space, left)
-    choice = _design_of_rest(look, found, space, runs) if runs >= look.choice.look else None
-    return None if choice is None else Rest(seen, space, choice, runs, left)
+    return _rest_of(look, found, space, seen, (runs, left)) if runs >= look.choice.look else None
 
 
 def _in_same_space(look: InterimLook, first: Evidence, found: MeasuredDesign, left: int) -> Rest | None:
     """The rest in the same space if the time that is left does not fit the runs that are left."""
     runs = _runs_left(look, first, found, look.space, left)
-    choice = _design_of_rest(look, found, look.space, runs) if abs(runs - left) > _MISSED * left else None
-    return None if choice is None else Rest(None, look.space, choice, runs, left)
+    return _rest_of(look, found, look.space, None, (runs, left)) if abs(runs - left) > _MISSED * left else None
 
 
 def _runs_left(look: InterimLook, first: Evidence, found: MeasuredDesign, space: Space, left: int) -> int:
@@ -222,11 +226,14 @@ def _runs_left(look: InterimLook, first: Evidence, found: MeasuredDesign, space:
     return int(min(max(runs, 0.0), left if look.choice.limit else _MOST_LONGER * _total(look.choice)))
 
 
-def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space, runs: int) -> ModelChoice | None:
-    """The design of the remaining runs, which contains the configurations of the look that the space allows.
+def _rest_of(
+    look: InterimLook, found: MeasuredDesign, space: Space, seen: Dominance | None, number: tuple[int, int]
+) -> Rest | None:
+    """The rest that a number of runs buys instead of those that were left; its design has the look's configurations.
 
     None if the runs are too few.
     """
+    runs, left = number
     known = tuple(dict.fromkeys(each for run in found.runs if space.valid(each := run.task.configuration)))
     whole = runs + len(known)
     flips = look.choice.follow_up if look.choice.limit else runs_aside(whole, parameters_of(space))
@@ -237,7 +244,8 @@ def _design_of_rest(look: InterimLook, found: MeasuredDesign, space: Space, runs
         return None
     made = with_reruns(followed(choice, aside) if aside else choice, whole)
     assert isinstance(made, ModelChoice)
-    return made
+    following = made.runs + made.follow_up - len(known)
+    return Rest(seen, space, made, following, left, max(0, runs - following))
 
 
 def _total(choice: ModelChoice) -> int:
