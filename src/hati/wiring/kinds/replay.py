@@ -206,6 +206,7 @@ def _reported(found: Replayed, asked: HistoryRequest, further: tuple[Aside, ...]
     if not series:
         known = sorted({one.metric.name for one in found.series})
         raise InputError(f"there is no metric {asked.metric!r}", fix=suggestion(str(asked.metric), known))
-    known_series = replace(found, series=series)
+    spreads = {key: own for key, own in found.spreads.items() if asked.metric in {None, key[1]}}
+    chosen = replace(found, series=series, spreads=spreads)
     changes = list(histories(series, asked.alpha, asked.baseline))
-    return StudyReport(replay_document(known_series, changes, further), lambda: replay_json(found, changes))
+    return StudyReport(replay_document(chosen, changes, further), lambda: replay_json(chosen, changes))
