@@ -7,11 +7,17 @@ import math
 import pytest
 
 from hati.core import Better, Configuration, Metric
-from hati.document.document import Shown
+from hati.document.document import Document, Shown
 from hati.document.publishing import publish
 from hati.render import to_plain
+from hati.render.terminal import document_text
 from hati.studies.recommendation.conclusion import MetricChange, RecommendationConclusion, Recommended
-from hati.studies.recommendation.document import RecommendationJson, recommendation_answer, recommendation_table
+from hati.studies.recommendation.document import (
+    RecommendationJson,
+    recommendation_answer,
+    recommendation_part,
+    recommendation_table,
+)
 
 BELOW, AROUND, ABOVE, TOUCHING = (-0.2, -0.1), (-0.1, 0.1), (0.1, 0.2), (-0.1, 0.0)
 
@@ -60,3 +66,12 @@ def test_a_change_from_zero_has_a_verdict_and_no_percentage(better: Better, sent
     assert row[3:] == (Shown("the default's mean is 0", None), None, verdict)
     (shown,) = to_plain(publish(found, RecommendationJson))["configurations"]
     assert (shown["change"], shown["interval"], shown["verdict"]) == (None, None, verdict)
+
+
+def test_where_nothing_is_better_there_is_one_sentence_and_no_empty_table() -> None:
+    start = Configuration({"a": "off"})
+    metric = Metric("m", "s", Better.LOWER)
+    found = RecommendationConclusion("r", "s", "x", metric, start, (), False, 5, 10, 10, 0, (), 1.0, ())
+    text = document_text(Document("Screening", "", sections=(recommendation_part(found),)))
+    assert text.count("Nothing to set") == 1
+    assert "Settings and their gains" not in text

@@ -13,6 +13,7 @@ from hati.core.wording import counted
 from hati.document.document import (
     Cell,
     Part,
+    Prose,
     Shown,
     Table,
     change,
@@ -128,7 +129,7 @@ def _broken(kept: KeptMetric) -> str:
 def recommendation_table(conclusion: RecommendationConclusion) -> Table:
     """A row for each recommended configuration and metric; the warnings and failures are its notes."""
     notes = (
-        *((_pairs(conclusion),) if conclusion.recommended else (f"{_nothing(conclusion)}.",)),
+        *((_pairs(conclusion),) if conclusion.recommended else ()),
         *(f"{_kept(rule)}." for one in conclusion.recommended for rule in one.kept),
         *(_followed_up(conclusion)),
         *(f"Failed: {text}." for text in conclusion.failures),
@@ -413,6 +414,6 @@ def _nothing(conclusion: RecommendationConclusion) -> str:
 
 def recommendation_part(conclusion: RecommendationConclusion) -> Part:
     """What to set, as a part of a screening's document."""
-    left_out = left_out_table(conclusion)
-    tables = (recommendation_table(conclusion), *((left_out,) if left_out is not None else ()))
-    return Part("Recommendation", recommendation_answer(conclusion), tables)
+    left_out, table = left_out_table(conclusion), recommendation_table(conclusion)
+    settings = table if table.rows else Prose(table.notes)
+    return Part("Recommendation", recommendation_answer(conclusion), tuple(filter(None, (settings, left_out))))
