@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hati.core import InputError
 from hati.formula import FormulaError
 from hati.logic.syntax import FormulaFile, PerformanceFormula, expand, parse_file, parse_formula
-from hati.testing.spaces import formula_files, performance_formulas
+from hati.testing.performance_formulas import formula_files, performance_formulas
 
 TOKENS = (
     *(

@@ -26,6 +26,7 @@ from hati.cli import (
     export,
     grid,
     harness,
+    importing,
     init,
     probing,
     runs,
@@ -132,7 +133,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer | str]] = {
     },
     "Share": {
         "export": export.export,
-        "import": export.import_,
+        "import": importing.import_,
         "worker": grid.worker,
         "serve": grid.serve,
         "join": grid.join,
