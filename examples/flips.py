@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from hati.campaign import campaign
 from hati.core import (
@@ -35,7 +36,7 @@ from hati.core import (
     generator,
 )
 from hati.space import Space
-from hati.studies.screening import flipped, mean_interval
+from hati.studies.screening import flipped
 from hati.subject import remember_output
 from hati.wiring import workplace
 
@@ -117,8 +118,11 @@ class Flips:
                 pairs.setdefault(run.task.repetition, {})[run.task.configuration[option] == last] = math.log(found.mean)
         ratios = [pair[True] - pair[False] for pair in pairs.values() if len(pair) == 2]
         mean = float(np.mean(ratios)) if ratios else math.nan
-        interval = mean_interval(ratios, 1 - (1 - CONFIDENCE) / len(self._looks))
-        return Change(option, len(ratios), mean, None if interval is None else (interval[1] - interval[0]) / 2)
+        if len(ratios) < 2:
+            return Change(option, len(ratios), mean, None)
+        level = (1 - CONFIDENCE) / len(self._looks)
+        half = float(stats.t.isf(level / 2, len(ratios) - 1) * stats.sem(ratios))
+        return Change(option, len(ratios), mean, half)
 
 
 def measure(

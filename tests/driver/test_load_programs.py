@@ -13,7 +13,8 @@ import psutil
 import pytest
 from scipy import stats
 
-from hati.driver import LoadDriverError, _Running, compile_and_run, compiler
+from hati.driver import LoadDriverError, compile_and_run, compiler
+from hati.driver.running import _Running
 from hati.generate import (
     CodeLoad,
     CpuLoad,

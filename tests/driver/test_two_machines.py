@@ -23,7 +23,7 @@ from hati.driver import LoadDriverError, RemoteMachine, compile_and_run, make_ke
 from hati.driver.agent import Alone
 from hati.driver.channel import ControlChannel, FrameKind, WrongKeyError, accepted, connect
 from hati.driver.programs import RemoteProgram
-from hati.engine.local import FileLock
+from hati.engine.locks import FileLock
 from hati.generate import (
     CodeLoad,
     CpuLoad,
