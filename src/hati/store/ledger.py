@@ -73,7 +73,7 @@ from hati.store.ledger_queues import (
     read_steering,
     requirements_of,
 )
-from hati.store.ledger_reports import keep_report
+from hati.store.ledger_reports import keep_report, read_waiting_reports
 from hati.store.ledger_status import read_reporters, read_status
 from hati.store.statements import AT_ONCE, change, in_pieces, row_of
 
@@ -465,8 +465,11 @@ class Ledger:
         return kept
 
     def _void(self, connection: Connection, now: float, tasks: Iterable[str]) -> None:
-        for task, row in results_of(connection, list(tasks)).items():
-            append(connection, now, EntryKind.VOIDED, row.batch, {"task": task})
+        """Void the results of tasks, and the reports of them that wait for others."""
+        own = list(tasks)
+        known = {task: row.batch for task, row in results_of(connection, own).items()}
+        for task, batch in {**read_waiting_reports(connection, own), **known}.items():
+            append(connection, now, EntryKind.VOIDED, batch, {"task": task})
 
     def _present_machine(self, connection: Connection, now: float, known: Iterable[Row[Any]]) -> str | None:
         """The machine of a present worker that produced one of the results; None without one."""

@@ -214,14 +214,17 @@ def rebuild(connection: Connection) -> None:
 
 
 def erase_runs(connection: Connection, tasks: Set[str]) -> None:
-    """Erase the runs of tasks in the history, except the fact that they existed."""
+    """Erase the runs of tasks in the history, and what was compared of them, except the fact that they existed."""
     table = schema.ledger.c
     results = (EntryKind.REPORTED, EntryKind.ACCEPTED, EntryKind.LATE, EntryKind.DUPLICATE)
     kinds = [kind.value for kind in results]
-    for row in connection.execute(select(table.number, table.content).where(table.what.in_(kinds))).all():
+    for row in connection.execute(select(table.number, table.what, table.content).where(table.what.in_(kinds))).all():
         content = json.loads(row.content)
         if content["run"]["task"] in tasks:
-            left = json.dumps({**content, "run": {"task": content["run"]["task"]}})
+            content["run"] = {"task": content["run"]["task"]}
+            if row.what == EntryKind.REPORTED:
+                del content["report"]
+            left = json.dumps(content)
             connection.execute(update(schema.ledger).where(table.number == row.number).values(content=left))
 
 

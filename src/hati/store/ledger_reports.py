@@ -15,6 +15,7 @@ from hati.store import schema
 from hati.store.ledger_aside import set_aside
 from hati.store.ledger_entries import EntryKind, Verdict, append, run_content
 from hati.store.ledger_queues import requirements_of
+from hati.store.statements import in_pieces
 
 _REPORTS = (
     select(schema.report, schema.ledger.c.content)
@@ -38,6 +39,9 @@ _DISPUTED = text("""
     GROUP BY report.task ORDER BY count(*) DESC LIMIT 1
 """)
 _UNJUDGED = text("SELECT task, batch FROM report WHERE machine = :machine AND verdict IS NULL ORDER BY entry")
+_WAITING = select(schema.report.c.task, schema.report.c.batch).where(
+    schema.report.c.task.in_(bindparam("tasks", expanding=True)), schema.report.c.verdict.is_(None)
+)
 _CLIENT = text("SELECT client FROM worker WHERE machine = :machine ORDER BY until DESC LIMIT 1")
 
 
@@ -89,6 +93,14 @@ def read_reported(connection: Connection, machine: str, tasks: Sequence[str]) ->
 def read_disagreement(connection: Connection, batch: int, replicas: int) -> bool:
     """Whether as many machines reported on a task of a batch as may, without an agreement."""
     return (connection.scalar(_DISPUTED, {"batch": batch}) or 0) >= most_reports(replicas)
+
+
+def read_waiting_reports(connection: Connection, tasks: Sequence[str]) -> dict[str, int]:
+    """Those of the tasks of which reports wait for others, with the batch of one of these."""
+    found = dict[str, int]()
+    for some in in_pieces(tasks):
+        found |= {row.task: row.batch for row in connection.execute(_WAITING, {"tasks": some})}
+    return found
 
 
 def void_reports(connection: Connection, now: float, machine: str) -> None:

@@ -377,6 +377,30 @@ class LedgerConformance(ABC):
         ledger.rebuild()
         assert set(ledger.results(job.task.id for job in batch.members)) == {batch.members[1].task.id}
 
+    def test_of_a_forgotten_run_the_history_has_no_reports(self, ledger: Ledger) -> None:
+        store, study = self.open(), a_study()
+        store.begin(study, METRICS, MACHINE)
+        batch = Batch((a_job(0, study.key), a_job(1, study.key)))
+        ledger.release(batch, Requirements(kind=ClientKind.VOLUNTEER, replicas=2))
+        for name, places in (("ada", (0, 1)), ("bob", (0,))):  # of the second task a report waits
+            lease = self.lent(ledger, name)
+            for place in places:
+                self.report(ledger, lease, place=place)
+        ledger.end(lease, AttemptOutcome.RETURNED, "asked to end")
+        for task in [*(job.task for job in batch.members), a_job(2, study.key).task]:
+            store.record(replace(a_run(study), task=task))
+        before = [set(entry.content) for entry in ledger.history() if entry.what is EntryKind.REPORTED]
+        assert before == [{"attempt", "run", "machine", "report"}] * 3
+        assert [store.forget(Selection(task=job.task.id)) for job in batch.members] == [1, 1]
+        reported = [entry.content for entry in ledger.history() if entry.what is EntryKind.REPORTED]
+        assert [set(content) for content in reported] == [{"attempt", "run", "machine"}] * 3
+        assert {tuple(content["run"]) for content in reported} == {("task",)}
+        ledger.rebuild()
+        assert ledger.results(job.task.id for job in batch.members) == {}
+        ledger.release(batch, Requirements(kind=ClientKind.VOLUNTEER, replicas=2))
+        whole = self.lent(ledger, "eve")
+        assert {self.report(ledger, whole, place=place) for place in (0, 1)} == {EntryKind.REPORTED}
+
     def test_a_later_campaign_withdraws_what_an_earlier_one_left(self, ledger: Ledger) -> None:
         store, study = self.open(), a_study()
         later = study.numbered(study.campaign + 1, "t")
