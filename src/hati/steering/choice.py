@@ -48,6 +48,11 @@ class Requirements(Struct, frozen=True):
         """Whether a batch that a machine has begun stays on it; a volunteer may never come back."""
         return self.kind is ClientKind.WORKER and self.replicas == 1
 
+    @property
+    def urgency(self) -> tuple[int, float]:
+        """Smaller for batches that are run first."""
+        return -self.priority, math.inf if self.due is None else self.due
+
 
 ANYTHING = Requirements()
 """What any worker meets."""
@@ -165,8 +170,8 @@ def fair(queues: Sequence[Queue], under_way: Mapping[str, int], _: Client) -> St
 
     Studies with equally many are served in the order of release, and so are the batches of a study.
     """
-    chosen = min(queues, key=lambda each: (*_urgency(each.requirements), under_way.get(each.study, 0), each.head))
-    urgencies = {_urgency(each.requirements) for each in queues}
+    chosen = min(queues, key=lambda each: (*each.requirements.urgency, under_way.get(each.study, 0), each.head))
+    urgencies = {each.requirements.urgency for each in queues}
     if len({priority for priority, _ in urgencies}) > 1:
         return SteeringDecision(chosen.head, "highest priority")
     if len(urgencies) > 1:
@@ -189,7 +194,3 @@ Choose = Callable[[Sequence[Queue], Mapping[str, int], Client], SteeringDecision
 """``choose`` with a strategy."""
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({"fair": fair, "oldest": oldest, "newest": newest})
 """Hati's strategies, by their names; the first one is the default."""
-
-
-def _urgency(needed: Requirements) -> tuple[int, float]:
-    return -needed.priority, math.inf if needed.due is None else needed.due

@@ -104,6 +104,16 @@ def _repeated(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def _answers(known: Requirements, state: str, asked: Requirements) -> bool:
+    """Whether an equal batch that is open or leased does what a release asks for.
+
+    Of two campaigns that release it again and again, one has the last word: nothing is ever made less urgent.
+    """
+    if known.replicas != asked.replicas:
+        return known.replicas > asked.replicas
+    return state == BatchState.LEASED or known.urgency <= asked.urgency
+
+
 class Ledger:
     """The ledger of a store; each call is a separate transaction, serialised with those of other processes.
 
@@ -132,13 +142,13 @@ class Ledger:
 
         Jobs whose tasks have a result are not run; for the tasks with the ids ``again`` the result is voided first.
         A batch that was begun on a present machine stays on it, except on a volunteer's. One for which fewer machines
-        have to agree is withdrawn first.
+        have to agree is withdrawn first, and so is one that is open and less urgent.
         """
         with self._turn() as (connection, now):
             self._void(connection, now, again)
             content = batch_content(batch, requirements)
             for row in connection.execute(SAME, {"key": content["key"]}).all():
-                if row.state in OUT and requirements_of(row.requirements).replicas >= requirements.replicas:
+                if row.state in OUT and _answers(requirements_of(row.requirements), row.state, requirements):
                     return int(row.number)
                 withdraw_batch(connection, now, row.number, BatchState(row.state))
             known = results_of(connection, content["tasks"])

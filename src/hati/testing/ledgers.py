@@ -546,6 +546,16 @@ class LedgerConformance(ABC):
         kinds = [self.report(ledger, self.lent(ledger, name)) for name in ("ada", "bob", "eve")]
         assert kinds == [EntryKind.REPORTED, EntryKind.REPORTED, EntryKind.ACCEPTED]
 
+    @pytest.mark.parametrize("urgent", [replace(ANY, priority=1), replace(ANY, due=5.0)])
+    def test_an_open_batch_becomes_more_urgent_and_never_less(self, ledger: Ledger, urgent: Requirements) -> None:
+        first = ledger.release(a_batch(0), ANY)
+        more = ledger.release(a_batch(0), urgent)
+        assert ledger.states([first, more]) == {first: BatchState.WITHDRAWN, more: BatchState.OPEN}
+        assert ledger.wanted("any") == (urgent,)
+        assert ledger.release(a_batch(0), ANY) == more
+        assert self.claimed(ledger).number == more
+        assert ledger.release(a_batch(0), replace(urgent, priority=9)) == more, "a machine runs it"
+
     def test_a_claim_and_a_result_take_few_statements(self) -> None:
         ledger = self.open().ledger
         for each in range(2):
