@@ -95,8 +95,33 @@ def test_a_machine_that_is_named_wrongly_is_refused(
     assert not (tmp_path / ".hati").exists()
 
 
-@pytest.mark.parametrize("address", ["7411", "10.0.0.2", "127.0.0.1:port", "127.0.0.1:99999", "203.0.113.7:0"])
-def test_an_agent_listens_at_an_address_of_this_machine(hati_here: Hati, tmp_path: Path, address: str) -> None:
+PLACES = ("7411", "10.0.0.2", "127.0.0.1:port", "127.0.0.1:99999", "127.0.0.1:-5", "127.0.0.1:1\u0663", "a..b:1", ":1")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_is_a_host_and_a_port(hati_here: Hati, tmp_path: Path, place: str) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    done = hati_here("probe", "agent", "--listen", place, "--key", "key", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert f"cannot listen at {place!r}: it is not HOST:PORT; write it like" in " ".join(done.err.split())
+    assert not (tmp_path / "key").exists()
+    (tmp_path / "key").write_text("k" * 64)
+    done = hati_here("probe", "run", "work.yaml", "--on", f"here={place}", "--key", "key", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert f"--on {f'here={place}'!r} is not NAME=HOST:PORT; write it like" in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize(
+    ("address", "reasons"),
+    [
+        ("203.0.113.7:0", ["Cannot assign requested address"]),
+        ("no-such-host.invalid:1", ["Name or service not known", "Temporary failure in name resolution"]),
+    ],
+)
+def test_an_agent_listens_at_an_address_of_this_machine(
+    hati_here: Hati, tmp_path: Path, address: str, reasons: list[str]
+) -> None:
     done = hati_here("probe", "agent", "--listen", address, "--key", "key", folder=tmp_path)
     assert (done.status, done.out) == (2, "")
-    assert f"cannot listen at '{address}': " in done.err
+    said = " ".join(done.err.split())
+    assert any(f"cannot listen at '{address}': {reason}; give an address" in said for reason in reasons)

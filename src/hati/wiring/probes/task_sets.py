@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -39,6 +40,7 @@ from hati.subject import make_own, remedy, this_machine
 GROUP = "hati.tasks"
 """The entry points of the kinds of tasks that packages add."""
 
+_PLACE = re.compile(r"(?P<host>[^\s:=]+):(?P<port>[0-9]{1,5})")
 _LAST_PORT = 65535
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _SOON = 0.2
@@ -89,15 +91,27 @@ def parse_machines(texts: Sequence[str], key: Path | None) -> dict[str, RemoteMa
     found = {}
     for text in texts:
         name, _, place = text.partition("=")
-        host, _, port = place.rpartition(":")
-        if not name or not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        parsed = _parse_place(place)
+        if not name or parsed is None:
             raise InputError(f"--on {text!r} is not NAME=HOST:PORT", fix="write it like --on two=10.0.0.2:7411")
         if name in found:
             raise InputError(f"--on names the machine {name!r} twice", fix="name it once")
         if key is None:
             raise InputError("--on needs a key", fix="add --key FILE, with the key of the machine's `hati probe agent`")
-        found[name] = RemoteMachine(host, int(port), read_key(key))
+        found[name] = RemoteMachine(*parsed, read_key(key))
     return found
+
+
+def _parse_place(text: str) -> tuple[str, int] | None:
+    """The host and the port of ``HOST:PORT``; None where it is something else."""
+    found = _PLACE.fullmatch(text)
+    if found is None or int(found["port"]) > _LAST_PORT:
+        return None
+    try:
+        found["host"].encode("idna")
+    except UnicodeError:
+        return None
+    return found["host"], int(found["port"])
 
 
 def serve_load(address: str, file: Path, announce: Announce) -> None:
@@ -106,15 +120,16 @@ def serve_load(address: str, file: Path, announce: Announce) -> None:
     Raises:
         InputError: where the address cannot be used, or the key neither read nor created.
     """
+    place = _parse_place(address)
+    if place is None:
+        raise InputError(f"cannot listen at {address!r}: it is not HOST:PORT", fix="write it like 10.0.0.2:7411")
     key = make_key(file)
-    host, _, port = address.rpartition(":")
     try:
-        if not host or int(port) > _LAST_PORT:
-            raise ValueError("it is not HOST:PORT")
-        listening = socket.create_server((host, int(port)))
-    except (OSError, ValueError) as error:
+        listening = socket.create_server(place)
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0]  # create_server adds the address
         raise InputError(
-            f"cannot listen at {address!r}: {error}", fix="give an address of this machine and a port"
+            f"cannot listen at {address!r}: {reason}", fix="give an address of this machine and a free port"
         ) from None
     with listening:
         bound, number = listening.getsockname()
