@@ -1,4 +1,4 @@
-"""Infrastructure experiments on this machine, measured if the store has no fresh result, and predictions from them."""
+"""Infrastructure experiments on this machine, measured if the store has no fresh result, and their conclusions."""
 
 from __future__ import annotations
 
