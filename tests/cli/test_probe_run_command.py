@@ -79,6 +79,7 @@ def test_a_calibration_that_could_not_be_kept_is_not_made(
         (["--on", "here=10.0.0.2:"], "--on 'here=10.0.0.2:' is not NAME=HOST:PORT"),
         (["--on", "here=10.0.0.2:65536"], "is not NAME=HOST:PORT"),
         (["--on", "here=10.0.0.2:1"], "--on needs a key; add --key FILE"),
+        (["--key", "key"], "--key is of the machines of --on; add --on NAME=HOST:PORT, or leave --key out"),
         (["--on", "here=10.0.0.2:1", "--key", "none"], "cannot read the key in none: No such file"),
         (["--on", "hare=10.0.0.2:1", "--key", "key"], "work.yaml has no machine 'hare'; did you mean 'here'?"),
         (["--on", "here=a:1", "--on", "here=b:1", "--key", "key"], "--on names the machine 'here' twice"),

@@ -28,6 +28,7 @@ from hati.generate import (
     CodeLoad,
     CpuLoad,
     Kernel,
+    LoadObservations,
     Loop,
     MachineTaskSet,
     NetworkLoad,
@@ -125,6 +126,27 @@ def test_a_start_that_arrives_late_is_reported(
     assert 0 <= observed.late["server"] <= first.starts[0]
     assert (observed.late["server"] > 200_000_000) is late
     assert observed.late["client"] < 200_000_000
+
+
+def test_of_a_machine_that_vanishes_no_start_is_reported(
+    tmp_path: Path, two: RemoteMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = RemoteProgram.tell
+
+    def cut(self: RemoteProgram, line: str) -> None:
+        if line.startswith("start"):
+            self.kill()
+        tell(self, line)
+
+    monkeypatch.setattr(RemoteProgram, "tell", cut)
+    only = MachineTaskSet("only", "two", CpuLoad(Kernel.SPIN, demand_ms=1, name="first", sensors=RESPONSE))
+    with pytest.raises(
+        LoadDriverError, match=r"the machine 'two' of 'only' is gone: .*; nothing was observed"
+    ) as caught:
+        compile_and_run(TaskSet("test", ("two",), (only,)), tmp_path, machines={"two": two})
+    assert isinstance(caught.value.observations, LoadObservations)
+    assert not caught.value.observations.machines
+    assert not caught.value.observations.late
 
 
 def test_another_key_is_refused_on_both_sides(tmp_path: Path, two: RemoteMachine, refused: list[str]) -> None:

@@ -247,18 +247,21 @@ def _observations(
             (folder / "observations.txt").write_text(text, encoding="utf-8")
         except OSError as error:
             problems.append(f"cannot write to {folder}: {error.strerror}")
-    clocks = {each.role.machine: each.clock for each in running if isinstance(each, RemoteProgram)}
-    observations = replace(joined(found), machines=clocks)
+    gone = {each.role.machine for each in running if each.gone}
+    remote = [each for each in running if isinstance(each, RemoteProgram) and each.role.machine not in gone]
+    observations = replace(joined(found), machines={each.role.machine: each.clock for each in remote})
     if problems:
-        raise LoadDriverError("; ".join(problems), _remedy(problems[0]), observations)
+        raise LoadDriverError("; ".join(problems), _remedy(problems[0], observations), observations)
     return observations
 
 
-def _remedy(problem: str) -> str:
+def _remedy(problem: str, observations: LoadObservations) -> str:
     if "No space left" in problem:
         return "free some space, or use a smaller file"
     if "CPU set" in problem:
         return f"this machine has CPUs {', '.join(map(str, sorted(os.sched_getaffinity(0))))}"
     if "not permitted" in problem:
         return "run it as root, or leave out the policy, priority or niceness"
-    return "what was observed before is kept"
+    if any(each.values.size for each in observations.series):
+        return "what was observed before is kept"
+    return "nothing was observed"

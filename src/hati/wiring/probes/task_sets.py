@@ -86,8 +86,10 @@ def parse_machines(texts: Sequence[str], key: Path | None) -> dict[str, RemoteMa
     """Read ``NAME=HOST:PORT``: where the agents of a task set's machines listen.
 
     Raises:
-        InputError: for anything else, or where the key is missing.
+        InputError: for anything else, or where the key is missing or there is no machine that has it.
     """
+    if key is not None and not texts:
+        raise InputError("--key is of the machines of --on", fix="add --on NAME=HOST:PORT, or leave --key out")
     found = {}
     for text in texts:
         name, _, place = text.partition("=")
