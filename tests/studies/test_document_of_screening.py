@@ -17,7 +17,7 @@ from hati.core import Better, replace
 from hati.document import Column, Shown, Table, cell_text, cell_value
 from hati.render import to_plain
 from hati.studies.screening import DesignSummary, Noise, RunCounts, ScreeningConclusion, SettingEstimate
-from hati.studies.screening.conclusion import DominatingOption
+from hati.studies.screening.conclusion import DominatingOption, RelativeTo
 from hati.studies.screening.document import screening_tables
 from hati.studies.screening.figures import half_normal, interactions, main_effects, pareto, run_order
 from hati.studies.screening.support import dominating_sentence
@@ -219,8 +219,10 @@ def test_json_says_what_relative_effects_are_relative_to(whole: ScreeningConclus
     assert to_plain(screening_json(whole))["relative_to"] == "first setting"
     raw = raw_screening()
     assert to_plain(screening_json(raw))["relative_to"] == "first setting"
-    below = tuple(replace(point, value=-point.value) for point in raw.points)
-    assert to_plain(screening_json(replace(raw, points=below)))["relative_to"] == "mean size"
+    below = replace(raw, relative_to=RelativeTo.MEAN_SIZE)
+    assert to_plain(screening_json(below))["relative_to"] == "mean size"
+    more = replace(raw, options=(*raw.options[:-1], replace(raw.options[-1], settings=(1, 2, 3))))
+    assert to_plain(screening_json(more))["relative_to"] == "first setting or lowest mean"
 
 
 def test_every_table_of_every_conclusion_holds_together() -> None:

@@ -19,6 +19,7 @@ from .conclusion import Noise as Noise
 from .conclusion import Options as Options
 from .conclusion import OptionSummary as OptionSummary
 from .conclusion import Point as Point
+from .conclusion import RelativeTo as RelativeTo
 from .conclusion import RobustFit as RobustFit
 from .conclusion import RunCounts as RunCounts
 from .conclusion import ScreeningConclusion as ScreeningConclusion

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, replace
 from hati.stats import change_interval, least_ratio
-from hati.studies.screening.conclusion import EffectScale
+from hati.studies.screening.conclusion import EffectScale, RelativeTo
 
 Interval = tuple[float, float]
 
@@ -67,6 +67,12 @@ class Readable(Struct, frozen=True, eq=False):
     scale: EffectScale
     typical: float
 
+    @property
+    def relative_to(self) -> RelativeTo:
+        """The base of changes; values below zero have no mean of which a difference is a fraction."""
+        below = self.scale is EffectScale.RAW and least_ratio(self.values) < 0.0
+        return RelativeTo.MEAN_SIZE if below else RelativeTo.FIRST_SETTING
+
     def relative(self, size: float) -> float:
         """A size without a base, such as a deviation, as a fraction; on the raw scale of the mean size."""
         return self.scale.relative(size, self.typical)
@@ -101,8 +107,8 @@ class Readable(Struct, frozen=True, eq=False):
         return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is EffectScale.LOG else difference
 
     def _base(self, contrast: EffectContrast) -> BaseMean | None:
-        """The base of a difference; None on the log scale, and if values below zero have no meaningful one."""
-        if self.scale is EffectScale.LOG or least_ratio(self.values) < 0.0 or contrast.base is None:
+        """The base of a difference; None on the log scale, and if values are below zero."""
+        if self.scale is EffectScale.LOG or self.relative_to is RelativeTo.MEAN_SIZE or contrast.base is None:
             return None
         rounded = abs(contrast.base.mean) <= _ROUNDING * self.typical
         return replace(contrast.base, mean=0.0) if rounded else contrast.base

@@ -83,6 +83,13 @@ class EffectScale(StrEnum):
         return float(np.log1p(relative)) if self is EffectScale.LOG else relative * typical
 
 
+class RelativeTo(StrEnum):
+    """The base of changes: the mean that a difference is from, or the mean size where values are below zero."""
+
+    FIRST_SETTING = "first setting"
+    MEAN_SIZE = "mean size"
+
+
 class Noise(StrEnum):
     """The source of the noise estimate."""
 
@@ -433,7 +440,7 @@ class ScreeningConclusion(Struct, frozen=True):
     ``robust`` fit is without the latter, None if there are none. ``template`` holds the formulas that narrow the space,
     as they were written. ``conditional_effects`` are the effects of options that depend, or may depend, on another;
     ``dominating`` is the option that explains nearly all of the variance. ``machine_blocks`` describes the machines if
-    there are several.
+    there are several. ``relative_to`` is the base of the effects' changes.
     """
 
     study: str
@@ -473,6 +480,7 @@ class ScreeningConclusion(Struct, frozen=True):
     conditional_effects: tuple[ConditionalEffect, ...] = ()
     dominating: DominatingOption | None = None
     machine_blocks: MachineBlocks | None = None
+    relative_to: RelativeTo = RelativeTo.FIRST_SETTING
 
     @property
     def all_runs(self) -> RunCounts:

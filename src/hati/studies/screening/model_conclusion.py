@@ -376,6 +376,7 @@ class ConclusionBuilder(Struct, frozen=True):
             metric=self.metric,
             scale=analysis.readable.scale,
             scale_reason=analysis.scale_reason,
+            relative_to=analysis.readable.relative_to,
             judged_by=analysis.judged_by,
             alpha=self.model.alpha,
             relevant=self.model.relevant,

@@ -218,7 +218,7 @@ class Screening(Struct, frozen=True, dict=True):
         return ShownEffects(
             self.space,
             configuration_units(rows, found.blocks, found.machines, found.in_time),
-            Readable(analysis.decided, analysis.scale, float(np.mean(np.abs(found.values)))),
+            _readable(found, analysis),
             self.relevant,
             conclusion.effects,
             conclusion.ranking,
@@ -302,6 +302,7 @@ class Screening(Struct, frozen=True, dict=True):
             ),
             model=self._model(found, analysis),
             machine_blocks=machines,
+            relative_to=_readable(found, analysis).relative_to,
             template=tuple(map(str, self.space.template)),
         )
 
@@ -309,9 +310,8 @@ class Screening(Struct, frozen=True, dict=True):
         signs = self.design.matrix[found.rows].astype(np.float64)
         known = self._contrasts
         shown = known.columns[:, [len(term) <= _PAIR for term in known.terms]][found.rows].astype(np.float64)
-        readable = Readable(analysis.decided, analysis.scale, float(np.mean(np.abs(found.values))))
         mains = dict(zip(self._names, np.split(signs, signs.shape[1], axis=1), strict=True))
-        return compare_machines(found, readable, mains, [shown], alpha=self.alpha)
+        return compare_machines(found, _readable(found, analysis), mains, [shown], alpha=self.alpha)
 
     def _model(self, found: MeasuredDesign, analysis: Analysis) -> ModelSummary:
         terms = tuple(effect.term for effect in analysis.effects if effect.important)
@@ -356,3 +356,8 @@ class Screening(Struct, frozen=True, dict=True):
     @cached_property
     def _options(self) -> tuple[OptionSummary, ...]:
         return option_summaries(self.space)
+
+
+def _readable(found: MeasuredDesign, analysis: Analysis) -> Readable:
+    """The analysed values, on their scale."""
+    return Readable(analysis.decided, analysis.scale, float(np.mean(np.abs(found.values))))

@@ -23,6 +23,7 @@ from hati.studies.screening import (
     Losses,
     MachineBlocks,
     Noise,
+    RelativeTo,
     ScreeningConclusion,
     SuspectRun,
 )
@@ -230,9 +231,10 @@ def screening_json(
 
 
 def _base(conclusion: ScreeningConclusion) -> str:
-    """The base of relative effects: the mean that a difference is from, unless values below zero have none."""
-    negative = min((point.value for point in conclusion.points), default=0.0) < 0.0
-    return "mean size" if negative else "first setting"
+    """The base of relative effects; with more than two settings, the mean that a difference is from is the lowest."""
+    several = any(not option.two_level for option in conclusion.options)
+    lowest = several and conclusion.relative_to is RelativeTo.FIRST_SETTING
+    return f"{conclusion.relative_to}{' or lowest mean' if lowest else ''}"
 
 
 def _log_effect(effect: Effect) -> Joined:
