@@ -111,6 +111,23 @@ def test_no_runs_are_set_aside_where_the_rest_measures_its_whole_space() -> None
     assert not any(is_flip(run.task) for run in rest)
 
 
+def test_a_follow_up_for_which_the_rest_is_too_small_is_not_asked_for_again() -> None:
+    """A larger budget than 40 runs was given, and had runs set aside."""
+    choice = choose_followed(space(8), 48, generator(1, "design"))
+    assert isinstance(choice, ModelChoice)
+    assert choice.follow_up
+    screened = replace(study(), space=space(8), choice=choice)
+    evidence = measure(screened, noisy(hiding))
+    narrowed = screened.narrowed(evidence)
+    assert narrowed is not None
+    assert narrowed.choice.follow_up == 0
+    found = screened.conclude(evidence)
+    assert "b" in found.important
+    assert not any("set aside" in warning for warning in found.warnings)
+    without = replace(screened, choice=replace(choice, follow_up=0, flips_held_back=0))
+    assert any("set aside" in warning for warning in without.conclude(evidence).warnings)
+
+
 def test_on_the_raw_scale_the_dominating_effect_is_a_fraction_of_the_mean_at_its_first_setting() -> None:
     first = study().measured(Evidence(design_runs(made(study()))[:15]))
     assert {run.task.configuration["a"] for run in first.runs} == {False, True}

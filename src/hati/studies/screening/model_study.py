@@ -142,8 +142,14 @@ class ModelScreening(Struct, frozen=True, dict=True):
             MeasurementError: if no run yielded a value, with the reason of the failures.
         """
         own = self.as_run(evidence)
-        if own is not self:
-            return self._with_dominating(own.conclude(evidence), evidence)
+        found = own._concluded(evidence)
+        aside = max(self.choice.follow_up, own.choice.follow_up)
+        choice = replace(own.choice, follow_up=aside)
+        more = follow_up_warnings(found, choice, parameters_of(self.space), self.remedies)
+        return self._with_dominating(replace(found, warnings=(*found.warnings, *more)), evidence)
+
+    def _concluded(self, evidence: Evidence) -> ScreeningConclusion:
+        """The conclusion of the runs that belong to this study, with all warnings but those of the follow-up."""
         judged = self.judged(evidence)
         given_up = len(self.tasks) - len(self.due(evidence))
         rows = self._builder.conclusion(judged.found, judged.analysis, evidence.seconds, given_up)
@@ -170,8 +176,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
             conditional_effects=conditional_effects(shown),
             dominating=dominating_option(shown),
         )
-        more = follow_up_warnings(followed, self.choice, parameters_of(self.space), self.remedies)
-        return replace(followed, warnings=(*partial_warnings(self.choice), *followed.warnings, *more))
+        return replace(followed, warnings=(*partial_warnings(self.choice), *followed.warnings))
 
     def important(self, judged: JudgedDesign) -> tuple[str, ...]:
         """The options whose main effect is important and not refuted, the largest first."""
