@@ -7,6 +7,7 @@ import pytest
 
 from hati.core import Better, FloatArray, InputError, Metric, replace
 from hati.studies.regression import Direction, Series, histories, history
+from hati.studies.regression.document import history_facts
 
 TIMES = np.arange(200)
 
@@ -49,6 +50,17 @@ def test_a_drift_of_no_percent_in_tables_is_not_shown() -> None:
     found = history(series(100.0 + 1e-4 * (noise(3) - 100.0) + 0.0002 * TIMES))
     assert found.trend is not None
     assert (found.trend.p_value < 1e-6, found.trend.direction) == (True, Direction.NOT_SHOWN)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0])
+@pytest.mark.parametrize("size", [3, 40])
+def test_a_series_of_equal_values_is_named_so(value: float, size: int) -> None:
+    values, ones = np.full(size, value), np.ones(size, dtype=np.intp)
+    positions = tuple(f"r{place}" for place in range(size))
+    metric, errors = Metric("warnings", "1"), np.zeros(size)
+    found = history(Series("", metric, positions, values, 0 * ones, 3 * ones, errors=errors, freedom=2.0 * size))
+    assert dict(history_facts(found))["detectable"] == "all values are equal"
+    assert found.warnings == ()
 
 
 def test_more_is_faster_where_higher_is_better() -> None:

@@ -298,7 +298,7 @@ class HistoryConclusion(Struct, frozen=True):
 
     ``assumptions`` names quantities that the series is too short to estimate; ``recurring`` holds alternating levels,
     which are not a change; ``stratum`` holds the options' settings of the series, empty if it is of all settings;
-    ``benchmark`` and ``choice`` are as in the series.
+    ``benchmark`` and ``choice`` are as in the series; ``constant`` is whether all values are equal.
     """
 
     name: str
@@ -321,6 +321,7 @@ class HistoryConclusion(Struct, frozen=True):
     benchmark: str = ""
     choice: StatisticChoice | None = None
     handovers: tuple[Handover, ...] = ()
+    constant: bool = False
 
 
 def direction_of(difference: float, metric: Metric) -> Direction:

@@ -294,6 +294,8 @@ def _bound(bound: float, unit: str | None) -> str:
 
 
 def _detectable_text(found: DetectableStep | None, concluded: HistoryConclusion) -> str:
+    if concluded.constant:
+        return "all values are equal"
     if found is None:
         return "no step, however large, is found with 80 % power"
     size = quantity(found.step, concluded.metric.unit, 3)

@@ -193,7 +193,7 @@ def warnings(series: Series, found: SeriesLevels) -> tuple[str, ...]:
 
 
 def _few(series: Series, found: SeriesLevels) -> list[str]:
-    if found.detectable is not None:
+    if found.detectable is not None or _is_constant(series):
         return []
     return [
         f"{len(series)} positions with this autocorrelation find no step with 80 % power, however large: "
@@ -208,7 +208,7 @@ def _noise(series: Series, found: SeriesLevels) -> list[str]:
             f"the noise is strongly autocorrelated ({found.phi:.2f}): only large steps are distinguished from it; "
             "look for what drifts on the machine"
         )
-    if len(np.unique(series.values)) < _TIED * len(series):
+    if 1 < len(np.unique(series.values)) < _TIED * len(series):
         found_in_noise.append("more than half of the values occur several times: record them with more digits")
     return found_in_noise
 
@@ -321,7 +321,12 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         benchmark=series.benchmark,
         choice=series.choice,
         handovers=handovers,
+        constant=_is_constant(series),
     )
+
+
+def _is_constant(series: Series) -> bool:
+    return len(np.unique(series.values)) == 1
 
 
 def _negligible(small: Sequence[LevelChange]) -> Iterator[str]:
