@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from simulated_subject import concluded, multiplying, screening
 
@@ -87,3 +89,9 @@ def test_advice_for_machines_is_not_given_for_tables() -> None:
     few = of_table(64, repeated_from=None, failures="")
     of_few = concluded(replace(screening(5, 32), remedies=few), subject).warnings
     assert any(warning.endswith("the smallest that is found with 80 % power") for warning in of_few)
+
+
+def test_a_hidden_effect_of_more_than_the_mean_is_a_plain_percentage() -> None:
+    found = concluded(screening(5, 16), multiplying({"a": 1.0}, noise=0.8))
+    (hidden,) = [warning for warning in found.warnings if "the noise hides effects below" in warning]
+    assert re.match(r"the noise hides effects below [1-9],?[0-9]+ %", hidden)

@@ -17,6 +17,7 @@ from hati.core import Benchmark, Evidence, FloatArray, Metric, Run, StudyId, gen
 from hati.core.wording import listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
+from hati.document.document import percent
 from hati.stats import averaged_model, ordered_settings, rank_by_explained, rank_trend, stability, unordered_settings
 from hati.studies.screening.conclusion import (
     DesignSummary,
@@ -193,7 +194,7 @@ def _coarse(
     hidden = "effects that the model lacks hide others" if lost else "the noise hides effects"
     more = replace(remedies, more=remedies.unmodelled) if lost else remedies
     yield advised(
-        f"{hidden} below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+        f"{hidden} below {percent(found[1], 2)}, the smallest that is found with 80 % power",
         more.against_noise(design.runs),
     )
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hati.core import Configuration, Run, replace, setting_text
 from hati.core.wording import counted, listed
+from hati.document.document import percent
 from hati.stats import Signs, Term
 from hati.studies.screening.conclusion import DesignSummary, MachineBlocks, Noise
 from hati.studies.screening.contrasts import Analysis, Estimated, likely_pairs
@@ -245,7 +246,7 @@ def _coarse(s: Situation) -> Iterator[str]:
     found = s.analysis.detectable
     if found is not None and found[1] > max(COARSE * s.relevant, NOTABLE):
         yield advised(
-            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+            f"the noise hides effects below {percent(found[1], 2)}, the smallest that is found with 80 % power",
             s.remedies.against_noise(s.design.runs),
         )
 
