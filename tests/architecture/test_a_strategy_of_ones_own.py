@@ -57,11 +57,32 @@ def test_the_default_takes_what_was_released_first(package: Path, project: Path)
     assert chosen(project)[0] == "released first"
 
 
-def test_one_that_is_unknown_or_wrong_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_one_that_is_unknown_is_named(project: Path) -> None:
     unknown = hati(project, project, "worker", "--once", "--strategy", "newset")
     assert (unknown.returncode, "there is no strategy 'newset'; did you mean 'newest'?" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "decision", ["99", "SteeringDecision([1], 'x')", "SteeringDecision(1, 5)", "SteeringDecision(None, None)"]
+)
+def test_a_wrong_decision_names_its_strategy(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, decision: str
+) -> None:
     site = tmp_path_factory.mktemp("wrong")
-    (site / "wrong.py").write_text("def other(queues, under_way, client):\n    return 99\n")
+    code = (
+        f"from hati.steering import SteeringDecision\n\ndef other(queues, under_way, client):\n    return {decision}\n"
+    )
+    (site / "wrong.py").write_text(code)
     write_entry_points(site, "hati.strategies", "wrong = wrong:other\n")
     wrong = hati(site, project, "worker", "--once", "--strategy", "wrong")
-    assert (wrong.returncode, "the strategy 'wrong' chose 99" in wrong.stderr) == (2, True), wrong.stderr
+    assert (wrong.returncode, "the strategy 'wrong' chose " in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_one_with_a_name_of_hati_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    site = tmp_path_factory.mktemp("taken")
+    (site / "taken.py").write_text("def other(queues, under_way, client):\n    raise AssertionError\n")
+    write_entry_points(site, "hati.strategies", "newest = taken:other\n")
+    taken = hati(site, project, "worker", "--once", "--strategy", "newest")
+    assert (taken.returncode, "'newest' of taken:other has the name of one of Hati's" in taken.stderr) == (2, True)
+    hati(site, project, "worker", "--once")
+    assert chosen(project)[0] == "released first"

@@ -22,17 +22,28 @@ def choose_by(name: str) -> Choose:
     """The choice of batches by the strategy of that name.
 
     Raises:
-        InputError: where there is none, or its package cannot be used.
+        InputError: where there is none, its package cannot be used, or a package has another of Hati's name.
     """
     if name in STRATEGIES:
+        if other := next((entry.value for entry in added(GROUP) if entry.name == name), None):
+            raise InputError(
+                f"the strategy {name!r} of {other} has the name of one of Hati's", fix="rename it in its package"
+            )
         return partial(choose, strategy=STRATEGIES[name])
     found: Strategy = load_added(GROUP, name, "strategy", callable_only, tuple(STRATEGIES))
 
     def checked(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
         decision: object = called(f"the strategy {name!r}", found, queues, under_way, client)
-        heads = {None, *(queue.head for queue in queues)}
-        if not isinstance(decision, SteeringDecision) or decision.batch not in heads:
-            raise InputError(f"the strategy {name!r} chose {decision!r}", fix="return the head of one of its queues")
+        if not isinstance(decision, SteeringDecision) or not _usable(decision.batch, decision.reason, queues):
+            raise InputError(
+                f"the strategy {name!r} chose {decision!r}", fix="return the head of one of its queues, and why"
+            )
         return decision
 
     return partial(choose, strategy=checked)
+
+
+def _usable(batch: object, reason: object, queues: Sequence[Queue]) -> bool:
+    """Whether a package's decision is the head of a queue, or none, with a reason in words: it has any types."""
+    chosen = batch is None or (isinstance(batch, int) and batch in {queue.head for queue in queues})
+    return chosen and isinstance(reason, str)
