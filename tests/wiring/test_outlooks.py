@@ -6,11 +6,19 @@ import math
 
 from simulated_subject import BENCHMARK, LATENCY, measure, multiplying, screening, space
 
-from hati.core import Budget, Evidence, StudyId, generator
-from hati.studies.screening import ModelChoice, Pilot, PilotResult, choose_design, read_choice
+from hati.core import Budget, Evidence, Plan, Run, StudyId, Task, generator
+from hati.studies.screening import (
+    ModelChoice,
+    ModelScreening,
+    Pilot,
+    PilotResult,
+    choose_design,
+    choose_followed,
+    read_choice,
+)
 from hati.testing import FakeEngine
 from hati.wiring.screening.campaign import with_budget
-from hati.wiring.screening.promises import Goal, planned, promise_by_pilot
+from hati.wiring.screening.promises import Goal, correcting, planned, promise_by_pilot
 
 
 def test_a_pilot_whose_configurations_differ_by_far_promises_no_single_figure() -> None:
@@ -60,3 +68,27 @@ def test_a_design_for_an_effect_to_find_has_a_look_and_knows_its_budget() -> Non
     assert read_choice(choice.to_json()) == choice
     of_table = planned(pilot, evidence, Budget(runs=400), goal, 1.0, generator(1, "design"))
     assert getattr(of_table, "look", 0) == 0
+
+
+def test_after_the_look_a_promise_of_the_first_design_is_not_compared_with_that_of_the_rest() -> None:
+    def value(task: Task) -> float:
+        log = math.log(25.0) if task.configuration["a"] else math.log(0.8) * float(bool(task.configuration["b"]))
+        return math.exp(log + 0.02 * float(generator(3, task.id).standard_normal()))
+
+    choice = choose_followed(space(10), 64, generator(1, "design"))
+    assert isinstance(choice, ModelChoice)
+    study = ModelScreening(StudyId.of("screening", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", space(10), choice)
+    runs = measure(study, value).runs
+
+    def said(known: tuple[Run, ...], others: tuple[Run, ...]) -> list[str]:
+        heard: list[str] = []
+        follow = correcting(study, known, 0.0001, heard.append, lambda *_: None)
+        for run in others:
+            follow(run, Evidence(runs), Plan())
+        return heard
+
+    found = said(runs[: choice.look - 1], runs[choice.look - 1 :])
+    assert found[0].startswith("a explains ")
+    assert any("it will find effects of" in each for each in found[1:])
+    assert not any("it may miss" in each for each in found)
+    assert not any("it may miss effects of 0.01 %" in each for each in said(runs[: choice.look + 1], runs))

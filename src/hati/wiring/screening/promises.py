@@ -196,6 +196,8 @@ def correcting(
 ) -> Observer:
     """An observer that also corrects the promise, as the design's runs come in.
 
+    Where the interim look plans the rest again, there is a new promise: that of before is for another design.
+
     Args:
         study: the screening.
         made: the earlier runs.
@@ -204,7 +206,8 @@ def correcting(
         observe: the observer of all runs.
     """
     known = {run.task.id: run for run in made}
-    said, planned = [before], [_as_run(study, made)]
+    planned = [_as_run(study, made)]
+    said = [before if planned[0] is study else None]
 
     def of(run: Run, evidence: Evidence, plan: Plan) -> None:
         observe(run, evidence, plan)
@@ -214,7 +217,7 @@ def correcting(
         runs = tuple(known.values())
         if planned[0] is study and isinstance(study, ModelScreening) and (rest := study.rest(Evidence(runs))):
             announce(rest.sentence)
-            planned[0] = _as_run(study, runs)
+            planned[0], said[0] = _as_run(study, runs), None
         own = planned[0]
         valid = sum(each.task.stage == STAGE and own.space.valid(each.task.configuration) for each in runs)
         found = outlook(own, runs) if is_checked(valid, own.choice.runs) else None
