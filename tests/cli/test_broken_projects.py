@@ -226,6 +226,13 @@ def test_a_folder_without_a_project(
     assert "hati init" in capfd.readouterr().err
 
 
+def test_a_project_without_options_and_benchmarks_is_not_sound(hati: Hati, tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text("")
+    done = hati("space", "check")
+    assert (done.status, done.out) == (2, "")
+    assert "no options and no benchmarks; write [options.NAME] and [benchmarks.NAME]" in done.err
+
+
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["screen", "--no-such-option"], ["screen", "--seed", "x"], ["space", "nonsense"]]
 )

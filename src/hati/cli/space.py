@@ -102,6 +102,11 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
     from hati.space.document import diagnosis_table
 
     project = read_project(path)
+    if not project.space.options and not project.benchmarks:
+        raise InputError(
+            f"{project.file} has no options and no benchmarks",
+            fix="write [options.NAME] and [benchmarks.NAME], or begin with `hati init`",
+        )
     diagnosis = diagnose(project.space)
     write_table(diagnosis_table(project.space, diagnosis), chosen, output)
     if warning := unreached_warning(project):
