@@ -147,6 +147,9 @@ def test_a_new_file_is_told_where_nothing_says_what_it_is(hati_here: Hati, tmp_p
     (tmp_path / "new.py").touch()
     told = hati_here("run", "--budget", "1").err
     assert "warning: new.py is not part of the measured revision, as untracked or new; add sources to git" in told
+    key = hati_here("studies", "--format", "json").json[0]["study"]
+    reported = hati_here("report", "--study", key)
+    assert (reported.status, "new.py" in reported.err) == (0, False)
 
 
 @pytest.mark.parametrize("here", ["tools", "."])

@@ -288,7 +288,7 @@ def report(
         require_charts()
     if store is not None:
         existing_store(path, store).close()
-    place = workplace(path, store, say)
+    place = workplace(path, store)
     of_screening = screening_key(place, study)
     if study is None and of_screening is None and place.store.studies():
         raise InputError(
