@@ -497,3 +497,9 @@ def _predicted(configuration: Configuration, model: Prediction, start: Levels, s
     row, name = levels([configuration], space)[0], model.findings.metric.name
     value, base = model.in_unit(row), model.in_unit(start)
     return Predicted(configuration, name, {name: value}, {name: (value - base) / abs(base) if base else None})
+
+
+def by_present_rules(study: StudyId) -> bool:
+    """Whether a recommendation was made by the rules of this version."""
+    rules: object = json.loads(study.parameters).get("rules")
+    return rules == RULES_VERSION

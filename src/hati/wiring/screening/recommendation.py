@@ -25,12 +25,12 @@ from hati.space import Space
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
     MOST_PAIRS,
-    RULES_VERSION,
     ChangeScale,
     Findings,
     Recommendation,
     RecommendationConclusion,
     RecommendationPlan,
+    by_present_rules,
     plan_recommendation,
     recommendation_id,
 )
@@ -240,10 +240,8 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
     screening = records[found.study]
     wanted = (found.study, found.metric.name)
     made = [record for record in records.values() if record.id.kind == "recommendation" and record.choice]
-    own = [
-        (record, asked) for record in made if (asked := json.loads(record.id.parameters)).get("rules") == RULES_VERSION
-    ]
-    own = [(record, asked) for record, asked in own if (asked["screening"], asked["metric"]) == wanted]
+    asked_by = [(record, json.loads(record.id.parameters)) for record in made if by_present_rules(record.id)]
+    own = [(record, asked) for record, asked in asked_by if (asked["screening"], asked["metric"]) == wanted]
     if not own:
         return None
     record, asked = own[-1]
