@@ -298,6 +298,11 @@ def undecided_text(atom: Atom) -> str:
         reasons.append(f"{_detectable(atom, found)} beyond its limit would have been found in 80 % of cases")
     if found.runs_needed is None and not any(found.runs):
         reasons = reasons or ["nothing was measured"]
+    elif not found.remark and found.scale is EstimateScale.MEAN and found.interval == (found.estimate, found.estimate):
+        reasons.append(
+            "all values are equal and on the limit, where a mean is neither shown below nor above; "
+            "write a limit beyond it"
+        )
     elif found.runs_needed is None:
         reasons.append("no number of runs would decide it at this estimate and noise")
     else:
