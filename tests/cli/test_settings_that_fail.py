@@ -255,12 +255,16 @@ def test_what_was_traced_before_an_interruption_is_left_out(
     choose, asked = screening.choose_followed, list[int]()
 
     def interrupted(
-        space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
+        space: Space,
+        runs: int,
+        rng: np.random.Generator,
+        known: Sequence[Configuration] = (),
+        seconds: float = 0.0,
     ) -> AnyChoice:
         asked.append(runs)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        return choose(space, runs, rng, known)
+        return choose(space, runs, rng, known, seconds)
 
     monkeypatch.setattr(screening, "choose_followed", interrupted)
     assert hati_here("screen", ".", "--budget", "40").status == 130
