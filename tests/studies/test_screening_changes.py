@@ -224,6 +224,11 @@ def test_a_relevant_size_of_flips_is_a_fraction_of_their_own_runs() -> None:
     assert found.verdict is not FlipVerdict.CONFIRMED
 
 
+def test_values_that_are_all_zero_do_not_change() -> None:
+    found = raw(np.zeros(4)).change(EffectContrast(0.0, 0.0, 0.0, BaseMean(0.0)))
+    assert (found.relative, found.interval) == (0.0, (0.0, 0.0))
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("parts", "deviation", "most"),

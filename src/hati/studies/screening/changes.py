@@ -107,8 +107,10 @@ class Readable(Struct, frozen=True, eq=False):
         return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is EffectScale.LOG else difference
 
     def _base(self, contrast: EffectContrast) -> BaseMean | None:
-        """The base of a difference; None on the log scale, and if values are below zero."""
-        if self.scale is EffectScale.LOG or self.relative_to is RelativeTo.MEAN_SIZE or contrast.base is None:
+        """The base of a difference; None on the log scale, and if values are below zero or all of them zero."""
+        if self.scale is EffectScale.LOG or self.relative_to is RelativeTo.MEAN_SIZE or not self.typical:
+            return None
+        if contrast.base is None:
             return None
         rounded = abs(contrast.base.mean) <= _ROUNDING * self.typical
         return replace(contrast.base, mean=0.0) if rounded else contrast.base
