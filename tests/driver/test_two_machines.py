@@ -389,12 +389,7 @@ def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
         read_key(tmp_path / "missing")
 
 
-def apart(test: Callable[..., None]) -> Callable[..., None]:
-    """Run in one process with the other tests of the namespaces."""
-    return pytest.mark.acceptance(pytest.mark.xdist_group("namespaces")(test))
-
-
-NAMES = ("hati-one", "hati-two")
+NAMES = (f"hati-one-{os.getpid()}", f"hati-two-{os.getpid()}")
 ADDRESSES = ("10.177.0.1", "10.177.0.2")
 
 
@@ -492,7 +487,7 @@ def assert_common_start(project: Path) -> None:
     assert all(0 <= start < 200_000_000 for start in starts), starts
 
 
-@apart
+@pytest.mark.acceptance
 def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> None:
     found = read(agent.run(TASK_SET))
     assert [found[name]["observations"] for name in ("client tcp", "client udp", "client first", "server first")] == [
@@ -506,7 +501,7 @@ def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> 
     assert_common_start(agent.folder)
 
 
-@apart
+@pytest.mark.acceptance
 @pytest.mark.skipif(not Path("/proc/self/ns/time").exists(), reason="this kernel has no time namespaces")
 def test_the_clock_of_the_other_machine_is_found(namespaces: tuple[str, str], tmp_path: Path) -> None:
     other = Agent(tmp_path, ("unshare", "--time", "--monotonic", "5000", "--fork"))
@@ -520,7 +515,7 @@ def test_the_clock_of_the_other_machine_is_found(namespaces: tuple[str, str], tm
     assert_common_start(tmp_path)
 
 
-@apart
+@pytest.mark.acceptance
 def test_a_peer_that_vanishes_ends_the_experiment_and_leaves_the_rest(agent: Agent) -> None:
     begun = time.monotonic()
     running = agent.run(LONG)
@@ -545,7 +540,7 @@ def test_a_peer_that_vanishes_ends_the_experiment_and_leaves_the_rest(agent: Age
     assert read(agent.run(TASK_SET))["client udp"]["observations"] == 100, "and serves the next"
 
 
-@apart
+@pytest.mark.acceptance
 def test_an_agent_that_is_killed_is_named(agent: Agent) -> None:
     running = agent.run(LONG)
     until = time.monotonic() + 60
