@@ -26,6 +26,6 @@ def test_an_estimate_is_what_the_left_side_is_larger_by(relation: str, told: str
 
 def test_equal_values_on_a_limit_of_zero_are_explained() -> None:
     book = book_of(a=[[0.0]] * 20)
-    told = undecided_text(atom(book, "a <= 0 s"))
-    assert told.startswith("all values are equal and on the limit")
+    said = undecided_text(atom(book, "a <= 0 s"))
+    assert said.startswith("all values are equal and on the limit")
     assert undecided_text(atom(book, "a <= 0.5 s")) == ""

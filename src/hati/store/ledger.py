@@ -118,7 +118,7 @@ class Ledger:
     """The ledger of a store; each call is a separate transaction, serialised with those of other processes.
 
     ``clock`` gives the time in seconds since 1970 [default: the database's], and ``draw`` random numbers in [0, 1) that
-    no machine foresees.
+    no machine can predict.
     """
 
     def __init__(
