@@ -329,7 +329,7 @@ def test_a_frame_that_is_not_the_next_one_ends_the_channel(change: str) -> None:
     """What somebody between both ends can do."""
     controller, agent, connection = pair()
     recorded = _Recorder()
-    own, controller._connection = controller._connection, recorded  # type: ignore[assignment] - stands in for it
+    own, controller._connection = controller._connection, recorded  # type: ignore[assignment]  # stands in for it
     controller.send(FrameKind.LINE, b"first")
     controller.send(FrameKind.LINE, b"second")
     first, second = recorded.sent

@@ -75,5 +75,5 @@ def _compiled(statement: Executable, dialect: Dialect, columns: tuple[str, ...])
 
 @cache
 def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
-    made = namedtuple("Row", names)  # type: ignore[misc] - the columns are known at run time only
+    made = namedtuple("Row", names)  # type: ignore[misc]  # the columns are known at run time only
     return made._make
