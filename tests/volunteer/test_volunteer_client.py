@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from joining import Joining
 from volunteer_server import Owner, Script, archive, job, serving
 
 from hati.volunteer.command import main
+from hati.volunteer.files import locked
 
 pytestmark = pytest.mark.acceptance
 
@@ -294,6 +296,18 @@ def test_a_second_client_does_not_work_in_the_same_folder(joining: Joining) -> N
     assert (status, "another client works for" in said) == (4, True), said
     first.communicate(timeout=30)
     assert joining.script.tasks == ["t"]
+
+
+def test_what_a_killed_client_has_forked_lets_go_of_the_lock(tmp_path: Path) -> None:
+    with locked(tmp_path / "lock", None) as first, locked(tmp_path / "lock", None) as second:
+        assert (first is None, second is None) == (False, True)
+    holding = ["flock", tmp_path / "lock", "sh", "-c", "echo locked; sleep 0.2"]
+    forked = subprocess.Popen(holding, stdout=subprocess.PIPE)
+    assert forked.stdout is not None
+    with forked:
+        forked.stdout.readline()
+        with locked(tmp_path / "lock", None) as lock:
+            assert lock is not None
 
 
 def test_two_clients_on_a_machine_do_not_overlap(joining: Joining) -> None:

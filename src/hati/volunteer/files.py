@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, Callable, Optional
 
 BAD_INPUT, CANNOT_RUN = 2, 4
 """Exit statuses: what the user gave is wrong; nothing can be run here."""
+_FORKED = 1.0
+"""Seconds that a lock may be held by what a killed process had just forked."""
 
 
 class JoinError(Exception):
@@ -126,8 +129,8 @@ def own_folder(folder: Path) -> Path:
 def locked(path: Path, waiting: Optional[Callable[[], None]], mode: int = 0o600) -> Iterator[Optional[int]]:
     """Hold the lock of a file, and yield its descriptor; programs that have it hold the lock too.
 
-    ``waiting`` is called once where another process has the lock; without it, None is yielded then. The file says who
-    has the lock.
+    ``waiting`` is called once where another process has the lock; without it, None is yielded where that process keeps
+    the lock: what a killed process had just forked has it until its program starts. The file says who has the lock.
 
     Raises:
         JoinError: where the file cannot be opened.
@@ -137,9 +140,7 @@ def locked(path: Path, waiting: Optional[Callable[[], None]], mode: int = 0o600)
     except OSError as error:
         raise JoinError(f"cannot lock {path}: {error.strerror}", "remove that file") from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _taken(descriptor, 0.0 if waiting else _FORKED):
             if waiting is None:
                 yield None
                 return
@@ -151,6 +152,19 @@ def locked(path: Path, waiting: Optional[Callable[[], None]], mode: int = 0o600)
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _taken(descriptor: int, patience: float) -> bool:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 def _opened(path: Path, mode: int) -> int:
