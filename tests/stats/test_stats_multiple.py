@@ -10,12 +10,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from hati.core import FloatArray, generator
-from hati.stats import Shares, Term, adaptive_benjamini_hochberg, holm, options_first
+from hati.stats import Shares, Term, adaptive_benjamini_hochberg, critical_p_value, holm, options_first
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30))
@@ -127,3 +127,13 @@ def test_false_ones_are_in_at_most_five_per_cent(active: tuple[int, ...]) -> Non
     found = [options_first([*MAINS, *PAIRS], row, bonferroni) for row in statistics]
     assert 0.03 * 4000 <= sum(bool(np.any(row[inert] <= 0.05)) for row in found) <= 236
     assert all(np.all(row[list(active)] <= 0.05) for row in found)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(0.0, 1.0), max_size=12), st.sampled_from([0.01, 0.05, 0.3]))
+def test_the_critical_p_value_is_the_largest_that_is_rejected(others: list[float], alpha: float) -> None:
+    critical = critical_p_value(np.array(others), alpha)
+    below, above = (
+        adaptive_benjamini_hochberg(np.array([*others, critical * (1.0 + shift)]))[-1] for shift in (-1e-9, 1e-9)
+    )
+    assert below <= alpha < above

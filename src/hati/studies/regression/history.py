@@ -25,8 +25,8 @@ from hati.stats import (
     weighted_drift,
 )
 from hati.stats.dependence import equal_persistence
-from hati.stats.intervals import least_ratio
 from hati.stats.linear_models import Index
+from hati.stats.ratios import least_ratio
 from hati.studies.comparison import DIRECTION, TAIL_PART
 from hati.studies.regression.conclusion import (
     DetectableStep,

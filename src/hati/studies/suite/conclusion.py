@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from hati.core import Configuration, Evidence, FloatArray, Metric, Run
 from hati.design.suite import Suite
-from hati.stats import Index
-from hati.stats.intervals import (
+from hati.stats import (
     Ecdf,
     Equivalence,
+    Index,
     MannWhitney,
     MeanEstimate,
     Quantile,
