@@ -218,10 +218,10 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
     def refusing(*_: object) -> None:
         raise NotPermittedError("the kernel lets this process make no control group", fix="run it as root")
 
-    for name in ("group_with", "round_robin_slice_of", "link_with"):
+    for name in ("group_with", "round_robin_slice_of", "reserve_of", "link_with"):
         monkeypatch.setattr(selftest, name, refusing)
     monkeypatch.setattr(selftest, "restore_settings", lambda: None)
     found = selftest.selftest(lambda _: None)
     assert {each.outcome for each in found} == {"refused"}
     assert {each.reason for each in found} == {"the kernel lets this process make no control group; run it as root"}
-    assert len(found) >= 16
+    assert len(found) >= 20

@@ -12,7 +12,7 @@ from machine_root import BEFORE, GOVERNOR, HELD, SIBLINGS, machine_root, values
 
 from hati.core import InputError
 from hati.probing import NotPermittedError
-from hati.probing.holding import hold, restore, restore_abandoned, steady_settings
+from hati.probing.holding import hold, reserve_of, restore, restore_abandoned, steady_settings
 
 
 @pytest.fixture
@@ -87,3 +87,16 @@ def test_a_damaged_file_is_named(root: Path) -> None:
     (root / "run/hati/held-settings.json").write_text("{")
     with pytest.raises(InputError, match=r"held-settings\.json cannot be read"):
         restore(root)
+
+
+def test_the_reserve_of_normal_processes_is_set_and_restored(root: Path) -> None:
+    with pytest.raises(NotPermittedError, match="fair_server/cpu1/runtime cannot be read"), reserve_of(100, 1, root):
+        pass
+    file = root / "sys/kernel/debug/sched/fair_server/cpu1/runtime"
+    file.parent.mkdir(parents=True)
+    file.write_text("50000000\n")
+    with reserve_of(100, 1, root):
+        assert file.read_text() == "100000000"
+        with pytest.raises(NotPermittedError, match="holds the settings"), reserve_of(30, 1, root):
+            pass
+    assert file.read_text() == "50000000"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from hati.core import InputError
@@ -42,6 +45,14 @@ def test_the_whole_library_is_in_an_order_in_which_inputs_are_known() -> None:
 def test_no_two_experiments_yield_the_same_property() -> None:
     outputs = [name for each in LIBRARY for name in each.outputs]
     assert len(outputs) == len(set(outputs))
+
+
+def test_every_property_is_in_the_reference() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/experiments.md").read_text()
+    named = set(re.findall(r"`([a-z0-9_.]+)`", page))
+    inner = {f"mem.level{number}_{what}" for number in (2, 3) for what in ("size", "latency")}
+    for each in LIBRARY:
+        assert {each.name, *each.outputs} - inner <= named
 
 
 def test_cycles_are_refused_with_their_way() -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, MeasurementError
 from hati.probing.kernel import KernelProgram, NotPermittedError, Series, own_group, throttled_seconds
-from hati.studies.probe import DEMAND_MS, Experiment, Inputs, Neighbour
+from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 _LEAST = 0.01
@@ -95,6 +95,9 @@ _UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
+_REPETITIONS = 4
+_SPREAD_LIMIT = 100 * _MS
+_ONE_CPU, _TWO_CPUS = "this process may use one CPU only", "permit it two CPUs, as by `taskset`"
 
 
 class Executed(NamedTuple):
@@ -225,7 +228,7 @@ def _limit(setting: Setting, inputs: Inputs) -> Execution:
 
 def _pair(setting: Setting, inputs: Inputs) -> Execution:
     if len(setting.cpus) < 2:
-        raise NotPermittedError("this process may use one CPU only", fix="permit it two CPUs, as by `taskset`")
+        raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
     first, second = setting.cpus[:2]
     units = int(2.0 * inputs["cpu.rate"])
     raw: Series = {}
@@ -277,6 +280,51 @@ def _demand(setting: Setting, inputs: Inputs) -> Execution:
     units = int(DEMAND_MS * inputs["cpu.rate"])
     found = setting.run("work", setting.duration(6.0), units, "other", cpu, cpu)
     return {"response_ns": found["work_wall_ns/0"]}, ()
+
+
+def execute_wakeups(setting: Setting, slack_ns: int = 1) -> Execution:
+    """Wake-ups by timers that may be late by ``slack_ns``; raw observations as in ``sched.wakeups``."""
+    cpu = setting.cpus[0]
+    watch = Watch([cpu])
+    found = setting.run("wake", int(500 * setting.scale), _MS, cpu, slack_ns)
+    accounts = watch.accounts()
+    busy = 1.0 - (accounts.unused + found["window_ns"][2] / _SECOND) / accounts.wall
+    return {**found, "others": np.array([max(accounts.others, busy)])}, (accounts,)
+
+
+def _switching(setting: Setting, _: Inputs) -> Execution:
+    watch = Watch([setting.cpus[0]])
+    return setting.run("switch", int(100 * setting.scale), 500, setting.cpus[0]), (watch.accounts(),)
+
+
+def execute_weights(setting: Setting, inputs: Inputs, steps: int = WEIGHT_STEPS) -> Execution:
+    """Two processes on one core, the second nicer by ``steps``; raw observations as in ``sched.weights``."""
+    cpu, raw = setting.cpus[0], Series()
+    watch = Watch([cpu])
+    for repetition in range(_REPETITIONS):
+        raw |= _prefixed(
+            _spin(setting, inputs, 0.5, cpu=cpu, processes=2, policy=f"other/nice{steps}"), str(repetition)
+        )
+    return raw, (watch.accounts(),)
+
+
+def _rt_reserve(setting: Setting, inputs: Inputs) -> Execution:
+    watch = Watch([setting.cpus[-1]])
+    found = _spin(setting, inputs, 4.2, cpu=setting.cpus[-1], processes=2, policy="fifo/other")
+    return found, (watch.accounts(),)
+
+
+def _balance(setting: Setting, inputs: Inputs) -> Execution:
+    cpus, raw = setting.cpus, Series()
+    if len(cpus) < 2:
+        raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
+    watch = Watch(cpus)
+    for repetition in range(_REPETITIONS):
+        raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=min(64, len(cpus) + 1)), str(repetition))
+    found = setting.run("spread", int(12 * setting.scale), _SPREAD_LIMIT, cpus[0])
+    accounts = watch.accounts()
+    known = {"limit_ns": _SPREAD_LIMIT, "cpus": len(cpus), "others": accounts.others}
+    return {**raw, **found, **{name: np.array([float(value)]) for name, value in known.items()}}, (accounts,)
 
 
 def _levels(setting: Setting, _: Inputs) -> Execution:
@@ -335,6 +383,11 @@ _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {
     "sched.timeslice": _timeslice,
     "sched.round_robin": _round_robin,
     "sched.demand": _demand,
+    "sched.wakeups": lambda setting, _: execute_wakeups(setting),
+    "sched.switching": _switching,
+    "sched.weights": execute_weights,
+    "sched.rt_reserve": _rt_reserve,
+    "sched.balance": _balance,
     "mem.levels": _levels,
     "mem.stream": _stream,
     "disk.file": _disk,

@@ -164,6 +164,7 @@ _ROOT = "run it as root"
 
 def restore_settings(folder: Path | None = None) -> None:
     """Restore the settings that a killed self-test changed."""
+    restore_abandoned()
     kept = _restored(folder)
     with suppress(OSError):
         _SLICE.write_text(kept.read_text())
@@ -193,6 +194,28 @@ def round_robin_slice_of(milliseconds: int, folder: Path | None = None) -> Itera
     finally:
         _SLICE.write_text(before)
         kept.unlink(missing_ok=True)
+
+
+@contextmanager
+def reserve_of(milliseconds: int, cpu: int, root: Path | None = None) -> Iterator[None]:
+    """Set what the kernel reserves for normal processes on a CPU; it is restored in the end, or at the next start.
+
+    Raises:
+        NotPermittedError: if it cannot be set.
+    """
+    file = f"sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+    before = _read((root or system_root()) / file)
+    if not before:
+        fix = "run it as root, with Linux 6.12 or newer, debugfs mounted and no lockdown"
+        raise NotPermittedError(f"/{file} cannot be read", fix=fix)
+    try:
+        hold((HeldSetting(file, before, str(milliseconds * 1_000_000)),), os.getpid(), root)
+    except InputError as error:
+        raise NotPermittedError(error.message, fix=error.fix) from error
+    try:
+        yield
+    finally:
+        restore(root)
 
 
 @contextmanager

@@ -56,17 +56,31 @@ static void pin(int core) {
 static void use_policy(const char *name) {
     struct sched_param parameter = {0};
     int policy = SCHED_OTHER;
-    if (!strcmp(name, "fifo") || !strcmp(name, "rr")) {
+    if (!strncmp(name, "nice", 4)) {
+        if (setpriority(PRIO_PROCESS, 0, atoi(name + 4))) {
+            fail("setpriority");
+        }
+    } else if (!strcmp(name, "fifo") || !strcmp(name, "rr")) {
         policy = name[0] == 'f' ? SCHED_FIFO : SCHED_RR;
         parameter.sched_priority = 1;
     } else if (!strcmp(name, "batch")) {
         policy = SCHED_BATCH;
     } else if (strcmp(name, "other")) {
-        bad("policies are other, batch, rr and fifo");
+        bad("policies are other, batch, rr, fifo and nice with a number");
     }
     if (policy != SCHED_OTHER && sched_setscheduler(0, policy, &parameter)) {
         fail("sched_setscheduler");
     }
+}
+
+/* The policy of a process among names separated by `/`, the last of which is that of all further processes. */
+static void use_own_policy(const char *names, int process) {
+    char name[16];
+    while (process-- > 0 && strchr(names, '/')) {
+        names = strchr(names, '/') + 1;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(names, "/"), names);
+    use_policy(name);
 }
 
 static void *map(size_t bytes, int flags) {
@@ -162,7 +176,7 @@ static void spin(int64_t duration, int core, const char *policy, int processes, 
             continue;
         }
         pin(core);
-        use_policy(policy);
+        use_own_policy(policy, p);
         int64_t *own_starts = starts + p * most, *own_lengths = lengths + p * most, gaps = 0;
         memset(own_starts, 0, sizeof *own_starts * (size_t)most);
         memset(own_lengths, 0, sizeof *own_lengths * (size_t)most);
@@ -234,6 +248,148 @@ static void work(int64_t duration, int64_t units, int processes, char **cores, c
         print_all("work_wall_ns", walls + (int64_t)p * MOST, counts[p]);
         print_all("work_cpu_ns", cpus + (int64_t)p * MOST, counts[p]);
     }
+}
+
+/* wake: by how much a process that sleeps until a time runs after it; `slack` is what the timer may be late. */
+static void wake(int count, int64_t interval, int core, int64_t slack) {
+    enum { MOST = 100000 };
+    static int64_t late[MOST];
+    if (count > MOST) {
+        bad("at most 100000 wake-ups");
+    }
+    pin(core);
+    if (prctl(PR_SET_TIMERSLACK, slack)) {
+        fail("PR_SET_TIMERSLACK");
+    }
+    sleep_until((uint64_t)(wall() + interval));
+    int64_t from = wall(), cpu_before = cpu();
+    for (int i = 0; i < count; i++) {
+        int64_t until = wall() + interval;
+        sleep_until((uint64_t)until);
+        late[i] = wall() - until;
+    }
+    int64_t window[] = {0, wall() - from, cpu() - cpu_before};
+    print_all("late_ns", late, count);
+    print_all("window_ns", window, 3);
+}
+
+static void pass(int to, int from) {
+    char byte = 0;
+    if (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1) {
+        fail("pass");
+    }
+}
+
+/* Both kinds: who wakes another one is preempted by it, or waits for it. */
+static int64_t switches(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+/* switch: two processes on a core hand a byte to and fro by pipes; in turn, one hands as many bytes to itself. */
+static void hand_over(int batches, int rounds, int core) {
+    enum { MOST = 10000 };
+    static int64_t trips[MOST], own[MOST];
+    int there[2], back[2], self[2];
+    if (batches > MOST) {
+        bad("at most 10000 batches");
+    }
+    if (pipe(there) || pipe(back) || pipe(self)) {
+        fail("pipe");
+    }
+    pin(core);
+    int64_t *partner = map(2 * sizeof *partner, MAP_SHARED);
+    if (!child()) {
+        char byte;
+        close(there[1]);
+        int64_t before = cpu(), switched = switches();
+        while (read(there[0], &byte, 1) == 1) {
+            if (write(back[1], &byte, 1) != 1) {
+                fail("write");
+            }
+        }
+        partner[0] = cpu() - before;
+        partner[1] = switches() - switched;
+        _exit(0);
+    }
+    pass(there[1], back[0]);
+    int64_t start = wall(), cpu_before = cpu(), switched = switches();
+    for (int b = 0; b < batches; b++) {
+        int64_t from = wall();
+        for (int r = 0; r < rounds; r++) {
+            pass(there[1], back[0]);
+        }
+        trips[b] = wall() - from;
+        from = wall();
+        for (int r = 0; r < 2 * rounds; r++) {
+            pass(self[1], self[0]);
+        }
+        own[b] = wall() - from;
+    }
+    int64_t window[] = {0, wall() - start, cpu() - cpu_before};
+    switched = switches() - switched;
+    close(there[1]);
+    wait_for_children(1);
+    window[2] += partner[0];
+    switched += partner[1];
+    int64_t hands = 2 * (int64_t)rounds, all = hands * batches;
+    print_all("trip_ns", trips, batches);
+    print_all("own_ns", own, batches);
+    print_all("hands", &hands, 1);
+    print_all("all_hands", &all, 1);
+    print_all("switches", &switched, 1);
+    print_all("window_ns", window, 3);
+}
+
+struct spreading {
+    int64_t freed, moved;
+};
+
+/* spread: two processes on a core are then permitted all cores: the time until one of them runs on another core. */
+static void spread(int trials, int64_t limit, int core) {
+    enum { MOST = 1000, SETTLE = 12000000 };
+    static int64_t times[MOST];
+    cpu_set_t all;
+    if (trials > MOST) {
+        bad("at most 1000 trials");
+    }
+    if (sched_getaffinity(0, sizeof all, &all)) {
+        fail("sched_getaffinity");
+    }
+    volatile struct spreading *both = map(2 * sizeof *both, MAP_SHARED);
+    for (int t = 0; t < trials; t++) {
+        int64_t origin = wall() + 10000000;
+        both[0].moved = both[1].moved = both[0].freed = both[1].freed = 0;
+        for (int p = 0; p < 2; p++) {
+            if (child()) {
+                continue;
+            }
+            pin(core);
+            sleep_until((uint64_t)origin);
+            int64_t at = wall(), end = origin + SETTLE + limit;
+            while (at < origin + SETTLE) {
+                at = wall();
+            }
+            both[p].freed = at;
+            if (sched_setaffinity(0, sizeof all, &all)) {
+                fail("sched_setaffinity");
+            }
+            while (at < end && !both[0].moved && !both[1].moved) {
+                at = wall();
+                if (sched_getcpu() != core) {
+                    both[p].moved = at;
+                }
+            }
+            _exit(0);
+        }
+        wait_for_children(2);
+        int64_t moved = both[0].moved && both[1].moved ? (both[0].moved < both[1].moved ? both[0].moved : both[1].moved)
+                                                      : both[0].moved + both[1].moved;
+        int64_t freed = both[0].freed < both[1].freed ? both[0].freed : both[1].freed;
+        times[t] = moved ? moved - freed : limit;
+    }
+    print_all("spread_ns", times, trials);
 }
 
 /* chase: time of a dependent load in a cycle through all lines of a region, for regions of several sizes. */
@@ -498,6 +654,12 @@ int main(int count, char **given) {
         spin(atoll(given[2]), atoi(given[3]), given[4], atoi(given[5]), atoll(given[6]), atoll(given[7]));
     } else if (!strcmp(kernel, "work") && count >= 6) {
         work(atoll(given[2]), atoll(given[3]), count - 5, given + 5, given[4]);
+    } else if (!strcmp(kernel, "wake") && count == 6) {
+        wake(atoi(given[2]), atoll(given[3]), atoi(given[4]), atoll(given[5]));
+    } else if (!strcmp(kernel, "switch") && count == 5) {
+        hand_over(atoi(given[2]), atoi(given[3]), atoi(given[4]));
+    } else if (!strcmp(kernel, "spread") && count == 5) {
+        spread(atoi(given[2]), atoll(given[3]), atoi(given[4]));
     } else if (!strcmp(kernel, "chase") && count >= 7) {
         chase(atoll(given[2]), atoi(given[3]), atoll(given[4]), atoi(given[5]), count - 6, given + 6);
     } else if (!strcmp(kernel, "triad") && count >= 5) {
@@ -507,7 +669,7 @@ int main(int count, char **given) {
     } else if (!strcmp(kernel, "net") && count == 7) {
         net(given[2], given[3], atoi(given[4]), atoll(given[5]), atoll(given[6]));
     } else {
-        bad("kernels: clock, spin, work, chase, triad, disk, net");
+        bad("kernels: clock, spin, work, wake, switch, spread, chase, triad, disk, net");
     }
     return 0;
 }

@@ -36,3 +36,4 @@ from .noise import detectable as detectable
 from .noise import gaps_of as gaps_of
 from .noise import mode_of as mode_of
 from .noise import rhythm_of as rhythm_of
+from .scheduling import WEIGHT_STEPS as WEIGHT_STEPS

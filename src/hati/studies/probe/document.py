@@ -34,6 +34,7 @@ _FRACTIONS = {
     "noise.stolen",
     "noise.burst",
     "noise.taken",
+    "sched.evenness",
 }
 
 

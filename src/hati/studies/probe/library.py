@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import listed, suggestion
-from hati.studies.probe import detectors, noise
+from hati.studies.probe import detectors, noise, scheduling
 from hati.studies.probe.finding import Property, Raw
 
 Inputs = Mapping[str, float]
@@ -132,6 +132,47 @@ LIBRARY = (
         lambda raw, inputs: detectors.demand_slice(raw, DEMAND_MS, inputs["sched.slice"]),
         ("cpu.rate", "sched.slice"),
         named_only=True,
+    ),
+    Experiment(
+        "sched.wakeups",
+        "latency of wake-ups",
+        scheduling.WAKEUP_METHOD,
+        {"sched.wakeup": "us", "sched.wakeup_p99": "us"},
+        lambda raw, inputs: scheduling.wakeup(raw, inputs["clock.cost"]),
+        ("clock.cost",),
+    ),
+    Experiment(
+        "sched.switching",
+        "cost of a switch between processes",
+        scheduling.SWITCH_METHOD,
+        {"sched.switch": "us"},
+        lambda raw, _: scheduling.switch(raw),
+    ),
+    Experiment(
+        "sched.weights",
+        "CPU time of a nicer process",
+        scheduling.WEIGHTS_METHOD,
+        {"sched.weight_ratio": "1"},
+        lambda raw, _: scheduling.weights(raw),
+        ("clock.cost",),
+    ),
+    Experiment(
+        "sched.rt_reserve",
+        "reserve of normal processes beside real-time ones",
+        scheduling.RESERVE_METHOD,
+        {"sched.reserve": "ms", "sched.reserve_period": "ms"},
+        lambda raw, _: scheduling.reserve(raw),
+        ("clock.cost",),
+        "real-time priority",
+    ),
+    Experiment(
+        "sched.balance",
+        "load balancing between CPUs",
+        scheduling.BALANCE_METHOD,
+        {"sched.evenness": "1", "sched.spread": "ms"},
+        lambda raw, _: scheduling.balance(raw),
+        ("clock.cost",),
+        "two CPUs",
     ),
     Experiment(
         "mem.levels",

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hati.core import MeasurementError
-from hati.probing import KernelProgram, NotPermittedError, Setting, execute
-from hati.probing.executing import execute_link
-from hati.probing.holding import cache_size, link_with, restore_settings, round_robin_slice_of
+from hati.core import MeasurementError, replace
+from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, execute
+from hati.probing.executing import Execution, execute_link, execute_wakeups, execute_weights
+from hati.probing.holding import cache_size, link_with, reserve_of, restore_settings, round_robin_slice_of
 from hati.probing.kernel import entering, group_with
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
 from hati.wiring.probes.task_sets import measuring_alone
@@ -19,8 +19,13 @@ _QUOTAS = ((50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200))
 _CORES = (0.5, 1.5, 2.0)
 _RATES = (10, 100)
 _DELAYS = (1, 5, 20)
+_SLACK_US = 500
+_WEIGHTS = {0: 1024, 3: 526, 5: 335}
+"""The kernel's weights of these nice values."""
+_RESERVE_MS = 100
 _PAYLOAD = 1448 / 1514
 """The fraction of an Ethernet frame of 1514 bytes that is payload of TCP with timestamps."""
+_INPUTS = {"clock.cost": 50.0}
 _SUBJECTS = {each.name: each for each in LIBRARY}
 
 
@@ -37,7 +42,8 @@ def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
 
 def _tested(program: KernelProgram, announce: Callable[[str], None]) -> tuple[Recovery, ...]:
     restore_settings()
-    tests = [*_slices(program), *_quotas(program), *_cores(program), *_caches(program), *_links(program)]
+    parts = (_slices, _quotas, _cores, _weights, _wakeups, _reserves, _caches, _links)
+    tests = [test for part in parts for test in part(program)]
     found = []
     for number, (name, test) in enumerate(tests, start=1):
         announce(f"[{number}/{len(tests)}] {name}")
@@ -97,6 +103,51 @@ def _cores(program: KernelProgram) -> Iterator[_Test]:
             return _tried(measured, not_injected(f"usable cores {cores:g}", cores, "1", 0.08, ""))
 
         yield f"usable cores {cores:g}", test
+
+
+def _weights(program: KernelProgram) -> Iterator[_Test]:
+    for steps in (3, 5):
+        name, truth = f"weight of nice {steps}", _WEIGHTS[0] / _WEIGHTS[steps]
+
+        def test(name: str = name, truth: float = truth, steps: int = steps) -> list[Recovery]:
+            def measured() -> list[Recovery]:
+                with group_with(None) as group:
+                    found = _properties("sched.weights", execute_weights(_setting(program, group), _INPUTS, steps))
+                return [recovered(name, truth, 0.05, found.get("sched.weight_ratio"))]
+
+            return _tried(measured, not_injected(name, truth, "1", 0.05, ""))
+
+        yield name, test
+
+
+def _wakeups(program: KernelProgram) -> Iterator[_Test]:
+    name = f"timer slack {_SLACK_US} us"
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            with group_with(None) as group:
+                executed = [execute_wakeups(_setting(program, group), slack) for slack in (1, 1000 * _SLACK_US)]
+            before, after = (_properties("sched.wakeups", each)["sched.wakeup"] for each in executed)
+            added = replace(after, value=(after.value or 0.0) - (before.value or 0.0), interval=None)
+            return [recovered(name, _SLACK_US, 0.05, added)]
+
+        return _tried(measured, not_injected(name, _SLACK_US, "us", 0.05, ""))
+
+    yield name, test
+
+
+def _reserves(program: KernelProgram) -> Iterator[_Test]:
+    name = f"reserve {_RESERVE_MS} ms beside SCHED_FIFO"
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            with reserve_of(_RESERVE_MS, _setting(program).cpus[-1]):
+                found = _detected(program, "sched.rt_reserve")
+            return [recovered(name, _RESERVE_MS, 0.1, found.get("sched.reserve"))]
+
+        return _tried(measured, not_injected(name, _RESERVE_MS, "ms", 0.1, ""))
+
+    yield name, test
 
 
 def _caches(program: KernelProgram) -> Iterator[_Test]:
@@ -163,9 +214,12 @@ def _tried(measured: Callable[[], list[Recovery]], otherwise: Recovery) -> list[
 
 def _detected(program: KernelProgram, name: str, group: Path | None = None) -> dict[str, Property]:
     """The properties that an experiment detects, in a control group where one is given."""
-    inputs = {"clock.cost": 50.0}
-    executed = execute(name, _setting(program, group), inputs)
-    return {each.name: each for each in _SUBJECTS[name].detect(executed.raw, inputs)}
+    return _properties(name, execute(name, _setting(program, group), _INPUTS))
+
+
+def _properties(name: str, executed: Executed | Execution) -> dict[str, Property]:
+    """The properties that an experiment detects in raw observations."""
+    return {each.name: each for each in _SUBJECTS[name].detect(executed[0], _INPUTS)}
 
 
 def _setting(program: KernelProgram, group: Path | None = None) -> Setting:

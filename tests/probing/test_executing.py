@@ -1,0 +1,75 @@
+"""Experiments with real kernels: what is found is right, or said to be disturbed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hati.probing import KernelProgram, NotPermittedError, Setting, execute
+from hati.probing.executing import execute_wakeups, execute_weights
+from hati.studies.probe import LIBRARY, ProbeVerdict, Property
+
+pytestmark = pytest.mark.acceptance
+INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0}
+DETECTORS = {each.name: each.detect for each in LIBRARY}
+TWO_CPUS = len(os.sched_getaffinity(0)) > 1
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(KernelProgram(), tmp_path)
+
+
+def detected(name, raw) -> dict[str, Property]:
+    return {each.name: each for each in DETECTORS[name](raw, INPUTS)}
+
+
+def right(found: Property, low: float, high: float) -> bool:
+    return found.verdict is not ProbeVerdict.MEASURED or (found.value is not None and low <= found.value <= high)
+
+
+def test_a_timer_slack_delays_wake_ups(setting: Setting) -> None:
+    raws = [execute_wakeups(setting, slack)[0] for slack in (1, 1_000_000)]
+    soon, late = (detected("sched.wakeups", raw)["sched.wakeup"] for raw in raws)
+    assert soon.value is not None
+    assert late.value is not None
+    assert right(late, soon.value + 800.0, soon.value + 1200.0)
+
+
+def test_every_byte_that_is_handed_over_is_a_switch(setting: Setting) -> None:
+    raw = execute("sched.switching", setting, INPUTS).raw
+    assert raw["switches"][0] >= raw["all_hands"][0]
+    assert right(detected("sched.switching", raw)["sched.switch"], 0.2, 100.0)
+
+
+@pytest.mark.parametrize(("steps", "truth"), [(3, 1024 / 526), (5, 1024 / 335)])
+def test_a_nicer_process_has_its_weight(setting: Setting, steps: int, truth: float) -> None:
+    found = detected("sched.weights", execute_weights(setting, INPUTS, steps)[0])["sched.weight_ratio"]
+    assert right(found, truth / 1.1, truth * 1.1)
+
+
+def test_the_reserve_is_the_kernels_default(setting: Setting) -> None:
+    try:
+        raw = execute("sched.rt_reserve", setting, INPUTS).raw
+    except NotPermittedError as error:
+        assert "no real-time priority" in str(error)
+        return
+    found = detected("sched.rt_reserve", raw)
+    assert right(found["sched.reserve"], 49.0, 61.0), "50 ms and a tick of 10 ms at most"
+    assert right(found["sched.reserve_period"], 950.0, 1050.0)
+
+
+@pytest.mark.skipif(not TWO_CPUS, reason="needs two CPUs")
+def test_one_process_too_many_is_balanced(setting: Setting) -> None:
+    raw = execute("sched.balance", setting, INPUTS).raw
+    found = detected("sched.balance", raw)
+    assert right(found["sched.evenness"], 0.3, 1.0)
+    assert right(found["sched.spread"], 0.0, 100.0)
+
+
+def test_one_cpu_is_not_balanced(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    with pytest.raises(NotPermittedError, match="one CPU only"):
+        execute("sched.balance", setting, INPUTS)
