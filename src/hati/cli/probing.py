@@ -289,6 +289,16 @@ def draw(file: _File, output: Output = STDOUT) -> None:
     write(render.task_set_svg(read_task_set(file)), output)
 
 
+@app.command("edit")
+def edit(
+    file: Annotated[Path, typer.Argument(metavar="TASKSET", help="Task set in YAML; created if missing.")],
+) -> None:
+    """Compose a task set in a browser, on a page that only this machine serves."""
+    from hati.wiring.probes.task_sets import edit_task_set
+
+    edit_task_set(file, lambda address: say(f"open {address}\nCtrl-C ends the editor"))
+
+
 @app.command("calibrate")
 def calibrate(save: _Save = None, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> None:
     """Calibrate the kernels of CPU loads on this machine."""

@@ -68,10 +68,37 @@ def read_task_set(file: Path) -> TaskSet:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"cannot read it: {reason}", place=Place(str(file)), fix="name a task set in YAML") from None
-    kinds = {entry.name: partial(load_entry, entry, "task kind", _task_kind) for entry in added(GROUP)}
+    return _parsed(text, str(file))
+
+
+def edit_task_set(file: Path, ready: Announce) -> None:
+    """Serve a page on which the task set of a file is composed, until the process is interrupted.
+
+    Args:
+        file: in YAML; it is created when it is saved for the first time.
+        ready: receives the address of the page.
+
+    Raises:
+        InputError: where the file cannot be read, or is not YAML.
+    """
+    from hati.editor import EditedFile, editor_schema, page_server
+
+    kinds = {word: load() for word, load in _added_kinds().items()}
+    with page_server(EditedFile(file, _parsed), editor_schema(kinds)) as server:
+        ready(server.address)
+        server.serve_forever()
+
+
+def _parsed(text: str, file: str) -> TaskSet:
+    kinds = _added_kinds()
     if not kinds:
-        return parse_task_set(text, str(file))
-    return called(f"a task of {listed(kinds)}", parse_task_set, text, str(file), kinds)
+        return parse_task_set(text, file)
+    return called(f"a task of {listed(kinds)}", parse_task_set, text, file, kinds)
+
+
+def _added_kinds() -> dict[str, Callable[[], type[Struct]]]:
+    """The functions that load the kinds of tasks of packages, by the words that follow ``do``."""
+    return {entry.name: partial(load_entry, entry, "task kind", _task_kind) for entry in added(GROUP)}
 
 
 def _task_kind(found: object) -> type[Struct]:

@@ -1,0 +1,186 @@
+"""A task set's file while it is edited: the texts since it was opened, what is wrong, and saving."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from msgspec import Struct
+
+from hati.core import InputError, Place
+from hati.generate.editing import Edit, EditHistory, place_after
+from hati.generate.task_set import TaskSetError
+from hati.generate.tasks import Path as ValuePath
+from hati.generate.yaml_text import YamlText
+
+Check = Callable[[str, str], object]
+"""Raises an ``InputError`` where a text is not a task set; the second argument names it in errors."""
+
+_NEW = """\
+name: {name}
+machines: [here]
+roles: []
+"""
+
+
+class EditProblem(Struct, frozen=True):
+    """What is wrong, where, and how to fix it; ``path`` leads to the part concerned."""
+
+    message: str
+    fix: str = ""
+    path: ValuePath = ()
+    place: str = ""
+
+
+class EditorState(Struct, frozen=True):
+    """What the page shows; ``selected`` is the part that the last edit concerned."""
+
+    file: str
+    text: str
+    values: Any
+    problem: EditProblem | None
+    changed: bool
+    undo: bool
+    redo: bool
+    selected: ValuePath | None = None
+
+
+class EditedFile:
+    """A file and the texts since it was opened; a file that does not exist is created when it is saved.
+
+    Raises:
+        InputError: where it cannot be read, or is not a mapping in YAML, with the place.
+    """
+
+    def __init__(self, file: Path, check: Check) -> None:
+        self._file = file.resolve()
+        self._name = file.name
+        self._check = check
+        self._on_disk = self._read()
+        text = _NEW.format(name=self._file.stem) if self._on_disk is None else _decoded(self._on_disk, file)
+        self._parsed(text)
+        self._history = EditHistory((text,))
+
+    def state(self, selected: ValuePath | None = None) -> EditorState:
+        """The current text, its values and what is wrong with it."""
+        text = self._history.text
+        return EditorState(
+            self._name,
+            text,
+            YamlText(text).data,
+            self._problem(text),
+            self._on_disk is None or text.encode() != self._on_disk,
+            self._history.current > 0,
+            self._history.current + 1 < len(self._history.texts),
+            selected,
+        )
+
+    def edit(self, edit: Edit) -> EditorState:
+        """Apply an edit.
+
+        Raises:
+            InputError: where it is not possible; nothing has changed then.
+        """
+        self._history = self._history.edited(edit)
+        return self.state(place_after(edit))
+
+    def undo(self) -> EditorState:
+        """Go one edit back."""
+        self._history = self._history.undone()
+        return self.state()
+
+    def redo(self) -> EditorState:
+        """Go one edit forward again."""
+        self._history = self._history.redone()
+        return self.state()
+
+    def reload(self) -> EditorState:
+        """Read the file again, as an edit that can be undone.
+
+        Raises:
+            InputError: where it cannot be read, or is not a mapping in YAML.
+        """
+        found = self._read()
+        if found is None:
+            raise InputError(f"{self._name} was removed", fix="save it, which creates it again")
+        text = _decoded(found, self._file)
+        self._parsed(text)
+        self._on_disk = found
+        self._history = self._history.followed_by(text)
+        return self.state()
+
+    def save(self) -> EditorState:
+        """Write the file as a whole, or leave it as it is.
+
+        Raises:
+            InputError: where it has changed since it was read, or cannot be written.
+        """
+        content = self._history.text.encode()
+        if self._read() != self._on_disk:
+            raise InputError(
+                f"{self._name} has changed on disk since it was opened",
+                fix="reload it, or undo that change there; nothing was written",
+            )
+        try:
+            _replace(self._file, content)
+        except OSError as error:
+            raise InputError(f"cannot write {self._name}: {error.strerror}", fix="nothing was written") from None
+        self._on_disk = content
+        return self.state()
+
+    def _read(self) -> bytes | None:
+        try:
+            return self._file.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            place = Place(str(self._file))
+            raise InputError(f"cannot read it: {error.strerror}", place=place, fix="name a file in YAML") from None
+
+    def _parsed(self, text: str) -> None:
+        """Refuse a text that has no tree; any other mistake is shown on the page."""
+        with suppress(TaskSetError):
+            self._check(text, str(self._file))
+        YamlText(text)
+
+    def _problem(self, text: str) -> EditProblem | None:
+        try:
+            self._check(text, self._name)
+        except InputError as error:
+            path = error.path if isinstance(error, TaskSetError) else ()
+            return EditProblem(error.message, error.fix or "", path, str(error.place or ""))
+        return None
+
+
+def _decoded(content: bytes, file: Path) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise InputError("cannot read it: it is not UTF-8", place=Place(str(file)), fix="name a file in YAML") from None
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write a file by renaming a complete one, with the old one's permissions."""
+    with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as written:
+        try:
+            written.write(content)
+            written.flush()
+            os.fsync(written.fileno())
+            if file.exists():
+                Path(written.name).chmod(file.stat().st_mode & 0o7777)
+            else:
+                Path(written.name).chmod(0o666 & ~_umask())
+            Path(written.name).replace(file)
+        except BaseException:
+            Path(written.name).unlink()
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
