@@ -146,10 +146,13 @@ def _applied(data: Any, edit: Edit) -> Any:
 
 
 def _parent(data: Any, path: Path) -> Any:
+    if not path:
+        raise _nowhere(path)
     for step in path[:-1]:
-        if not (isinstance(data, dict) and step in data) and not (isinstance(data, list) and step in range(len(data))):
-            raise _nowhere(path)
-        data = data[step]
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            raise _nowhere(path) from None
     if not isinstance(data, dict if isinstance(path[-1], str) else list):
         raise _nowhere(path)
     return data
