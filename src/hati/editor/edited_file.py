@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -15,7 +15,7 @@ from hati.core import InputError, Place
 from hati.generate.editing import Edit, EditHistory, place_after
 from hati.generate.task_set import TaskSetError
 from hati.generate.tasks import Path as ValuePath
-from hati.generate.yaml_text import YamlText
+from hati.generate.yaml_text import read_yaml
 
 Check = Callable[[str, str], object]
 """Raises an ``InputError`` where a text is not a task set; the second argument names it in errors."""
@@ -71,7 +71,7 @@ class EditedFile:
         return EditorState(
             self._name,
             text,
-            YamlText(text).data,
+            read_yaml(text).data,
             self._problem(text),
             self._on_disk is None or text.encode() != self._on_disk,
             self._history.current > 0,
@@ -79,14 +79,14 @@ class EditedFile:
             selected,
         )
 
-    def edit(self, edit: Edit) -> EditorState:
-        """Apply an edit.
+    def edit(self, edits: Sequence[Edit]) -> EditorState:
+        """Apply edits, which are undone together.
 
         Raises:
-            InputError: where it is not possible; nothing has changed then.
+            InputError: where one is not possible; nothing has changed then.
         """
-        self._history = self._history.edited(edit)
-        return self.state(place_after(edit))
+        self._history = self._history.edited(*edits)
+        return self.state(place_after(edits[-1]) if edits else None)
 
     def undo(self) -> EditorState:
         """Go one edit back."""
@@ -145,7 +145,7 @@ class EditedFile:
         """Refuse a text that has no tree; any other mistake is shown on the page."""
         with suppress(TaskSetError):
             self._check(text, str(self._file))
-        YamlText(text)
+        read_yaml(text)
 
     def _problem(self, text: str) -> EditProblem | None:
         try:

@@ -58,7 +58,7 @@ class PageServer(ThreadingHTTPServer):
         self.address = f"http://127.0.0.1:{self.port}/?token={self._token}"
         self.actions: dict[str, Callable[[bytes], EditorState]] = {
             "/state": lambda _: edited.state(),
-            "/edit": lambda body: edited.edit(msgspec.json.decode(body, type=Edit)),
+            "/edit": lambda body: edited.edit(msgspec.json.decode(body, type=list[Edit])),
             "/undo": lambda _: edited.undo(),
             "/redo": lambda _: edited.redo(),
             "/reload": lambda _: edited.reload(),

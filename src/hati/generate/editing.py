@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.generate.tasks import Path
-from hati.generate.yaml_text import YamlEntry, YamlText, block, dedented, indented, inline, literal
+from hati.generate.yaml_text import YamlEntry, YamlText, block, dedented, indented, inline, literal, read_yaml
 
 
 class SetValue(Struct, frozen=True, tag_field="edit", tag="set"):
@@ -60,13 +61,13 @@ class EditHistory(Struct, frozen=True):
         """The current text."""
         return self.texts[self.current]
 
-    def edited(self, edit: Edit) -> EditHistory:
-        """The history with the text after an edit.
+    def edited(self, *edits: Edit) -> EditHistory:
+        """The history with the text after edits, which are undone together.
 
         Raises:
-            InputError: where the edit is not possible.
+            InputError: where one is not possible.
         """
-        return self.followed_by(edited(self.text, edit))
+        return self.followed_by(reduce(edited, edits, self.text))
 
     def followed_by(self, text: str) -> EditHistory:
         """The history with a further text, if it differs; what was undone is dropped."""
@@ -89,13 +90,13 @@ def edited(text: str, edit: Edit) -> str:
     """
     if "\r\n" in text:
         return edited(text.replace("\r\n", "\n"), edit).replace("\n", "\r\n")
-    before = YamlText(text)
+    before = read_yaml(text)
     wanted = _applied(before.data, edit)
     removed = _own_comments(before, edit.path) if isinstance(edit, RemoveValue) else Counter[str]()
     kept = Counter(before.comments.values()) - removed
     for made in _attempts(before, edit):
         try:
-            after = YamlText(made)
+            after = read_yaml(made)
         except InputError:
             continue
         if _same(after.data, wanted) and not kept - Counter(after.comments.values()):
@@ -206,7 +207,7 @@ def _attempts(text: YamlText, edit: Edit) -> Iterator[str]:
     else:
         fragment = _cut(text, edit.path)
         for made in _without(text, edit.path):
-            yield from _placed(YamlText(made), _shifted(edit.target, edit.path), fragment)
+            yield from _placed(read_yaml(made), _shifted(edit.target, edit.path), fragment)
 
 
 class _Fragment(Struct):

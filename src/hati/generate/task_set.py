@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hati.core import InputError
 from hati.core.wording import suggestion
@@ -66,8 +66,8 @@ class TaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         TaskSetError: where parts do not fit.
     """
 
-    name: str
-    machines: tuple[str, ...]
+    name: Annotated[str, Meta(description="Name of the experiment.")]
+    machines: Annotated[tuple[str, ...], Meta(description="Names of the machines, such as here.")]
     roles: tuple[MachineTaskSet, ...]
     tasks: dict[str, LoadTask] = {}
 

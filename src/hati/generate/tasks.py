@@ -135,8 +135,8 @@ class Parallel(TaskAttributes, frozen=True, tag="parallel"):
     """Tasks at the same time, each in a thread of its own; each task has ``copies`` threads."""
 
     tasks: tuple[LoadTask, ...]
-    until: Until = Until.ALL
-    copies: int = 1
+    until: Annotated[Until, Meta(description="Whether the first task that ends stops the others.")] = Until.ALL
+    copies: Annotated[int, Meta(description="Threads of each task.")] = 1
 
 
 LEAST_OBSERVATIONS = 10
@@ -165,9 +165,9 @@ class Loop(TaskAttributes, frozen=True, tag="loop"):
     """
 
     task: LoadTask
-    count: int | None = None
-    duration_ms: float | None = None
-    until: NarrowInterval | None = None
+    count: Annotated[int | None, Meta(description="Iterations.")] = None
+    duration_ms: Annotated[float | None, Meta(description="Time after which it ends, in ms.")] = None
+    until: Annotated[NarrowInterval | None, Meta(description="End once a sensor's mean is known.")] = None
 
     @property
     def endless(self) -> bool:
@@ -178,17 +178,17 @@ class Loop(TaskAttributes, frozen=True, tag="loop"):
 class CpuLoad(TaskAttributes, frozen=True, tag="cpu"):
     """Work of a kernel: as much as takes ``demand_ms`` of CPU time by the calibration, or a number of units."""
 
-    kernel: Kernel
-    demand_ms: float | None = None
-    units: int | None = None
+    kernel: Annotated[Kernel, Meta(description="What it computes; spin and wait take elapsed time.")]
+    demand_ms: Annotated[float | None, Meta(description="Demand in ms: CPU time, of spin and wait elapsed.")] = None
+    units: Annotated[int | None, Meta(description="Units of the kernel's work, instead of a demand.")] = None
 
 
 class MemoryLoad(TaskAttributes, frozen=True, tag="memory"):
     """``count`` accesses in a buffer of ``bytes``: reads of a line each, or passes of the triad."""
 
-    access: MemoryAccess
-    bytes: int
-    count: int = 1
+    access: Annotated[MemoryAccess, Meta(description="Dependent reads in random order, or McCalpin's triad.")]
+    bytes: Annotated[int, Meta(description="Size of the buffer.")]
+    count: Annotated[int, Meta(description="Reads, or passes of the triad.")] = 1
 
 
 class DiskLoad(TaskAttributes, frozen=True, tag="disk"):
@@ -197,23 +197,26 @@ class DiskLoad(TaskAttributes, frozen=True, tag="disk"):
     ``directory`` holds the file; it is relative to the experiment's folder.
     """
 
-    operation: DiskOperation
-    bytes: int
-    file_bytes: int
-    count: int = 1
-    order: BlockOrder = BlockOrder.SEQUENTIAL
-    cache: PageCache = PageCache.CACHED
-    directory: str = "."
+    operation: Annotated[DiskOperation, Meta(description="What is done with each block.")]
+    bytes: Annotated[int, Meta(description="Size of a block.")]
+    file_bytes: Annotated[int, Meta(description="Size of the file.")]
+    count: Annotated[int, Meta(description="Operations.")] = 1
+    order: Annotated[BlockOrder, Meta(description="Order of the blocks.")] = BlockOrder.SEQUENTIAL
+    cache: Annotated[PageCache, Meta(description="Whether the page cache is used.")] = PageCache.CACHED
+    directory: Annotated[str, Meta(description="Folder of the file, relative to the experiment's.")] = "."
 
 
 class NetworkLoad(TaskAttributes, frozen=True, tag="network"):
     """``count`` messages of ``bytes`` to another machine task set, which answers without a task of its own."""
 
-    peer: str
+    peer: Annotated[str, Meta(description="Name of the machine task set that answers.")]
     protocol: NetworkProtocol
-    pattern: NetworkPattern
-    bytes: int
-    count: int = 1
+    pattern: Annotated[NetworkPattern, Meta(description="An answer to each message, or one to all.")]
+    bytes: Annotated[int, Meta(description="Size of a message.")]
+    count: Annotated[int, Meta(description="Messages.")] = 1
+
+
+_C = {"contentMediaType": "text/x-c"}
 
 
 class CodeLoad(TaskAttributes, frozen=True, tag="code"):
@@ -224,12 +227,12 @@ class CodeLoad(TaskAttributes, frozen=True, tag="code"):
     task has to stop. ``kind`` is the word after ``do``.
     """
 
-    execute: str
-    declare: str = ""
-    prepare: str = ""
-    clean_up: str = ""
-    headers: tuple[str, ...] = ()
-    kind: str = "code"
+    execute: Annotated[str, Meta(description="Statements that are the task.", extra_json_schema=_C)]
+    declare: Annotated[str, Meta(description="Members of the struct `own`.", extra_json_schema=_C)] = ""
+    prepare: Annotated[str, Meta(description="Statements before the start.", extra_json_schema=_C)] = ""
+    clean_up: Annotated[str, Meta(description="Statements after the end.", extra_json_schema=_C)] = ""
+    headers: Annotated[tuple[str, ...], Meta(description="Headers to include, such as sys/eventfd.h.")] = ()
+    kind: Annotated[str, Meta(description="The word after `do`.")] = "code"
 
 
 class TaskKind(Protocol):
@@ -243,7 +246,7 @@ class TaskKind(Protocol):
 class UseTask(TaskAttributes, frozen=True, tag="use"):
     """A task of the task set's ``tasks``, by its name there."""
 
-    task: str
+    task: Annotated[str, Meta(description="Name of a task under `tasks`.")]
 
 
 LoadTask = Sequence | Parallel | Loop | CpuLoad | MemoryLoad | DiskLoad | NetworkLoad | CodeLoad | UseTask
@@ -252,10 +255,10 @@ LoadTask = Sequence | Parallel | Loop | CpuLoad | MemoryLoad | DiskLoad | Networ
 class MachineTaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What one process does on one machine; without a task it only answers the network loads of others."""
 
-    name: str
-    machine: str
+    name: Annotated[str, Meta(description="Name, by which others send to it.")]
+    machine: Annotated[str, Meta(description="One of the machines.")]
     task: LoadTask | None = None
-    until: Lifetime = Lifetime.TASK
+    until: Annotated[Lifetime, Meta(description="Whether it ends with its own task.")] = Lifetime.TASK
 
 
 Path = tuple[str | int, ...]

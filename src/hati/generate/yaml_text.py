@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from hati.core import InputError
@@ -136,6 +136,16 @@ class YamlText:
     def comments_between(self, start: int, end: int) -> list[str]:
         """The comments in a part of the text."""
         return [text for index, text in self.comments.items() if start <= index < end]
+
+
+@lru_cache(maxsize=8)
+def read_yaml(text: str) -> YamlText:
+    """A text, parsed; its values are shared and must not be changed.
+
+    Raises:
+        InputError: where it is not a mapping in YAML.
+    """
+    return YamlText(text)
 
 
 def _gaps(tokens: Sequence[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,9 @@ export function fill(form, schema, each, problem, change) {
   form.replaceChildren(...fields);
 }
 
+/** A description without the marks of its format. */
+export const plain = (text) => (text ?? "").replaceAll("``", "");
+
 function field(schema, one, value, path, problem, change) {
   const { part, key } = one;
   if (part.properties) return nested(schema, one, value, path, problem, change);
@@ -28,8 +31,8 @@ function field(schema, one, value, path, problem, change) {
 }
 
 function help(control, part) {
-  const lines = [part.description, part.default === undefined || part.default === null || part.default === ""
-    ? "" : `Default: ${JSON.stringify(part.default)}.`].filter(Boolean);
+  const standard = shown(part.default);
+  const lines = [plain(part.description), standard && `Default: ${standard}.`].filter(Boolean);
   if (!lines.length) return [];
   const made = document.createElement("small");
   made.id = `${control.id}-help`;
@@ -109,7 +112,7 @@ function framed(key, part) {
   const legend = document.createElement("legend");
   legend.textContent = key;
   made.append(legend);
-  if (part.description) made.append(Object.assign(document.createElement("small"), { textContent: part.description.split("\n")[0] }));
+  if (part.description) made.append(Object.assign(document.createElement("small"), { textContent: plain(part.description).split("\n")[0] }));
   return made;
 }
 

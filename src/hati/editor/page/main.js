@@ -1,10 +1,10 @@
 // The page: shows the state of the file, and turns keys, clicks and drags into edits.
 
-import { additions, all, beside, inside, moved, nearest, node } from "/nodes.js";
+import { additions, all, beside, inside, moved, nearest, node, wrapping } from "/nodes.js";
 import { begun } from "/schema.js";
 import { act, schema as loadSchema } from "/requests.js";
 import { draw, focus, next, pathOf, toggle } from "/tree.js";
-import { fill } from "/form.js";
+import { fill, plain } from "/form.js";
 
 const at = (id) => document.getElementById(id);
 const schema = await loadSchema();
@@ -33,7 +33,7 @@ async function answer(action, body) {
   }
 }
 
-const edit = (kind, path, more) => ask("edit", { edit: kind, path, ...more });
+const edit = (kind, path, more) => ask("edit", [{ edit: kind, path, ...more }]);
 
 function current() {
   return nearest(top, selected);
@@ -61,7 +61,7 @@ function show() {
 function showAttributes(problem) {
   const each = current();
   const field = at("form").contains(document.activeElement) ? document.activeElement.id : "";
-  at("about").textContent = (each.definition.description ?? "").split("\n\n")[0];
+  at("about").textContent = plain(each.definition.description).split("\n\n")[0];
   fill(at("form"), schema, each, problem, change);
   if (each.slot?.form === "named") at("form").prepend(renaming(each));
   if (field) at(field)?.focus();
@@ -90,8 +90,17 @@ function select(path) {
   focus(at("tree"), selected);
 }
 
+const chosen = () => additions(schema, current())[Number(at("kind").value)];
+
+async function wrap() {
+  const { kind } = chosen();
+  const edits = wrapping(schema, current(), kind, begun(schema, kind, state.values));
+  if (edits.length) await ask("edit", edits);
+  focus(at("tree"), selected);
+}
+
 async function add() {
-  const { path, kind } = additions(schema, current())[Number(at("kind").value)];
+  const { path, kind } = chosen();
   await edit("insert", path, { value: begun(schema, kind, state.values) });
   focus(at("tree"), selected);
 }
@@ -193,6 +202,7 @@ function onDrop(event) {
 function wire() {
   for (const action of ["save", "undo", "redo", "reload"]) at(action).addEventListener("click", () => ask(action));
   at("adding").addEventListener("submit", (event) => { event.preventDefault(); add(); });
+  at("wrap").addEventListener("click", wrap);
   at("kind").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
   at("form").addEventListener("submit", (event) => event.preventDefault());
   at("tree").addEventListener("keydown", onTreeKey);

@@ -1,6 +1,6 @@
 // The tree of a task set as plain values: nodes with their paths, and the places where others may be put.
 
-import { definition, kinds, slots } from "/schema.js";
+import { definition, kinds, resolved, slots } from "/schema.js";
 
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const starts = (path, prefix) => same(path.slice(0, prefix.length), prefix);
@@ -74,11 +74,25 @@ export function beside(each, offset) {
   return [{ path: [...each.path.slice(0, -1), each.path.at(-1) + offset], slot: each.slot }];
 }
 
-/** What can be added at a node: inside it or, where it takes nothing, after it. */
+/** What can be added at a node: inside it or, where it takes nothing, after it or its parent. */
 export function additions(schema, each) {
   const places = inside(each).length ? inside(each) : beside(each, 1);
+  if (!places.length) return each.parent ? additions(schema, each.parent) : [];
   return places.flatMap(({ path, slot }) =>
     kinds(schema, slot.of).map((kind) => ({ path, kind, title: slot.form === "named" ? `shared ${kind.title}` : kind.title })));
+}
+
+/** The edits that put a task into a new one of another kind; none where that kind has no place for it. */
+export function wrapping(schema, each, kind, value) {
+  const [slot] = slots(schema, kind.part);
+  if (!slot || !each.slot?.of || !resolved(schema, each.slot.of).discriminator) return [];
+  const inner = slot.form === "list" ? [slot.key, 0] : [slot.key];
+  const { path } = each;
+  const insert = { edit: "insert", path, value };
+  const into = (from) => ({ edit: "move", path: from, target: [...path, ...inner] });
+  if (each.slot.form === "list") return [insert, into([...path.slice(0, -1), path.at(-1) + 1])];
+  const aside = [...path.slice(0, -1), `${path.at(-1)} aside`];
+  return [{ edit: "move", path, target: aside }, insert, into(aside)];
 }
 
 /** Where a key moves a node: up, down, out of its parent, or into the one above it. */
