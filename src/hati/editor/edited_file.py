@@ -15,7 +15,7 @@ from hati.core import InputError, Place
 from hati.generate.editing import Edit, EditHistory, place_after
 from hati.generate.task_set import TaskSetError
 from hati.generate.tasks import Path as ValuePath
-from hati.generate.yaml_text import read_yaml
+from hati.generate.yaml_text import inline, read_yaml
 
 Check = Callable[[str, str], object]
 """Raises an ``InputError`` where a text is not a task set; the second argument names it in errors."""
@@ -61,7 +61,7 @@ class EditedFile:
         self._name = file.name
         self._check = check
         self._on_disk = self._read()
-        text = _NEW.format(name=self._file.stem) if self._on_disk is None else _decoded(self._on_disk, file)
+        text = _NEW.format(name=inline(self._file.stem)) if self._on_disk is None else _decoded(self._on_disk, file)
         self._parsed(text)
         self._history = EditHistory((text,))
 

@@ -1,0 +1,101 @@
+"""The file under the editor: opening, and saving as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hati.core import InputError
+from hati.editor import EditedFile
+from hati.generate import parse_task_set
+from hati.generate.editing import InsertValue, SetValue
+
+
+def opened(file: Path) -> EditedFile:
+    return EditedFile(file, parse_task_set)
+
+
+def test_a_new_file_is_created_when_it_is_saved(tmp_path: Path) -> None:
+    file = tmp_path / "new: one.yaml"
+    editing = opened(file)
+    state = editing.state()
+    assert state.changed
+    assert not file.exists()
+    assert state.problem is not None
+    assert state.problem.message == "there are no machine task sets"
+    task = {"do": "cpu", "kernel": "spin", "demand_ms": 1}
+    editing.edit([InsertValue(("roles", 0), {"name": "r", "machine": "here"}), InsertValue(("roles", 0, "task"), task)])
+    assert editing.save().problem is None
+    assert parse_task_set(file.read_text()).name == "new: one"
+    other = tmp_path / "other"
+    other.touch()
+    assert oct(file.stat().st_mode) == oct(other.stat().st_mode)
+
+
+def test_permissions_and_links_stay(tmp_path: Path) -> None:
+    file, link = tmp_path / "real.yaml", tmp_path / "link.yaml"
+    file.write_text("name: a\n")
+    file.chmod(0o640)
+    link.symlink_to(file.name)
+    editing = opened(link)
+    editing.edit([SetValue(("name",), "b")])
+    editing.save()
+    assert link.is_symlink()
+    assert (file.read_text(), oct(file.stat().st_mode & 0o777)) == ("name: b\n", "0o640")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link.yaml", "real.yaml"]
+
+
+def test_a_save_that_cannot_be_done_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("name: a\n")
+    editing = opened(file)
+    editing.edit([SetValue(("name",), "b")])
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"cannot write a\.yaml: No space left on device"):
+        editing.save()
+    assert file.read_text() == "name: a\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.yaml"]
+    assert editing.state().changed
+
+
+@pytest.mark.parametrize("change", ["edited", "removed", "created"])
+def test_changes_on_disk_are_seen(tmp_path: Path, change: str) -> None:
+    file = tmp_path / "a.yaml"
+    if change != "created":
+        file.write_text("name: a\n")
+    editing = opened(file)
+    editing.edit([SetValue(("name",), "mine")])
+    if change == "removed":
+        file.unlink()
+    else:
+        file.write_text("name: theirs\n")
+    with pytest.raises(InputError, match="has changed on disk since it was opened"):
+        editing.save()
+    assert file.exists() == (change != "removed")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"name: [", "not YAML"),
+        (b"- a\n", "not a mapping"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"a: &x 1\nb: *x\n", "the alias"),
+    ],
+)
+def test_what_has_no_tree_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        opened(file)
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read it: Is a directory"):
+        opened(tmp_path)
