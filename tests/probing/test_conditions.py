@@ -9,7 +9,7 @@ from machine_root import machine_root
 
 from hati.core import replace
 from hati.probing import kernel
-from hati.probing.kernel import own_quota, read_conditions
+from hati.probing.kernel import listed_siblings, own_quota, read_conditions
 from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 
@@ -54,3 +54,13 @@ def test_the_tightest_quota_of_all_groups_counts(
     file, found = own_quota()
     assert found == cores
     assert cores is None or Path(file).parent == tmp_path
+
+
+def test_siblings_are_as_the_kernel_lists_them(tmp_path: Path) -> None:
+    assert listed_siblings([0], tmp_path) is None
+    for cpu, text in ((0, "0,4"), (1, "1"), (2, "2-3")):
+        folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{text}\n")
+    assert listed_siblings([0, 1, 2], tmp_path) == {0: {0, 4}, 1: {1}, 2: {2, 3}}
+    assert listed_siblings([0, 3], tmp_path) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hati.probing import KernelProgram, NotPermittedError, Setting, execute
-from hati.probing.executing import execute_wakeups, execute_weights
+from hati.probing.executing import execute_steps, execute_wakeups, execute_weights
 from hati.studies.probe import LIBRARY, ProbeVerdict, Property
 
 pytestmark = pytest.mark.acceptance
@@ -73,3 +73,18 @@ def test_one_cpu_is_not_balanced(setting: Setting, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     with pytest.raises(NotPermittedError, match="one CPU only"):
         execute("sched.balance", setting, INPUTS)
+
+
+def test_work_that_alternates_is_a_step(setting: Setting) -> None:
+    found = detected("cpu.frequency", execute_steps(setting, INPUTS, 300_000_000, 80)[0])
+    assert right(found["cpu.step"], 1.15, 1.35)
+    assert right(found["cpu.step_at"], 270.0, 330.0)
+
+
+@pytest.mark.skipif(not TWO_CPUS, reason="needs two CPUs")
+def test_siblings_are_measured_as_the_kernel_lists_them_or_named(setting: Setting) -> None:
+    raw = execute("cpu.siblings", setting, INPUTS).raw
+    found = detected("cpu.siblings", raw)
+    count = found["cpu.sibling_pairs"]
+    if count.verdict is ProbeVerdict.MEASURED and "listed" in raw and count.value != raw["listed"].sum():
+        assert "the kernel does not list them" in count.reason

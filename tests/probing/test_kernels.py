@@ -32,6 +32,8 @@ def test_kernels_access_only_their_own_memory(tmp_path: Path) -> None:
         "spin 20000000 -1 other 2 1000 100": ("window_ns", "gap_start_ns", "gap_ns") * 2,
         "work 20000000 1000 other 0": ("work_wall_ns", "work_cpu_ns"),
         "spin 20000000 -1 other/nice5 3 1000 100": ("window_ns", "gap_start_ns", "gap_ns") * 3,
+        "wide 20000000 1000 other 0": ("work_wall_ns", "work_cpu_ns"),
+        "steps 2 1000000 10000000 1000 0 3000000 80": ("work_start_ns", "work_cpu_ns") * 2,
         "wake 20 100000 0 1": ("late_ns", "window_ns"),
         "switch 5 20 0": ("trip_ns", "own_ns", "hands", "all_hands", "switches", "window_ns"),
         "spread 2 1000000 0": ("spread_ns",),

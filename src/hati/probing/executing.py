@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,14 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, MeasurementError
-from hati.probing.kernel import KernelProgram, NotPermittedError, Series, own_group, throttled_seconds
+from hati.probing.kernel import (
+    KernelProgram,
+    NotPermittedError,
+    Series,
+    listed_siblings,
+    own_group,
+    throttled_seconds,
+)
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
@@ -22,12 +30,17 @@ _LEAST = 0.01
 
 
 class Accounts(Struct, frozen=True):
-    """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs."""
+    """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs.
+
+    ``foreign`` is the number of cores that neither this process nor its children used, in total: other processes, those
+    that ended meanwhile included, interrupts, and stolen time.
+    """
 
     wall: float
     unused: float
     stolen: float
     neighbours: tuple[Neighbour, ...]
+    foreign: float = 0.0
 
     @property
     def others(self) -> float:
@@ -40,20 +53,24 @@ class Watch:
 
     def __init__(self, cpus: Sequence[int]) -> None:
         self._cpus = tuple(cpus)
-        self._at, self._ticks, self._used = time.monotonic(), self._read_ticks(), _read_processes()
+        self._used = _read_processes()
+        self._at, self._ticks, self._own = time.monotonic(), self._read_ticks(), os.times()
 
     def accounts(self) -> Accounts:
         """The accounts of the CPUs since the construction."""
         wall = time.monotonic() - self._at
         ticks = [after - before for before, after in zip(self._ticks, self._read_ticks(), strict=True)]
+        own = sum(os.times()[:4]) - sum(self._own[:4])
         hertz = float(os.sysconf("SC_CLK_TCK"))
+        unused = (ticks[_IDLE] + ticks[_IOWAIT]) / hertz
+        foreign = max(0.0, len(self._cpus) - (unused + own) / wall)
         found = []
         for pid, (name, cpu, seconds) in _read_processes().items():
             share = (seconds - self._used.get(pid, (name, cpu, 0.0))[2]) / wall
             if share > _LEAST and cpu in self._cpus:
                 found.append(Neighbour(name, pid, cpu, share))
         ordered = tuple(sorted(found, key=lambda each: -each.share))
-        return Accounts(wall, (ticks[_IDLE] + ticks[_IOWAIT]) / hertz, ticks[_STEAL] / hertz, ordered)
+        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign)
 
     def _read_ticks(self) -> list[int]:
         lines = dict(
@@ -96,6 +113,8 @@ _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
 _REPETITIONS = 4
+_ALL_PAIRS, _NEIGHBOURS, _ROUNDS = 6, 16, 3
+"""The most CPUs of which all pairs are measured; of more, the first one with as many next ones and of the second half."""
 _SPREAD_LIMIT = 100 * _MS
 _ONE_CPU, _TWO_CPUS = "this process may use one CPU only", "permit it two CPUs, as by `taskset`"
 
@@ -237,6 +256,45 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
     return raw, ()
 
 
+def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: int = 100) -> Execution:
+    """Rounds of a pause and of work, which may alternate; raw observations as in ``cpu.frequency``."""
+    cpu = setting.cpus[0]
+    pause, working, units = setting.duration(0.2), setting.duration(0.6), int(inputs["cpu.rate"])
+    watch = Watch([cpu])
+    found = setting.run("steps", _REPETITIONS, pause, working, units, cpu, every_ns, percent)
+    return found, (watch.accounts(),)
+
+
+def _siblings(setting: Setting, inputs: Inputs) -> Execution:
+    cpus = setting.cpus
+    if len(cpus) < 2:
+        raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
+    half = len(cpus) // 2
+    near = sorted({*cpus[1:_NEIGHBOURS], *cpus[half : half + _NEIGHBOURS]} - {cpus[0]})
+    pairs = list(combinations(cpus, 2)) if len(cpus) <= _ALL_PAIRS else [(cpus[0], other) for other in near]
+    used = tuple(sorted({cpu for pair in pairs for cpu in pair}))
+    runs = _ROUNDS * (len(used) + len(pairs))
+    duration, units = setting.duration(max(0.03, 1.2 / runs)), max(1, int(0.1 * inputs["cpu.rate"]))
+
+    def medians(*chosen: int) -> list[float]:
+        found = setting.run("wide", duration, units, "other", *chosen)
+        names = [f"work_cpu_ns/{number}" for number in range(len(chosen))] if chosen[1:] else ["work_cpu_ns"]
+        return [float(np.median(found[name])) for name in names]
+
+    watch = Watch(used)
+    alone, both = list[float](), list[float]()
+    for _ in range(_ROUNDS):
+        alone += [time for cpu in used for time in medians(cpu)]
+        both += [time for pair in pairs for time in medians(*pair)]
+    raw = {"cpus": used, "pairs": [cpu for pair in pairs for cpu in pair], "alone_ns": alone, "both_ns": both}
+    siblings = listed_siblings(used)
+    if siblings is not None:
+        raw["listed"] = [float(second in siblings[first]) for first, second in pairs]
+    accounts = watch.accounts()
+    raw["others"] = [accounts.foreign]
+    return {name: np.array(values, dtype=np.float64) for name, values in raw.items()}, (accounts,)
+
+
 def _gaps(setting: Setting, inputs: Inputs) -> Execution:
     raw: Series = {}
     watched = []
@@ -288,8 +346,7 @@ def execute_wakeups(setting: Setting, slack_ns: int = 1) -> Execution:
     watch = Watch([cpu])
     found = setting.run("wake", int(500 * setting.scale), _MS, cpu, slack_ns)
     accounts = watch.accounts()
-    busy = 1.0 - (accounts.unused + found["window_ns"][2] / _SECOND) / accounts.wall
-    return {**found, "others": np.array([max(accounts.others, busy)])}, (accounts,)
+    return {**found, "others": np.array([accounts.foreign])}, (accounts,)
 
 
 def _switching(setting: Setting, _: Inputs) -> Execution:
@@ -323,7 +380,7 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
         raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=min(64, len(cpus) + 1)), str(repetition))
     found = setting.run("spread", int(12 * setting.scale), _SPREAD_LIMIT, cpus[0])
     accounts = watch.accounts()
-    known = {"limit_ns": _SPREAD_LIMIT, "cpus": len(cpus), "others": accounts.others}
+    known = {"limit_ns": _SPREAD_LIMIT, "cpus": len(cpus), "others": accounts.foreign}
     return {**raw, **found, **{name: np.array([float(value)]) for name, value in known.items()}}, (accounts,)
 
 
@@ -378,6 +435,8 @@ _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {
     "cpu.usable": _usable,
     "cpu.limit": _limit,
     "cpu.pair": _pair,
+    "cpu.frequency": execute_steps,
+    "cpu.siblings": _siblings,
     "noise.gaps": _gaps,
     "noise.repetition": _repetition,
     "sched.timeslice": _timeslice,

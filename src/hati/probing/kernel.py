@@ -229,6 +229,22 @@ def _mount(controller: str) -> Path | None:
 
 
 _CPUS = Path("/sys/devices/system/cpu")
+
+
+def listed_siblings(cpus: Sequence[int], root: Path | None = None) -> dict[int, frozenset[int]] | None:
+    """The CPUs of the core of each CPU, as the kernel lists them; None if it does not list them for all."""
+    folder = (root or system_root()) / str(_CPUS).lstrip("/")
+    with suppress(OSError, ValueError):
+        return {cpu: _cpu_list((folder / f"cpu{cpu}/topology/thread_siblings_list").read_text()) for cpu in cpus}
+    return None
+
+
+def _cpu_list(text: str) -> frozenset[int]:
+    """The numbers of a list such as ``0-1,4``."""
+    ranges = (part.partition("-") for part in text.strip().split(","))
+    return frozenset(cpu for low, _, high in ranges for cpu in range(int(low), int(high or low) + 1))
+
+
 _IDLE = (3, 4)
 _STEAL = 7
 

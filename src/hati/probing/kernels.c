@@ -211,8 +211,29 @@ static uint64_t compute(uint64_t state, int64_t units) {
     return state;
 }
 
+/* As compute, by eight states that do not wait for each other: it fills the units of a core. */
+static uint64_t compute_wide(uint64_t state, int64_t units) {
+    enum { STATES = 8 };
+    uint64_t states[STATES], sum = 0;
+    for (int s = 0; s < STATES; s++) {
+        states[s] = state + 2 * (uint64_t)s;
+    }
+    for (int64_t i = 0; i < units; i++) {
+        for (int s = 0; s < STATES; s++) {
+            states[s] ^= states[s] << 13;
+            states[s] ^= states[s] >> 7;
+            states[s] ^= states[s] << 17;
+        }
+    }
+    for (int s = 0; s < STATES; s++) {
+        sum += states[s];
+    }
+    return sum | 1;
+}
+
 /* work: a process for each core repeats a fixed amount of work; wall time and CPU time of each repetition. */
-static void work(int64_t duration, int64_t units, int processes, char **cores, const char *policy) {
+static void work(int64_t duration, int64_t units, int processes, char **cores, const char *policy,
+                 uint64_t (*computing)(uint64_t, int64_t)) {
     enum { MOST = 200000 };
     if (processes > MOST_PROCESSES) {
         bad("at most 64 processes");
@@ -230,10 +251,10 @@ static void work(int64_t duration, int64_t units, int processes, char **cores, c
         uint64_t state = 88172645463325252u;
         int64_t count = 0, end = origin + duration;
         sleep_until((uint64_t)origin);
-        state = compute(state, units);
+        state = computing(state, units);
         int64_t before = wall(), cpu_before = cpu();
         while (before < end && count < MOST) {
-            state = compute(state, units);
+            state = computing(state, units);
             int64_t cpu_after = cpu(), after = wall();
             walls[(int64_t)p * MOST + count] = after - before;
             cpus[(int64_t)p * MOST + count++] = cpu_after - cpu_before;
@@ -247,6 +268,29 @@ static void work(int64_t duration, int64_t units, int processes, char **cores, c
     for (int p = 0; p < processes; p++) {
         print_all("work_wall_ns", walls + (int64_t)p * MOST, counts[p]);
         print_all("work_cpu_ns", cpus + (int64_t)p * MOST, counts[p]);
+    }
+}
+
+/* steps: rounds of a pause and of work; CPU time and start of each repetition. In every second part of a round, `every` ns
+   long, a repetition is `percent` of the units; 0 ns: in none. */
+static void steps(int rounds, int64_t pause, int64_t duration, int64_t units, int core, int64_t every, int percent) {
+    enum { MOST = 100000 };
+    static int64_t starts[MOST], cpus[MOST];
+    uint64_t state = 88172645463325252u;
+    pin(core);
+    state = compute(state, units);
+    for (int r = 0; r < rounds; r++) {
+        sleep_until((uint64_t)(wall() + pause));
+        int64_t from = wall(), at = from, count = 0;
+        while (at < from + duration && count < MOST) {
+            int64_t own = every && (at - from) / every % 2 ? units * percent / 100 : units, before = cpu();
+            state = compute(state, own);
+            cpus[count] = cpu() - before;
+            starts[count++] = at - from;
+            at = wall();
+        }
+        print_all("work_start_ns", starts, state ? count : 0);
+        print_all("work_cpu_ns", cpus, count);
     }
 }
 
@@ -653,7 +697,12 @@ int main(int count, char **given) {
     } else if (!strcmp(kernel, "spin") && count == 8) {
         spin(atoll(given[2]), atoi(given[3]), given[4], atoi(given[5]), atoll(given[6]), atoll(given[7]));
     } else if (!strcmp(kernel, "work") && count >= 6) {
-        work(atoll(given[2]), atoll(given[3]), count - 5, given + 5, given[4]);
+        work(atoll(given[2]), atoll(given[3]), count - 5, given + 5, given[4], compute);
+    } else if (!strcmp(kernel, "wide") && count >= 6) {
+        work(atoll(given[2]), atoll(given[3]), count - 5, given + 5, given[4], compute_wide);
+    } else if (!strcmp(kernel, "steps") && count == 9) {
+        steps(atoi(given[2]), atoll(given[3]), atoll(given[4]), atoll(given[5]), atoi(given[6]), atoll(given[7]),
+              atoi(given[8]));
     } else if (!strcmp(kernel, "wake") && count == 6) {
         wake(atoi(given[2]), atoll(given[3]), atoi(given[4]), atoll(given[5]));
     } else if (!strcmp(kernel, "switch") && count == 5) {
@@ -669,7 +718,7 @@ int main(int count, char **given) {
     } else if (!strcmp(kernel, "net") && count == 7) {
         net(given[2], given[3], atoi(given[4]), atoll(given[5]), atoll(given[6]));
     } else {
-        bad("kernels: clock, spin, work, wake, switch, spread, chase, triad, disk, net");
+        bad("kernels: clock, spin, work, wide, steps, wake, switch, spread, chase, triad, disk, net");
     }
     return 0;
 }

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import listed, suggestion
-from hati.studies.probe import detectors, noise, scheduling
+from hati.studies.probe import detectors, noise, scheduling, speed
 from hati.studies.probe.finding import Property, Raw
 
 Inputs = Mapping[str, float]
@@ -80,6 +80,23 @@ LIBRARY = (
         detectors.PAIR_METHOD,
         {"cpu.pair_slowdown": "1"},
         lambda raw, _: detectors.pair_slowdown(raw),
+        ("cpu.rate",),
+        "two CPUs",
+    ),
+    Experiment(
+        "cpu.frequency",
+        "steps of the frequency after a pause",
+        speed.STEPS_METHOD,
+        {"cpu.steps": "1", "cpu.step": "1", "cpu.step_at": "ms"},
+        lambda raw, _: speed.frequency_steps(raw),
+        ("cpu.rate",),
+    ),
+    Experiment(
+        "cpu.siblings",
+        "CPUs that share a core",
+        speed.SIBLINGS_METHOD,
+        {"cpu.sibling_pairs": "1", "cpu.sibling_slowdown": "1"},
+        lambda raw, _: speed.siblings(raw),
         ("cpu.rate",),
         "two CPUs",
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hati.core import MeasurementError, replace
 from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, execute
-from hati.probing.executing import Execution, execute_link, execute_wakeups, execute_weights
+from hati.probing.executing import Execution, execute_link, execute_steps, execute_wakeups, execute_weights
 from hati.probing.holding import cache_size, link_with, reserve_of, restore_settings, round_robin_slice_of
 from hati.probing.kernel import entering, group_with
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
@@ -23,9 +23,11 @@ _SLACK_US = 500
 _WEIGHTS = {0: 1024, 3: 526, 5: 335}
 """The kernel's weights of these nice values."""
 _RESERVE_MS = 100
+_STEP_MS, _STEP_PERCENT = 300, 80
+"""Every 300 ms, the work is 80 % of what it was: a step of the rate of 1.25."""
 _PAYLOAD = 1448 / 1514
 """The fraction of an Ethernet frame of 1514 bytes that is payload of TCP with timestamps."""
-_INPUTS = {"clock.cost": 50.0}
+_INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0}
 _SUBJECTS = {each.name: each for each in LIBRARY}
 
 
@@ -42,7 +44,7 @@ def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
 
 def _tested(program: KernelProgram, announce: Callable[[str], None]) -> tuple[Recovery, ...]:
     restore_settings()
-    parts = (_slices, _quotas, _cores, _weights, _wakeups, _reserves, _caches, _links)
+    parts = (_slices, _quotas, _cores, _steps, _weights, _wakeups, _reserves, _caches, _links)
     tests = [test for part in parts for test in part(program)]
     found = []
     for number, (name, test) in enumerate(tests, start=1):
@@ -103,6 +105,25 @@ def _cores(program: KernelProgram) -> Iterator[_Test]:
             return _tried(measured, not_injected(f"usable cores {cores:g}", cores, "1", 0.08, ""))
 
         yield f"usable cores {cores:g}", test
+
+
+def _steps(program: KernelProgram) -> Iterator[_Test]:
+    truth = 100.0 / _STEP_PERCENT
+    name = f"step of the rate of {truth:g}"
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            with group_with(None) as group:
+                executed = execute_steps(_setting(program, group), _INPUTS, _STEP_MS * 1_000_000, _STEP_PERCENT)
+            found = _properties("cpu.frequency", executed)
+            return [
+                recovered(name, truth, 0.05, found.get("cpu.step")),
+                recovered(f"{name}: time", _STEP_MS, 0.1, found.get("cpu.step_at")),
+            ]
+
+        return _tried(measured, not_injected(name, truth, "1", 0.05, ""))
+
+    yield name, test
 
 
 def _weights(program: KernelProgram) -> Iterator[_Test]:
