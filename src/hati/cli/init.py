@@ -99,7 +99,8 @@ def _write_pipeline(path: Path, service: str, output: str | None, *, force: bool
     if not counting:
         say(
             "note: times scatter by several percent on machines of CI services, instructions by less than .1 %; "
-            "a benchmark of `instructions` (reader `process`) finds smaller changes, then write the pipeline again"
+            "a benchmark of `instructions` (reader `process`) finds smaller changes, then write the pipeline again; "
+            "of Python functions, assert formulas of `instructions of module:function(...)`"
         )
 
 

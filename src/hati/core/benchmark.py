@@ -27,6 +27,8 @@ HARDWARE: Final = frozenset({"cycles", "branch_misses", "cache_misses"})
 COUNTERS: Final = frozenset({INSTRUCTIONS, PAGE_FAULTS}) | SIMULATED | HARDWARE
 COUNT: Final = "count"
 """The unit of all counters."""
+COUNTED_CALLS: Final = "HATI_COUNT"
+"""The environment variable of a benchmark of a function: the events of its calls that are counted."""
 
 
 class CounterSource(StrEnum):

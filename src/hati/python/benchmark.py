@@ -33,6 +33,7 @@ from hati.core import (
     canonical_json,
     setting_text,
 )
+from hati.core.benchmark import COUNT, COUNTED_CALLS, COUNTERS, INSTRUCTIONS, PAGE_FAULTS, counted
 from hati.python.injected.calls import MOST
 from hati.python.interpreter import Interpreter, located
 from hati.python.sources import (
@@ -308,8 +309,12 @@ def _states(decorator: ast.expr, names: set[str]) -> bool:
     return named or (isinstance(function, ast.Attribute) and function.attr == _SPL)
 
 
-UNITS: Final = {"wall_time": "s", "cpu_time": "s", "peak_memory": "B"}
-"""The metrics of a function: wall and processor time of a call, and the process's peak memory while a call runs."""
+_MEASURED = {"wall_time": "s", "cpu_time": "s", "peak_memory": "B"}
+UNITS: Final = {**_MEASURED, **dict.fromkeys(sorted(COUNTERS), COUNT)}
+"""The metrics of a function: wall and processor time of a call, and the process's peak memory while a call runs.
+
+Or the counts of a call's events, in runs of their own.
+"""
 
 
 class Collector(StrEnum):
@@ -352,7 +357,7 @@ class Recording(Struct, frozen=True):
     warmup: int = 10
     overhead: float = 0.01
     collector: Collector = Collector.ON
-    metrics: tuple[str, ...] = tuple(UNITS)
+    metrics: tuple[str, ...] = tuple(_MEASURED)
     seed: int = 0
     calls: CallKind = CallKind.BATCHED
     memory: int = MOST
@@ -369,6 +374,20 @@ class Recording(Struct, frozen=True):
         for name in self.metrics:
             if name not in UNITS:
                 raise InputError(f"a function has no metric {name!r}", fix=f"it has: {', '.join(UNITS)}")
+        counts = counted(self.metrics)
+        if counts and (others := [name for name in self.metrics if name not in counts]):
+            raise InputError(
+                f"a run cannot record both {counts[0]} and {others[0]} of a function: what counts events slows it",
+                fix="record them in two benchmarks, or assert them in two calls of `hati assert`",
+            )
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The events that are counted; instructions, if any besides page faults, come first: they size the batches."""
+        names = counted(self.metrics)
+        if not names or names == (PAGE_FAULTS,):
+            return names
+        return tuple(dict.fromkeys([INSTRUCTIONS, *names]))
 
     @property
     def read(self) -> tuple[Metric, ...]:
@@ -456,7 +475,7 @@ def python_benchmark(
     return Benchmark(
         name or _called(target, [*generators.values()]),
         (
-            *(interpreter.program, "-S", "-E", f"{{file:{_RECORDER}}}", f"method={target}", *words),
+            *(*_started(interpreter, recording), f"{{file:{_RECORDER}}}", f"method={target}", *words),
             *("working={work}/../../..", *interpreter.arguments, *recording.arguments),
             *(_word(key, value, parameters) for key, value in given.items()),
             *(f"source={_literal(mark)}" for mark in marks),
@@ -474,7 +493,24 @@ def python_benchmark(
         cpus=cpus,
         workload=Workload(given),
         programs=interpreter.programs(root),
+        env=_counting(interpreter, recording),
     )
+
+
+def _started(interpreter: Interpreter, recording: Recording) -> tuple[str, ...]:
+    """The command that starts the recorder: it starts again with a hash seed, unless its environment has one."""
+    if not recording.counted:
+        return interpreter.program, "-S", "-E"
+    frozen = ("-X", f"frozen_modules={interpreter.frozen_modules}") if interpreter.frozen_modules else ()
+    return interpreter.program, *frozen
+
+
+def _counting(interpreter: Interpreter, recording: Recording) -> tuple[tuple[str, str], ...]:
+    """The variables of a run that counts events: their names, and the hash seed that is the same in all runs."""
+    if not recording.counted:
+        return ()
+    seed = str(interpreter.hash_seed or 0)
+    return (COUNTED_CALLS, ",".join(recording.counted)), ("HATI_HASH_SEED", seed), ("PYTHONHASHSEED", seed)
 
 
 def _generators(**given: str | PythonGenerator) -> dict[str, PythonGenerator]:

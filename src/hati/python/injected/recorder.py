@@ -10,12 +10,13 @@ from typing import Any
 
 from . import marks
 from .calls import MOST, Calls, Receiver
+from .counting import Counted, asked, counter
 from .forking import Original
 from .installed import installed
 from .offering import offer
 from .parameters import Parameters
 from .places import Places
-from .recording import Order, Recorded, record_calls, record_loop
+from .recording import Order, Recorded, count_calls, record_calls, record_loop
 from .replacing import all_replaced, as_it_is
 from .signature import signature
 from .trouble import Trouble, ended, nearest, traced
@@ -102,12 +103,17 @@ def main(arguments: Sequence[str]) -> int:
             original.fails(text.splitlines()[-1])
             return 1
         if recorded.overhead > request.order.overhead:
+            clock = "counter's cost" if isinstance(recorded, Counted) else "clock's cost or resolution"
             share = f"{recorded.overhead:.1%} of an observation"
-            sys.stderr.write(f"hati: the clock's cost or resolution is {share}: time more work per observation\n")
+            sys.stderr.write(f"hati: the {clock} is {share}: time more work per observation\n")
         if request.order.calls == "single" and not recorded.single:
-            short = "calls are too short to be timed individually"
+            verb = "counted" if isinstance(recorded, Counted) else "timed"
+            short = f"calls are too short to be {verb} individually"
             sys.stderr.write(f"hati: {short}: their mean is known, their quantiles are not\n")
-        write(recorded, out.write)
+        if isinstance(recorded, Counted):
+            write_counts(recorded, out.write)
+        else:
+            write(recorded, out.write)
     return 0
 
 
@@ -146,7 +152,7 @@ def _resolve(places: Places, kind: str, text: str) -> None:
         _generator(places, text, kind)
 
 
-def record(request: Request, check: Callable[[], object]) -> Recorded:
+def record(request: Request, check: Callable[[], object]) -> Recorded | Counted:
     """Import the named functions and measure; ``check`` is called between observations.
 
     Raises:
@@ -163,14 +169,23 @@ def record(request: Request, check: Callable[[], object]) -> Recorded:
     return recorded
 
 
-def _recorded(places: Places, request: Request, check: Callable[[], object]) -> Recorded:
+def _recorded(places: Places, request: Request, check: Callable[[], object]) -> Recorded | Counted:
+    names, place = asked()
     parameters = Parameters(request.parameters, request["seed"])
     owner, method = _method(places, request["method"])
     if marks.kind(method) == "measured":
+        if names:
+            raise Trouble(
+                f"{request['method']} is a measuring function, whose events are not counted: count those of the "
+                "function that it calls, with a workload"
+            )
         return record_loop(_loop(request, parameters, method), request.order, check)
     if getattr(getattr(method, "__code__", None), "co_flags", 0) & _COROUTINE:
         raise Trouble(f"{request['method']} is a coroutine function: measure one that runs it, as by asyncio.run")
-    return record_calls(_calls(places, request, parameters, owner, method), request.order, check)
+    calls = _calls(places, request, parameters, owner, method)
+    if names:
+        return count_calls(calls, request.order, names, counter(names, place), check)
+    return record_calls(calls, request.order, check)
 
 
 def write(recorded: Recorded, put: Callable[[str], object]) -> None:
@@ -178,10 +193,7 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
     scale = 1e-9 / recorded.batch
     series = {"wall_time": recorded.wall, "cpu_time": recorded.cpu}
     for name, values in series.items():
-        for part, warmup in ((values[: recorded.warmup], "true"), (values[recorded.warmup :], "false")):
-            if part:
-                seconds = [value * scale for value in part]
-                put(f'{{"metric": "{name}", "unit": "s", "values": {seconds!r}, "warmup": {warmup}}}\n')
+        _write_series(name, "s", [value * scale for value in values], recorded.warmup, put)
     single = {
         "peak_memory": (recorded.memory, "B"),
         "batch": (recorded.batch, "count"),
@@ -189,7 +201,26 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
         "timer_share": (recorded.overhead, "1"),
         "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
     }
-    for name, (value, unit) in single.items():
+    _write_single(single, put)
+
+
+def write_counts(counted: Counted, put: Callable[[str], object]) -> None:
+    """Write the JSON lines of reader ``hati``, with the counts of a call."""
+    for place, name in enumerate(counted.names):
+        counts = [each[place] / counted.batch for each in counted.values]
+        _write_series(name, "count", counts, counted.warmup, put)
+    single = {"batch": (counted.batch, "count"), "single_calls": (int(counted.single), "1")}
+    _write_single(single, put)
+
+
+def _write_series(name: str, unit: str, values: list[float], warmup: int, put: Callable[[str], object]) -> None:
+    for part, is_warmup in ((values[:warmup], "true"), (values[warmup:], "false")):
+        if part:
+            put(f'{{"metric": "{name}", "unit": "{unit}", "values": {part!r}, "warmup": {is_warmup}}}\n')
+
+
+def _write_single(values: dict[str, tuple[Any, str]], put: Callable[[str], object]) -> None:
+    for name, (value, unit) in values.items():
         put(f'{{"metric": "{name}", "unit": "{unit}", "value": {value!r}}}\n')
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from . import timing
 from .calls import Calls, is_lazy
 from .controller import Controller
+from .counting import Counted, Counter
 from .memory import peak, restart_peak
 from .timing import Spent
 from .trouble import Full, Trouble
@@ -17,6 +18,10 @@ from .trouble import Full, Trouble
 
 def _nothing() -> None:
     pass
+
+
+_EMPTY = 5
+"""The number of empty batches, of which the median is what the counter itself costs."""
 
 
 class Order(NamedTuple):
@@ -117,6 +122,46 @@ def record_calls(calls: Calls, order: Order, check: Callable[[], object] = _noth
         patience.count(1)
     wall, cpu = _columns(spent, order.with_cpu)
     return _recorded(order, wall, cpu, patience.warmup, size, cost.wall, memory)
+
+
+def count_calls(
+    calls: Calls, order: Order, names: tuple[str, ...], counter: Counter, check: Callable[[], object] = _nothing
+) -> Counted:
+    """Count the events of batches of calls, without what an empty batch counts; ``check`` is called after each.
+
+    The first event decides how many calls a batch has.
+
+    Raises:
+        Trouble: if the largest possible batch is too short for the counter.
+    """
+    ready = collector(order.collector)
+    lazy = is_lazy(_first(calls))
+    check()
+    timed = timing.loop(calls.shape, False, lazy, counter.mark)
+
+    def of(batch: Iterable[Any]) -> tuple[int, ...]:
+        counter.open()
+        timed(calls.call, batch)
+        return counter.counts()
+
+    def take(size: int) -> tuple[int, ...]:
+        batch = calls.batch(size)
+        ready()
+        counts = of(batch)
+        check()
+        return counts
+
+    cost = tuple(sorted(column)[_EMPTY // 2] for column in zip(*(of(()) for _ in range(_EMPTY))))
+    size = _size(calls, lambda number: take(number)[0], timing.ClockCost(cost[0], 0), order)
+    calls.settle()
+    values: list[tuple[int, ...]] = []
+    patience = Patience(order)
+    while not patience.over:
+        values.append(tuple(max(0, count - own) for count, own in zip(take(size), cost)))
+        patience.count(1)
+    mean = sum(first for first, *_ in values[patience.warmup :]) / (len(values) - patience.warmup)
+    overhead = cost[0] / max(mean, 1)
+    return Counted(names, values, patience.warmup, size, overhead, size == 1 and overhead <= order.overhead)
 
 
 def record_loop(loop: Callable[[Controller], Any], order: Order, check: Callable[[], object] = _nothing) -> Recorded:

@@ -13,13 +13,14 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, InputError, Sample, SampledRun, Stopping, generator, parse_unit, replace
+from hati.core.benchmark import COUNTERS
 from hati.formula import Comparator, evaluate
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Combined, EstimateScale, FormulaVerdict, Judged, RelationEvidence
 from hati.logic.syntax.formula import side_dimension
 from hati.studies.assertion.requirement import Requirement, SampleCollector, Standard, methods_of
 
-_OF_CALLS = {"", "wall_time", "cpu_time"}
+_OF_CALLS = {"", "wall_time", "cpu_time", *COUNTERS}
 _NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}
 """Dimensions without values below 0, unless such were observed: a metric may be a difference."""
 

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from hati.core import Benchmark, InputError, Outcome, ReaderKind, replace
-from hati.core.benchmark import HARDWARE, INSTRUCTIONS, PAGE_FAULTS, SIMULATED, CounterSource, counted
+from hati.core.benchmark import (
+    COUNTED_CALLS,
+    HARDWARE,
+    INSTRUCTIONS,
+    PAGE_FAULTS,
+    SIMULATED,
+    CounterSource,
+    counted,
+)
 from hati.subject.running.programs import ProcessResult, Program, RunFailure, located
 from hati.subject.running.supervisor.program import refused
 
@@ -21,6 +29,10 @@ UNFIXED = (
 )
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _FILE = "counts"
+_PLACE: Final = "HATI_COUNTS"
+"""The variable by which a recorder finds the counts of its process."""
+_FIRST = 100
+"""The first of the descriptors at which a recorder reads the kernel's counters."""
 _MODEL = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
 """The caches of all simulated runs: size, associativity and line size in bytes, the same on every machine."""
 _PARTS = {
@@ -63,11 +75,15 @@ def describe_counting(benchmark: Benchmark) -> str:
         CounterSource.VALGRIND: "Valgrind",
     }[source]
     model = SIMULATED.intersection(names)
+    what = (
+        "the calls, with the processes that they start" if _counts_calls(benchmark) else "all processes of the command"
+    )
+    seed = dict(benchmark.env).get(HASH_SEED[0], HASH_SEED[1])
     simulated = ", with a simulated cache or branch predictor" if model else ""
     verb = "is" if len(names) == 1 else "are"
     return (
-        f"{benchmark.name}: {', '.join(names)} {verb} counted by {how}{simulated}, in all processes of the command; "
-        f"address-space randomisation is off, {'='.join(HASH_SEED)}"
+        f"{benchmark.name}: {', '.join(names)} {verb} counted by {how}{simulated}, in {what}; "
+        f"address-space randomisation is off, {HASH_SEED[0]}={seed}"
     )
 
 
@@ -94,7 +110,7 @@ def check_counters(benchmark: Benchmark) -> None:
         if metric in names and not source.counts(metric):
             message, fix = _not_by(source, metric)
             raise InputError(f"benchmark {benchmark.name!r}: {message}", place=places.get(metric), fix=fix)
-        if metric not in names and source is CounterSource.VALGRIND:
+        if metric not in names and source is CounterSource.VALGRIND and not _counts_calls(benchmark):
             raise InputError(
                 f"benchmark {benchmark.name!r}: Valgrind counts {names[0]!r}, and under it {metric!r} has no meaning",
                 place=places.get(metric),
@@ -114,7 +130,14 @@ def check_counters(benchmark: Benchmark) -> None:
         )
 
 
+def _counts_calls(benchmark: Benchmark) -> bool:
+    """Whether a recorder counts the events of a function's calls."""
+    return COUNTED_CALLS in dict(benchmark.env)
+
+
 def _counted(benchmark: Benchmark) -> tuple[str, ...]:
+    if _counts_calls(benchmark):
+        return tuple(dict(benchmark.env)[COUNTED_CALLS].split(","))
     if benchmark.reader.kind != ReaderKind.PROCESS:
         return ()
     return counted([metric.name for metric in benchmark.metrics])
@@ -160,8 +183,12 @@ def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Pro
     source, names = counter_source(benchmark), _counted(benchmark)
     if source is None:
         return program
+    calls = _counts_calls(benchmark)
     if source is not CounterSource.VALGRIND:
-        return replace(program, layout=True, count=names if source is CounterSource.PERF else ())
+        count, first = (names, _FIRST if calls else 0) if source is CounterSource.PERF else ((), 0)
+        place = {_PLACE: f"perf:{first}" if first else "usage"} if calls else {}
+        return replace(program, layout=True, count=count, count_from=first, env={**program.env, **place})
+    files = f"{folder / _FILE}"
     simulated = [
         *(["--cache-sim=yes", *_MODEL] if "simulated_cache_misses" in names else []),
         *(["--branch-sim=yes"] if "simulated_branch_misses" in names else []),
@@ -169,20 +196,23 @@ def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Pro
     argv = (
         *("valgrind", "--quiet", "--vgdb=no", "--tool=callgrind", "--trace-children=yes"),
         "--dump-before=fork",  # else the counts before the fork would be counted for the child again
-        f"--callgrind-out-file={str(folder / _FILE).replace('%', '%%')}.%p",
+        *(["--dump-before=getppid"] if calls else []),  # by which the recorder marks the calls
+        f"--callgrind-out-file={files.replace('%', '%%')}.%p",
         *simulated,
         *(located(program), *program.argv[1:]),
     )
-    return replace(program, argv=argv, layout=True)
+    return replace(program, argv=argv, layout=True, env={**program.env, **({_PLACE: files} if calls else {})})
 
 
 def counts_of(ending: ProcessResult, benchmark: Benchmark, folder: Path) -> Mapping[str, float]:
-    """The counts of a program, by the names of the benchmark's counted metrics.
+    """The counts of a program, by the names of the benchmark's counted metrics; none if a recorder prints them.
 
     Raises:
         RunFailure: where a count is missing.
     """
     source, names = counter_source(benchmark), _counted(benchmark)
+    if _counts_calls(benchmark):
+        return {}
     if source is CounterSource.USAGE:
         return {PAGE_FAULTS: float(ending.faults)}
     if source is CounterSource.PERF:

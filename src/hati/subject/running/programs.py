@@ -173,8 +173,9 @@ _START = "import sys; sys.path.append({folder!r}); from supervisor.service impor
 class Program(Struct, frozen=True):
     """A program to start: an argument list, its folder and environment, its time limit in seconds and its CPUs.
 
-    ``user`` is the user who runs it; empty: Hati's own. The kernel counts the events ``count``. With ``layout`` its
-    memory has the same layout each time, if that is permitted.
+    ``user`` is the user who runs it; empty: Hati's own. The kernel counts the events ``count``, which the program can
+    read itself at descriptors from ``count_from`` on, unless that is 0. With ``layout`` its memory has the same layout
+    each time, if that is permitted.
     """
 
     argv: tuple[str, ...]
@@ -184,6 +185,7 @@ class Program(Struct, frozen=True):
     cpus: tuple[int, ...] = ()
     user: str = ""
     count: tuple[str, ...] = ()
+    count_from: int = 0
     layout: bool = False
 
 
@@ -347,7 +349,12 @@ class Supervisor:
         if program.user:  # setpriv switches the user within the same process
             path, argv = _switched(program, path)
         about: dict[str, Any] = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
-        about |= {"cpus": program.cpus, "count": program.count, "layout": program.layout}
+        about |= {
+            "cpus": program.cpus,
+            "count": program.count,
+            "count_from": program.count_from,
+            "layout": program.layout,
+        }
         reply = self._ask({"do": do, **about, **request}, program.timeout)
         if "error" in reply:
             raise InputError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from hati.core import Benchmark, InputError, Place, Revision, RevisionKind, Setting, Workload, replace
+from hati.core.benchmark import counted
 from hati.core.wording import suggestion
 from hati.formula import Source
 from hati.logic.syntax import (
@@ -49,7 +50,7 @@ from hati.python import (
     validate_installable,
 )
 from hati.studies.assertion import MeasuredMethod, Requirement, asks_single_calls
-from hati.subject import Revisions
+from hati.subject import Revisions, with_counter_source
 from hati.subject.running.programs import RunFailure
 from hati.wiring.formulas.loading import Misstated
 
@@ -244,13 +245,11 @@ def _of_python(place: Workplace, method: Method, asked: AskedMetrics, environmen
         )
     if twice := [name for name in named if sum(argument.name == name for argument in method.arguments) > 1]:
         raise InputError(f"{method} has parameter {twice[0]} twice", fix="give it once")
-    wanted = {_WALL, *asked.metrics}
-    recording, interpreter = recording_of(place.project.python), interpreter_of(place.project.python)
-    metrics = tuple(name for name in recording.metrics if name in wanted)
-    recording = replace(recording, metrics=metrics, calls=asked.calls)
+    interpreter = interpreter_of(place.project.python)
+    recording = _recording(method, recording_of(place.project.python), asked)
     parameters: Mapping[str, Setting] | list[Setting] = named or listed
     with _placing(method):
-        return python_benchmark(
+        found = python_benchmark(
             method.name,
             workload=_generator(method, method.workload),
             instance=_generator(method, method.instance),
@@ -261,6 +260,22 @@ def _of_python(place: Workplace, method: Method, asked: AskedMetrics, environmen
             name=f"{without_revision(method)}{_OF_ITS_OWN if environment else ''}",
             timeout=place.project.python.recording.timeout,
         )
+    return with_counter_source(found)
+
+
+def _recording(method: Method, usual: Recording, asked: AskedMetrics) -> Recording:
+    """The recording of what formulas ask of a function: its times and memory, or counts of its events.
+
+    Raises:
+        FormulaError: where they ask for both.
+    """
+    counts = counted(sorted(asked.metrics))
+    wanted = {metric or _WALL for metric in asked.metrics} | (set() if counts else {_WALL})
+    metrics = tuple(name for name in dict.fromkeys([*usual.metrics, *counts]) if name in wanted)
+    try:
+        return replace(usual, metrics=metrics, calls=asked.calls)
+    except InputError as error:
+        raise method.error(error.message, fix=error.fix) from None
 
 
 def _generator(method: Method, generator: Generator | None) -> PythonGenerator | str:

@@ -245,6 +245,11 @@ class Counters:
         """The current counts."""
         return {name: _count(fd) for name, fd in self._open.items()}
 
+    @property
+    def descriptors(self) -> list[int]:
+        """The descriptors of the events, in their order."""
+        return list(self._open.values())
+
     def close(self) -> None:
         """Stop counting."""
         for fd in self._open.values():
@@ -300,7 +305,7 @@ class StartedProgram:
     Its standard output goes to ``spool`` (a file descriptor) up to the request's ``limit``. The end of both outputs is
     kept, and the beginning is written to the request's file ``log``. ``status`` is None until it has ended. With the
     request's ``layout`` its memory has the same layout each time; ``laid`` is whether that was permitted. The events
-    in ``count`` are counted.
+    in ``count`` are counted, and it reads them itself at descriptors from ``count_from`` on, if that is not 0.
     Times are in nanoseconds of perf_counter (``began``, ``wall``) and in seconds of processor time (``user``,
     ``system``); memory is in bytes.
 
@@ -326,7 +331,7 @@ class StartedProgram:
         self.pipes = {out: "stdout", err: "stderr"}
         self._ends = [out_end, err_end]  # open until it is reaped: a program that closes its output wakes nobody
         try:
-            self.pid, self.began, self.laid = _spawn(request, out_end, err_end)
+            self.pid, self.began, self.laid = _spawn(request, out_end, err_end, self._counters.descriptors)
         except BaseException:
             self.close()
             raise
@@ -404,7 +409,7 @@ def _opened(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
 
-def _spawn(request: Message, out: int, err: int) -> tuple[int, int, bool]:
+def _spawn(request: Message, out: int, err: int, counters: list[int]) -> tuple[int, int, bool]:
     """Start a program in a new process group, on its CPUs, in its folder; return pid, start time and fixed layout.
 
     It does not get a new session: Linux schedules every session as one group (sched_autogroup), and on a busy machine a
@@ -415,6 +420,8 @@ def _spawn(request: Message, out: int, err: int) -> tuple[int, int, bool]:
         (os.POSIX_SPAWN_DUP2, out, 1),
         (os.POSIX_SPAWN_DUP2, err, 2),
     ]
+    if first := request.get("count_from"):
+        actions += [(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(counters, first)]
     program, argv, env, cpus = (request[name] for name in ("program", "argv", "env", "cpus"))
     allowed = os.sched_getaffinity(0) if cpus else None
     layout = fixed_layout() if request.get("layout") else None
