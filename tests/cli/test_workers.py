@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from worker_processes import Workers
 
-from conftest import HATI, Hati
+from conftest import Hati
 from hati.store import EntryKind, Selection, read_store
 
 SCREEN = ("screen", "--metric", "latency", "--budget", "18", "--format", "json", "--engine", "workers")
-
-
-class Workers:
-    """Worker processes, each with a copy of a project; a context manager that ends them."""
-
-    def __init__(self, project: Path, store: Path) -> None:
-        self._project, self._store = project, store
-        self._started: list[subprocess.Popen[str]] = []
-
-    def start(self, name: str, *words: str) -> subprocess.Popen[str]:
-        """Start one on a machine of that name."""
-        copy = self._store.parent / name
-        shutil.copytree(self._project, copy, ignore=shutil.ignore_patterns(".hati"))
-        lock = str(self._store.parent / f"lock-{name}")
-        environment = {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": lock}
-        command = [HATI, "worker", str(copy), "--store", str(self._store), *words]
-        self._started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
-        return self._started[-1]
-
-    def close(self) -> None:
-        """End all."""
-        for process in self._started:
-            process.kill()
-            process.communicate()
 
 
 @pytest.fixture

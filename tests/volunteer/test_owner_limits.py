@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.volunteer.files import JoinError
-from hati.volunteer.limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
+from hati.volunteer.limits import Hours, Limits, OwnerTemplate, parse_settings, parse_size, parse_time
 
 
 def at(hour: int, minute: int = 0) -> datetime:
@@ -50,7 +50,7 @@ def test_sizes(text: str, size: int) -> None:
 
 
 def test_what_is_no_limit_is_refused() -> None:
-    for wrong in (lambda: parse_size("much"), lambda: parse_time("soon"), lambda: parse_only(["level"])):
+    for wrong in (lambda: parse_size("much"), lambda: parse_time("soon"), lambda: parse_settings("--only", ["level"])):
         with pytest.raises(JoinError):
             wrong()
     for limits in ({"memory": 5}, {"disk": 5}, {"processes": 0}, {"cpu": 0.5}):
@@ -59,7 +59,7 @@ def test_what_is_no_limit_is_refused() -> None:
 
 
 def test_settings_that_the_owner_excludes_are_named() -> None:
-    template = OwnerTemplate(settings=parse_only(["level=1,2", "mode=fast"]))
+    template = OwnerTemplate(settings=parse_settings("--only", ["level=1,2", "mode=fast"]))
     assert template.excluded({"level": "2", "other": "x"}) == ""
     assert template.excluded({"level": "3"}) == "the machine's owner permits level = 1 or 2 only"
     assert template.json()["settings"] == {"level": ["1", "2"], "mode": ["fast"]}

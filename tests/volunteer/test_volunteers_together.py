@@ -81,10 +81,10 @@ def serving(folder: Path, certificates: tuple[Path, Path]) -> Iterator[str]:
         process.communicate(timeout=30)
 
 
-def client(folder: Path, url: str, ca: Path, name: str) -> subprocess.Popen[str]:
+def client(folder: Path, url: str, ca: Path, name: str, *words: str) -> subprocess.Popen[str]:
     key = (folder / "owner.pub").read_text().strip()
     argv = [sys.executable, "-m", "hati", "join", url, "--ca", str(ca), "--name", name, "--home", str(folder / name)]
-    argv += ["--invitation", "come-in-please", "--key", key]
+    argv += ["--invitation", "come-in-please", "--key", key, *words]
     return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment(folder, name))
 
 
@@ -116,3 +116,44 @@ def test_a_screening_by_three_volunteers(tmp_path: Path, certificates: tuple[Pat
     assert re.search(r"[123] of 3 options matters? for latency", screened.stdout), (
         screened.stdout
     )  # at 5 % one too many
+
+
+def test_a_volunteer_runs_what_it_has(tmp_path: Path, certificates: tuple[Path, Path]) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    place = str(tmp_path / "store.sqlite")
+    compiler = '[options.compiler]\nsettings = ["gcc", "clang"]\nargument = "{}"\nhas = "compiler"\n\n[options.cache]'
+    (project / "hati.toml").write_text(PROJECT.replace("[options.cache]", compiler))
+    (project / "subject.py").write_text(SUBJECT)
+    assert hati(tmp_path, "grid", "key", "--out", "owner").returncode == 0
+    signed = hati(tmp_path, "grid", "sign", "project", "--key", "owner", "--store", place)
+    assert signed.returncode == 0, signed.stderr
+    every = ("--set", "compiler=gcc", "--set", "compiler=clang")
+    words = ("run", "project", *every, "--engine", "volunteers", "--store", place, "--budget", "4")
+    nobody = hati(tmp_path, *words)
+    assert (nobody.returncode, "compiler: machines have the settings, and none is known" in nobody.stderr) == (2, True)
+    with serving(tmp_path, certificates) as url:
+        has = {"alpha": "gcc", "beta": "clang"}
+        clients = [client(tmp_path, url, certificates[0], name, "--has", f"compiler={has[name]}") for name in has]
+        until = time.monotonic() + 60.0
+        while _known(place) < 2 and time.monotonic() < until:
+            time.sleep(0.1)
+        measured = hati(tmp_path, *words)
+        for each in clients:
+            each.send_signal(signal.SIGTERM)
+        said = [each.communicate(timeout=60)[1] for each in clients]
+    assert measured.returncode == 0, measured.stderr
+    assert all("2 runs, 2 delivered" in each for each in said), said
+    with closing(sqlite3.connect(place)) as store:
+        ran = store.execute(
+            "SELECT DISTINCT json_extract(run.configuration, '$.compiler'), volunteer.name FROM run"
+            " JOIN volunteer ON volunteer.fingerprint = run.machine ORDER BY 2"
+        ).fetchall()
+    assert ran == [("gcc", "alpha"), ("clang", "beta")]
+
+
+def _known(place: str) -> int:
+    """The number of machines that have asked for work."""
+    with closing(sqlite3.connect(place)) as store:
+        number: int = store.execute("SELECT count(*) FROM client").fetchone()[0]
+        return number

@@ -169,8 +169,7 @@ def _run(
 
         place = (kind.look if dry_run else kind.open)(root or path, store, request, say)
         until = None if due is None else time.time() + parse_duration(due)
-        place = with_engine(place, engine, replicate, Urgency(priority, until))
-        kind.check_engine(place)
+        place = kind.on_machines(with_engine(place, engine, replicate, Urgency(priority, until)), say)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)

@@ -50,10 +50,10 @@ def status(
     """Show machines, batches, why batches wait, and what failed."""
     from hati import render
     from hati.steering.document import grid_tables
-    from hati.wiring import existing_store
+    from hati.wiring.machine_options import grid_status
 
     check_output(output)
-    found = existing_store(path, store).ledger.status()
+    found = grid_status(path, store)
     tables = grid_tables(found)
     if chosen is Format.JSON:
         write(render.to_json(found), output)
@@ -258,6 +258,9 @@ def join(
     only: Annotated[
         list[str] | None, _text("--only", "TEXT", "Settings that this machine runs: OPTION=A,B; repeatable.")
     ] = None,
+    has: Annotated[
+        list[str] | None, _text("--has", "TEXT", "What this machine has: NAME=VALUE,VALUE; repeatable.")
+    ] = None,
     without_sandbox: Annotated[
         bool, typer.Option("--without-sandbox", help="Run jobs without a sandbox, and say so.")
     ] = False,
@@ -280,7 +283,7 @@ def join(
     from hati.volunteer.command import Options, run
 
     given = Options(
-        *(url, name, invitation, key, ca, once, hours, memory, disk, processes, cpu, keep, only or ()),
+        *(url, name, invitation, key, ca, once, hours, memory, disk, processes, cpu, keep, only or (), has or ()),
         without_sandbox=without_sandbox,
         home=home,
     )

@@ -42,6 +42,7 @@ from .ports import Study as Study
 from .provenance import MACHINE_CLASS as MACHINE_CLASS
 from .provenance import MACHINE_NAME as MACHINE_NAME
 from .provenance import Machine as Machine
+from .provenance import MachineOption as MachineOption
 from .provenance import MachineState as MachineState
 from .provenance import Revision as Revision
 from .provenance import RevisionKind as RevisionKind

@@ -126,6 +126,19 @@ class Machine(Struct, frozen=True, dict=True):
         return Machine((self.states[0], *added, *self.states)) if added else self
 
 
+class MachineOption(Struct, frozen=True):
+    """An option whose settings a machine has, such as its compiler: nobody sets it.
+
+    ``attribute`` is the name under which a machine says what it has: that of a property of its state, or the option's.
+    ``command`` finds it on a machine, without a shell: with ``{}`` it ends with status 0 for each setting that is
+    there, and without ``{}`` it prints the setting. It is empty for a property.
+    """
+
+    option: str
+    attribute: str
+    command: tuple[str, ...] = ()
+
+
 _SHOWN = 12
 
 

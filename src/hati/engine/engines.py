@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Engine, InputError, Job, Machine
+from hati.core import Benchmark, Engine, InputError, Job, Machine, MachineOption
 from hati.engine.local import LocalEngine, say_nothing
 from hati.packages import callable_only, called, load_added
 from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
@@ -32,7 +32,8 @@ class EngineSetup(Struct, frozen=True):
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
     with a sentence where the engine has to wait. ``store``, the ``machines`` of the pool by their names, and what else
-    is ``asked`` of batches are for engines whose jobs run elsewhere.
+    is ``asked`` of batches are for engines whose jobs run elsewhere. ``machine_options`` are the options whose settings
+    machines have.
     """
 
     root: Path
@@ -44,6 +45,7 @@ class EngineSetup(Struct, frozen=True):
     store: SqlStore | None = None
     machines: tuple[str, ...] = ()
     asked: Requirements | None = None
+    machine_options: tuple[MachineOption, ...] = ()
 
 
 MakeEngine = Callable[[EngineSetup], AbstractContextManager[Engine[Job]]]
@@ -66,20 +68,24 @@ def engine_of(name: str) -> MakeEngine:
 def _workers(setup: EngineSetup) -> WorkersEngine:
     from hati.engine.workers import WorkersEngine
 
-    return WorkersEngine(_store(setup, WORKERS).ledger, setup.machines, setup.waiting, setup.asked)
+    how = (setup.machines, setup.waiting, setup.asked, setup.machine_options)
+    return WorkersEngine(_store(setup, WORKERS).ledger, *how)
 
 
 def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
     from hati.engine.dask_engine import DaskEngine
 
-    return DaskEngine(_store(setup, str(address)).ledger, setup.machines, setup.waiting, address, setup.asked)
+    return DaskEngine(
+        _store(setup, str(address)).ledger, setup.machines, setup.waiting, address, setup.asked, setup.machine_options
+    )
 
 
 def _volunteers(setup: EngineSetup) -> VolunteersEngine:
     from hati.engine.volunteers import VolunteersEngine
 
     store = _store(setup, VOLUNTEERS)
-    return VolunteersEngine(store.ledger, store.volunteers, setup.benchmarks, setup.waiting, setup.asked)
+    how = (setup.benchmarks, setup.waiting, setup.asked, setup.machine_options)
+    return VolunteersEngine(store.ledger, store.volunteers, *how)
 
 
 def _store(setup: EngineSetup, engine: str) -> SqlStore:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, replace
+from hati.core import Batch, Benchmark, InputError, Job, MachineOption, MeasurementError, replace
 from hati.core.wording import listed
 from hati.engine.workers import Released, WorkersEngine, counted_attempts
 from hati.steering import ANYTHING, Client, ClientKind, Requirements
@@ -28,8 +28,10 @@ class VolunteersEngine(WorkersEngine):
         benchmarks: Iterable[Benchmark],
         waiting: Callable[[str], None],
         asked: Requirements | None = None,
+        machine_options: Sequence[MachineOption] = (),
     ) -> None:
-        super().__init__(ledger, (), waiting, replace(asked or ANYTHING, kind=ClientKind.VOLUNTEER))
+        lent = replace(asked or ANYTHING, kind=ClientKind.VOLUNTEER)
+        super().__init__(ledger, (), waiting, lent, machine_options)
         self._volunteers = volunteers
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)

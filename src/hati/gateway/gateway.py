@@ -98,6 +98,7 @@ class Gateway:
         self._store, self._setup, self._clock = store, setup, clock
         self._codes: dict[str, tuple[str, float]] = {}
         self._worked: dict[str, float] = {}
+        self._known: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
         self._given: dict[tuple[int, int], Lease] = {}
         self._lock = Lock()
         self._turn = Lock()
@@ -165,7 +166,8 @@ class Gateway:
             raise Refusal(403, "this token is of another machine", f"send the name {volunteer.name}")
         self._observe(volunteer, message.client)
         about = (volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
-        client = Client(*about, _hardware(message.client))
+        client = Client(*about, _hardware(message.client), _attributes(message.client))
+        self._know(client)
         worker = f"{volunteer.name}/{message.key}"
         with self._turn:  # threads that wait here do not ask the database again and again whether it is free
             choice = self._choice(message.client.template)
@@ -313,6 +315,12 @@ class Gateway:
                     return
             after = max(batches)
 
+    def _know(self, client: Client) -> None:
+        """Keep which attributes a machine has, where they have changed since this server was started."""
+        if self._known.get(client.machine) != client.attributes:
+            self._store.ledger.know(client)
+            self._known[client.machine] = client.attributes
+
     def _observe(self, volunteer: Volunteer, client: ClientDescription) -> None:
         """Store the state of a machine if it has changed.
 
@@ -408,6 +416,13 @@ def _hardware(client: ClientDescription) -> str:
     """The class of a machine: times of two machines are comparable where it is equal."""
     known = client.properties
     return _line(f"{client.architecture}, {known.get('processor', '')}, {known.get('cpus', client.cpus)} CPUs")
+
+
+def _attributes(client: ClientDescription) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What a machine says that it has; its owner's word is before its properties."""
+    found = {_line(name): (_line(value),) for name, value in client.properties.items()}
+    found |= {_line(name): tuple(map(_line, values)) for name, values in client.has.items()}
+    return tuple(sorted(found.items()))
 
 
 def _described(client: ClientDescription) -> Mapping[str, Any]:

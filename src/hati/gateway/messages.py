@@ -38,7 +38,10 @@ class ClientTemplate(Struct, frozen=True, kw_only=True):
 
 
 class ClientDescription(Struct, frozen=True, kw_only=True):
-    """A volunteer's machine as it is now; ``properties`` are those of a machine's state."""
+    """A volunteer's machine as it is now; ``properties`` are those of a machine's state.
+
+    ``has`` are further attributes with their values, such as its compilers.
+    """
 
     name: Name
     os: Text
@@ -49,6 +52,7 @@ class ClientDescription(Struct, frozen=True, kw_only=True):
     properties: Annotated[dict[Text, Text], Meta(max_length=32)] = field(default_factory=dict)
     fingerprint: Text = ""
     template: ClientTemplate | None = None
+    has: Annotated[dict[Text, list[Text]], Meta(max_length=32)] = field(default_factory=dict)
 
 
 class Registration(ClientDescription, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from hati.core import Benchmark, Binding, Budget, Configuration, InputError, Place, Setting, setting_text
+from hati.core import Benchmark, Binding, Budget, Configuration, InputError, MachineOption, Place, Setting, setting_text
 from hati.core.benchmark import names
 from hati.core.values import type_names
 from hati.core.wording import listed, suggestion
@@ -21,7 +21,15 @@ from hati.project.benchmarks import PythonTable, Surroundings, read_benchmarks, 
 from hati.project.document import TomlTable, Value, parse_document
 from hati.project.metrics import positive_natural, positive_number, share
 from hati.project.schema import keys_of
-from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space, read_text, read_usage
+from hati.project.spaces import (
+    option_tables,
+    read_bindings,
+    read_machine_options,
+    read_recommendable,
+    read_space,
+    read_text,
+    read_usage,
+)
 from hati.space import Space, UsageDistribution
 from hati.space.constraint import mentioned
 
@@ -194,7 +202,8 @@ class Project(Struct, frozen=True):
     are environment variables whose values are never stored; ``sources`` are patterns of the subject's files, with
     ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks; ``machines`` are the names
     of the machines that share each study, empty if only the current machine measures; ``usage`` says how often settings
-    are used; ``replicate`` is the number of volunteers that have to agree on a result.
+    are used; ``replicate`` is the number of volunteers that have to agree on a result; ``machine_options`` are the
+    options whose settings machines have.
     """
 
     root: Path
@@ -211,6 +220,7 @@ class Project(Struct, frozen=True):
     machines: tuple[str, ...] = ()
     usage: UsageDistribution = field(default_factory=UsageDistribution)
     replicate: int = 1
+    machine_options: tuple[MachineOption, ...] = ()
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark with a name, or the only one.
@@ -274,6 +284,7 @@ def parse_project(text: str, file: Path) -> Project:
         subject.read("machines", _machines, ()),
         read_usage(document, space),
         subject.read("replicate", _replicate, 1),
+        read_machine_options(document),
     )
 
 

@@ -141,6 +141,11 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
             "argument": (_LINE, "Arguments of the command, {} is the setting. Without {}: a flag of a boolean option."),
             "env": (_TEXT, "The environment variable that holds the setting."),
             "build": (_TRUTH, "Whether a change needs a build."),
+            "has": (
+                {"anyOf": [_LINE, _COMMAND]},
+                "A machine has the setting, and nobody sets it: a property of the machine, or a command that prints "
+                "the setting, or with {} ends with 0 for each setting that is there.",
+            ),
             "setup": (_COMMANDS, "Commands after the benchmark's setup, {} is the setting."),
             "reload": (
                 {"anyOf": [_TRUTH, _COMMANDS]},

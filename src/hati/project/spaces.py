@@ -11,7 +11,17 @@ import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 
-from hati.core import Binding, Command, Commands, ConfigurationFile, InputError, Place, Setting, setting_text
+from hati.core import (
+    Binding,
+    Command,
+    Commands,
+    ConfigurationFile,
+    InputError,
+    MachineOption,
+    Place,
+    Setting,
+    setting_text,
+)
 from hati.core.benchmark import Placeholder, PlaceholderError, names, unknown
 from hati.core.wording import suggestion
 from hati.formula import FormulaError
@@ -499,6 +509,23 @@ def _binding(name: str, table: TomlTable) -> Binding:
         setup=read_commands(table, "setup", None),
         reload=_reload(table),
     )
+
+
+def read_machine_options(root: TomlTable) -> tuple[MachineOption, ...]:
+    """The options whose settings machines have.
+
+    Raises:
+        InputError: for invalid entries, with their place.
+    """
+    tables = option_tables(root).items()
+    return tuple(_machine_option(name, value) for name, table in tables if (value := table.get("has")) is not None)
+
+
+def _machine_option(name: str, value: Value) -> MachineOption:
+    if isinstance(value.data, str):
+        return MachineOption(name, value.line())
+    command = _command(value, "has", {""})
+    return MachineOption(name, name, command)
 
 
 def _reload(table: TomlTable) -> Commands | None:

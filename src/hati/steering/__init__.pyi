@@ -24,5 +24,6 @@ from .status import FailedBatch as FailedBatch
 from .status import LeaseStatus as LeaseStatus
 from .status import LedgerStatus as LedgerStatus
 from .status import MachineStatus as MachineStatus
+from .status import SettingStatus as SettingStatus
 from .status import StudyStatus as StudyStatus
 from .status import Waiting as Waiting

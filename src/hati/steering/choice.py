@@ -26,8 +26,8 @@ class Requirements(Struct, frozen=True):
     ``sources`` are digests of the subject's files, and ``revisions`` are the names of their revisions for people;
     ``machines`` are the names of the allowed machines, any where empty; ``cpus`` is the least number of CPUs; ``kind``
     is the kind of machine that may run it; ``replicas`` is the number of machines that have to agree on each result.
-    Batches of a higher ``priority`` are run first, and among equals those that are ``due`` earlier, in seconds since
-    1970.
+    ``attributes`` are names and values that the machine has to have, such as its compiler. Batches of a higher
+    ``priority`` are run first, and among equals those that are ``due`` earlier, in seconds since 1970.
     """
 
     sources: tuple[str, ...] = ()
@@ -38,6 +38,7 @@ class Requirements(Struct, frozen=True):
     replicas: int = 1
     priority: int = 0
     due: float | None = None
+    attributes: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.replicas < 1:
@@ -61,7 +62,8 @@ ANYTHING = Requirements()
 class Client(Struct, frozen=True):
     """A machine that asks for work: its identity, name, CPUs, digests of the files that it has, and its kind.
 
-    ``hardware`` is its class, within which times are comparable; empty: its own.
+    ``hardware`` is its class, within which times are comparable; empty: its own. ``attributes`` are what else it has:
+    names, and the values of each, such as its compilers.
     """
 
     machine: str
@@ -70,6 +72,11 @@ class Client(Struct, frozen=True):
     sources: tuple[str, ...] = ()
     kind: ClientKind = ClientKind.WORKER
     hardware: str = ""
+    attributes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def has(self, attribute: str, value: str) -> bool:
+        """Whether the machine has a value of an attribute."""
+        return any(value in values for name, values in self.attributes if name == attribute)
 
 
 def unmet(requirements: Requirements, client: Client) -> str:
@@ -82,7 +89,8 @@ def unmet(requirements: Requirements, client: Client) -> str:
         return f"needs {counted(requirements.cpus, 'CPU')}"
     if not set(requirements.sources) <= set(client.sources):
         return f"needs the files of revision {listed(requirements.revisions)}"
-    return ""
+    missing = [f"{name}={value}" for name, value in requirements.attributes if not client.has(name, value)]
+    return f"needs a machine with {listed(missing)}" if missing else ""
 
 
 def obstacle(

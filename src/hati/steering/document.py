@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.core.wording import counted
+from hati.core.wording import counted, listed
 from hati.document.document import Align, Column, Table
 from hati.steering.status import LeaseStatus, LedgerStatus
 
@@ -11,10 +11,11 @@ _TURN = "waits for its turn"
 
 
 def grid_tables(status: LedgerStatus) -> tuple[Table, ...]:
-    """Tables of machines and batches and, if there are any, of waiting and failed batches."""
-    if not status.machines and not status.studies:
+    """Tables of machines and batches and, if there are any, of settings of machines, waiting and failed batches."""
+    if not status.machines and not status.studies and not status.settings:
         return ()
     tables = [_machines(status), _batches(status)]
+    tables += [_settings(status)] if status.settings else []
     tables += [_waiting(status)] if status.waiting else []
     tables += [_failures(status)] if status.failed else []
     return tuple(tables)
@@ -50,6 +51,17 @@ def _batches(status: LedgerStatus) -> Table:
     columns = (Column("study"), *(Column(name, align=Align.RIGHT) for name in names))
     rows = tuple((study.study, *(getattr(study, name) for name in names)) for study in status.studies)
     return Table("Batches", columns, rows, (f"{counted(status.results, 'result')} in the last hour.",))
+
+
+def _settings(status: LedgerStatus) -> Table:
+    columns = (Column("option"), Column("setting"), Column("machines"), Column("there now"))
+    rows = tuple(
+        (each.option, each.setting, ", ".join(each.machines) or None, ", ".join(each.present) or None)
+        for each in status.settings
+    )
+    missing = [f"{each.option}={each.setting}" for each in status.settings if not each.machines]
+    notes = (f"No known machine has {listed(missing)}, which studies leave out.",) if missing else ()
+    return Table("Settings of machines", columns, rows, notes)
 
 
 def _waiting(status: LedgerStatus) -> Table:

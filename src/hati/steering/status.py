@@ -61,8 +61,20 @@ class FailedBatch(Struct, frozen=True):
     error: str
 
 
+class SettingStatus(Struct, frozen=True):
+    """A setting that machines have: the names of the known machines that have it, and of those with a worker now."""
+
+    option: str
+    setting: str
+    machines: tuple[str, ...]
+    present: tuple[str, ...]
+
+
 class LedgerStatus(Struct, frozen=True, tag_field="format", tag="hati-grid-status-1"):
-    """What a ledger shows at a time of its database's clock; ``results`` is the number in the last hour."""
+    """What a ledger shows at a time of its database's clock; ``results`` is the number in the last hour.
+
+    ``settings`` are those of a project's options that machines have.
+    """
 
     at: datetime
     results: int
@@ -70,3 +82,4 @@ class LedgerStatus(Struct, frozen=True, tag_field="format", tag="hati-grid-statu
     studies: tuple[StudyStatus, ...]
     waiting: tuple[Waiting, ...]
     failed: tuple[FailedBatch, ...]
+    settings: tuple[SettingStatus, ...] = ()

@@ -28,6 +28,7 @@ from hati.store.ledger_batches import (
     BATCH,
     CONTENTS,
     DUE,
+    KNOW,
     LEASED,
     OUT,
     REMOVE_GONE,
@@ -253,6 +254,19 @@ class Ledger:
             texts = connection.scalars(select(schema.worker.c.client).where(here).order_by(schema.worker.c.key)).all()
         found = [msgspec.json.decode(text, type=Client) for text in texts]
         return tuple({client.machine: client for client in found}.values())
+
+    @_repeated
+    def know(self, client: Client) -> None:
+        """Keep which attributes a machine has, also after its worker has left."""
+        with self._turn() as (connection, _):
+            about = {"machine": client.machine, "client": msgspec.json.encode(client).decode()}
+            change(connection, KNOW, about)
+
+    def known(self) -> tuple[Client, ...]:
+        """The machines that ever said which attributes they have, as they said it last."""
+        query = select(schema.client.c.client).order_by(schema.client.c.machine)
+        with self._reading() as connection:
+            return tuple(msgspec.json.decode(text, type=Client) for text in connection.scalars(query))
 
     @_repeated
     def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:

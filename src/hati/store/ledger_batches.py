@@ -119,6 +119,10 @@ _ENTER = text("""
     ON CONFLICT (key) DO UPDATE SET machine = excluded.machine, client = excluded.client, seen = excluded.seen,
     until = excluded.until
 """)
+KNOW = text("""
+    INSERT INTO client (machine, client) VALUES (:machine, :client)
+    ON CONFLICT (machine) DO UPDATE SET client = excluded.client
+""")
 STAY = (
     update(schema.worker)
     .where(schema.worker.c.key.in_((bindparam("own"), bindparam("volunteer"))))

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest migration: a store at this revision is up to date."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -217,6 +217,14 @@ worker = Table(
     Index(None, "machine"),
 )
 """The workers; each is present until a time, which it renews."""
+
+client = Table(
+    "client",
+    metadata,
+    Column("machine", Plain, primary_key=True),
+    Column("client", Plain, nullable=False),
+)
+"""The machines that said which attributes they have, also those that have no worker now."""
 
 volunteer = Table(
     "volunteer",

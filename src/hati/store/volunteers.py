@@ -143,6 +143,7 @@ class Volunteers:
             if known.revoked is not None:
                 return False
             connection.execute(update(schema.volunteer).where(schema.volunteer.c.name == name).values(revoked=now))
+            connection.execute(delete(schema.client).where(schema.client.c.machine == known.machine))
             void_reports(connection, now, known.machine)
             return True
 

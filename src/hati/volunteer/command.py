@@ -14,7 +14,7 @@ from .agent import Agent
 from .artefacts import Kept
 from .connection import Connection
 from .files import BAD_INPUT, CANNOT_RUN, JoinError, Unreachable, locked
-from .limits import Hours, Limits, OwnerTemplate, parse_only, parse_size, parse_time
+from .limits import Hours, Limits, OwnerTemplate, parse_settings, parse_size, parse_time
 from .registration import about, chosen_name, default_home, folder_of, join
 from .sandbox import check_hidden, find
 
@@ -36,6 +36,7 @@ class Options:
     cpu: Optional[str] = None
     keep: str = "4G"
     only: Sequence[str] = field(default=())
+    has: Sequence[str] = field(default=())
     without_sandbox: bool = False
     home: Optional[str] = None
 
@@ -52,7 +53,7 @@ class Options:
             None if self.cpu is None else parse_time(self.cpu),
         )
         return OwnerTemplate(
-            limits, None if self.hours is None else Hours.parse(self.hours), parse_only(list(self.only))
+            limits, None if self.hours is None else Hours.parse(self.hours), parse_settings("--only", list(self.only))
         )
 
 
@@ -82,7 +83,7 @@ def say(line: str) -> None:
 
 
 def _work(options: Options) -> None:
-    template = options.template()
+    template, has = options.template(), parse_settings("--has", list(options.has))
     most = parse_size(options.keep)
     connection = Connection(options.url, None if options.ca is None else Path(options.ca))
     sandbox = find(without=options.without_sandbox)
@@ -94,7 +95,7 @@ def _work(options: Options) -> None:
     with locked(folder / "lock", None) as lock:
         if lock is None:
             raise JoinError(f"another client works for {connection.url} here", "wait for it, or name another `--home`")
-        own = about(chosen_name(folder, options.name), sandbox.name, template.json())
+        own = about(chosen_name(folder, options.name), sandbox.name, template.json(), has)
         try:
             member = join(connection, home, own, options.invitation, options.key, say)
         except Unreachable as error:
@@ -148,6 +149,7 @@ OPTIONS = {
     "--cpu": _text("Most CPU time of each process, such as 10m.", "TIME"),
     "--keep": _text("Most disk space of kept artefacts and builds [default: 4G].", "SIZE", default="4G"),
     "--only": _text("Settings that this machine runs: OPTION=A,B; repeatable.", "TEXT", action="append", default=[]),
+    "--has": _text("What this machine has: NAME=VALUE,VALUE; repeatable.", "TEXT", action="append", default=[]),
     "--without-sandbox": OptionHelp("Run jobs without a sandbox, and say so.", {"action": "store_true"}),
     "--home": _text("Folder of the client's files.", "FOLDER"),
 }

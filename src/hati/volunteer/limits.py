@@ -139,13 +139,13 @@ def parse_time(text: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
-def parse_only(texts: list[str]) -> dict[str, tuple[str, ...]]:
-    """Permitted settings from texts such as ``option=a,b``.
+def parse_settings(flag: str, texts: list[str]) -> dict[str, tuple[str, ...]]:
+    """Settings from texts of a flag such as ``option=a,b``.
 
     Raises:
         JoinError: where a text names no option or no setting.
 
-    >>> parse_only(["level=1,2"])
+    >>> parse_settings("--only", ["level=1,2"])
     {'level': ('1', '2')}
     """
     found: dict[str, tuple[str, ...]] = {}
@@ -153,6 +153,6 @@ def parse_only(texts: list[str]) -> dict[str, tuple[str, ...]]:
         option, _, settings = text.partition("=")
         values = tuple(part.strip() for part in settings.split(",") if part.strip())
         if not option.strip() or not values:
-            raise JoinError(f"`--only {text}` names no option with settings", "write OPTION=SETTING,SETTING", BAD_INPUT)
+            raise JoinError(f"`{flag} {text}` names no option with settings", "write OPTION=SETTING,SETTING", BAD_INPUT)
         found[option.strip()] = values
     return found

@@ -15,6 +15,7 @@ import re
 import secrets
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ def properties(name: str) -> dict[str, str]:
     }
 
 
-def about(name: str, sandbox: str, template: dict[str, Any]) -> dict[str, Any]:
+def about(name: str, sandbox: str, template: dict[str, Any], has: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The description of this machine that is sent to the server."""
     own = properties(name)
     return {
@@ -50,6 +51,7 @@ def about(name: str, sandbox: str, template: dict[str, Any]) -> dict[str, Any]:
         "properties": own,
         "fingerprint": hashlib.sha256(json.dumps(own, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
         "template": template,
+        "has": {attribute: list(values) for attribute, values in has.items()},
     }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hati.core import Batch, Benchmark, InputError, Job
+from hati.core import Batch, Benchmark, InputError, Job, replace
 from hati.engine import EngineSetup, LocalEngine, Worker
 from hati.engine.worker import Observe, watch_nothing
 from hati.project import ClusterAddress
-from hati.steering import Client
 from hati.store import LEASE_SECONDS
 from hati.subject import Trees
+from hati.wiring.machine_options import this_client
 from hati.wiring.strategies import choose_by
 from hati.wiring.workplace import Announce, Workplace, mute, workplace
 
@@ -76,7 +76,9 @@ def serve(
     place = workplace(path, store, announce)
     place.store.keep_machines([place.machine])
     files = SubjectFiles(place)
-    client = Client(place.machine.id, place.machine.name, os.cpu_count() or 1)
+    client = replace(this_client(place), cpus=os.cpu_count() or 1)
+    if place.project.machine_options:
+        place.store.ledger.know(client)
     how = (files.has, files.engine, observe, seconds, announce, choose_by(strategy))
     worker = Worker(place.store.ledger, client, *how)
     if address is None:

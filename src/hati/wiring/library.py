@@ -153,7 +153,7 @@ class OpenedProject(Struct, frozen=True):
 
     def _measured(self, kind: AnyStudyType, root: Path, request: Struct, *, fresh: bool) -> CommandResult:
         place = kind.open(root, self.store, request, self.announce)
-        kind.check_engine(place)
+        place = kind.on_machines(place, self.announce)
         prepared = kind.prepare(place, request, fresh=fresh)
         if prepared.finished and prepared.evidence().runs and (text := kind.nothing_left(prepared)):
             self.announce(text)

@@ -201,11 +201,11 @@ class StudyType(ABC, Generic[R, S, C]):
         """
 
     @final
-    def check_engine(self, place: Workplace) -> None:
-        """Check that the workplace's engine may run tasks of this kind.
+    def on_machines(self, place: Workplace, announce: Announce) -> Workplace:
+        """The workplace with the space narrowed to what its engine's machines have.
 
         Raises:
-            InputError: where volunteers would decide a verdict.
+            InputError: where volunteers would decide a verdict, and where no machine can run anything.
         """
         from hati.project import VOLUNTEERS
 
@@ -214,6 +214,11 @@ class StudyType(ABC, Generic[R, S, C]):
                 f"`hati {self.name}` decides on a verdict, and volunteers' numbers never do",
                 fix="use --engine local or workers; volunteers may do `run`, `screen` and `failures`",
             )
+        if not place.project.machine_options:
+            return place
+        from hati.wiring.machine_options import within_machines
+
+        return within_machines(place, announce)
 
     @abstractmethod
     def restore(self, stored: StoredStudy) -> S:

@@ -142,7 +142,7 @@ class Workplace(Struct, frozen=True):
             for description in filter(None, map(describe_counting, benchmarks)):
                 announce(description)
         about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
-        setup = engine.EngineSetup(*about, self.store, self.pool, self._asked)
+        setup = engine.EngineSetup(*about, self.store, self.pool, self._asked, project.machine_options)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
 

@@ -1,0 +1,156 @@
+"""Options whose settings machines have: a space is narrowed to what the known machines have together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hati.core import InputError, MachineOption, replace, setting_text
+from hati.core.wording import listed
+from hati.formula import Comparator, Not, Or
+from hati.project import FILE, VOLUNTEERS, read_project
+from hati.space import Constraint, Space, narrowed
+from hati.space.constraint import TRUE, Literal, Name, TermComparison, conjunction
+from hati.steering import Client, ClientKind, LedgerStatus, SettingStatus
+from hati.wiring.workplace import Announce, Workplace, existing_store
+
+Had = Mapping[str, tuple[str, ...]]
+"""The settings that a machine has, as texts, by the names of options."""
+
+
+def within_machines(place: Workplace, announce: Announce) -> Workplace:
+    """The workplace with the space narrowed to the configurations that a known machine can run.
+
+    Without options that machines have, and for a table, it is the same.
+
+    Raises:
+        InputError: where no machine is known, or none can run any configuration.
+    """
+    options = place.project.machine_options
+    if not options or place.table is not None:
+        return place
+    before = place.project.space
+    known = [_had(client, options) for client in clients(place)]
+    template = _template(before, options, known)
+    if template == TRUE:
+        return place
+    space = narrowed(before, (template,))
+    whose = "no known machine has" if place.by_workers else "this machine does not have"
+    lost = [text for option in options for text in _left_out(option, before, space)]
+    if lost:
+        announce(f"left out: {listed(lost)}, which {whose}")
+    return replace(place, project=replace(place.project, space=space), whole=place.whole or before)
+
+
+def clients(place: Workplace) -> Sequence[Client]:
+    """The machines that may run a place's tasks, as far as they are known.
+
+    Raises:
+        InputError: where none is known, and for a pool whose machines each measure a part.
+    """
+    if place.by_workers:
+        kind = ClientKind.VOLUNTEER if place.project.engine == VOLUNTEERS else ClientKind.WORKER
+        known = [each for each in place.store.ledger.known() if each.kind is kind]
+        found = [each for each in known if not place.pool or each.name in place.pool]
+        if not found:
+            raise InputError(
+                f"{listed(each.option for each in place.project.machine_options)}: machines have the settings, "
+                "and none is known",
+                fix=f"start {_STARTED[kind]} before the campaign, with the same store",
+            )
+        return found
+    if place.pool:
+        raise InputError("`has` in [options] needs workers where a pool shares a study", fix="use --engine workers")
+    return (this_client(place),)
+
+
+_STARTED = {
+    ClientKind.WORKER: "`hati worker` on each machine",
+    ClientKind.VOLUNTEER: "`hati serve --volunteers`, and `hati join` on each machine,",
+}
+
+
+def this_client(place: Workplace) -> Client:
+    """This machine with its attributes.
+
+    Raises:
+        InputError: where a command that finds one is wrong.
+    """
+    from hati.subject.machine_attributes import attributes_of
+
+    project = place.project
+    whole = place.whole or project.space
+    attributes = attributes_of(place.machine, project.machine_options, whole.options)
+    return Client(place.machine.id, place.machine.name, attributes=attributes)
+
+
+def grid_status(path: Path, store: str | None) -> LedgerStatus:
+    """The status of a store's ledger, with the settings that machines have of the project at a path, if there is one.
+
+    Raises:
+        InputError: for any error in the project, and where there is no store.
+    """
+    ledger = existing_store(path, store).ledger
+    if not (path / FILE if path.is_dir() else path).is_file():
+        return ledger.status()
+    project = read_project(path)
+    known, here = ledger.known(), {client.machine for client in ledger.present()}
+    found = []
+    for each in project.machine_options:
+        for setting in map(setting_text, project.space.option(each.option).settings):
+            own = [client for client in known if client.has(each.attribute, setting)]
+            present = tuple(client.name for client in own if client.machine in here)
+            found.append(SettingStatus(each.option, setting, tuple(client.name for client in own), present))
+    return replace(ledger.status(), settings=tuple(found))
+
+
+def _had(client: Client, options: Sequence[MachineOption]) -> Had:
+    attributes = dict(client.attributes)
+    return {each.option: attributes.get(each.attribute, ()) for each in options}
+
+
+def _template(space: Space, options: Sequence[MachineOption], known: Sequence[Had]) -> Constraint:
+    """A formula that holds for the configurations that one of the machines can run."""
+    found = [formula for had in known if (formula := _runnable(space, options, had)) is not None]
+    if not found:
+        wanted = listed(f"{each.option}=..." for each in options)
+        raise InputError(
+            f"no known machine has settings of the options that machines have: {wanted}",
+            fix="see `hati grid status`, and `settings` of these options",
+        )
+    alternatives = tuple(dict.fromkeys(found))
+    if TRUE in alternatives:
+        return TRUE
+    return alternatives[0] if len(alternatives) == 1 else Or(alternatives)
+
+
+def _runnable(space: Space, options: Sequence[MachineOption], had: Had) -> Constraint | None:
+    """A formula that holds for what a machine can run; None if that is nothing."""
+    parts: list[Constraint] = []
+    for each in options:
+        if each.option in space.fixed:
+            if setting_text(space.fixed[each.option]) not in had[each.option]:
+                return None
+        elif each.option in space.by_name:
+            option = space.by_name[each.option]
+            own = [setting for setting in option.settings if setting_text(setting) in had[each.option]]
+            if len(own) == len(option.settings):
+                continue
+            terms = [TermComparison(Name(option.name), Comparator.EQUAL, Literal(setting)) for setting in own]
+            choices = [*terms, *([] if option.active_if is None else [Not(option.active_if)])]
+            if not choices:
+                return None
+            parts.append(choices[0] if len(choices) == 1 else Or(tuple(choices)))
+    return conjunction(*parts)
+
+
+def _left_out(option: MachineOption, before: Space, after: Space) -> list[str]:
+    """The settings of an option that no known machine has."""
+    if option.option not in before.by_name:
+        return []
+    settings = before.by_name[option.option].settings
+    if option.option in after.by_name:
+        left = after.by_name[option.option].settings
+    else:
+        left = (after.fixed[option.option],) if option.option in after.fixed else ()
+    return [f"{option.option}={setting_text(each)}" for each in settings if each not in left]

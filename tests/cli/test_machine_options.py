@@ -1,0 +1,99 @@
+"""Options whose settings machines have, such as their compiler: nobody sets them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from worker_processes import Workers
+
+from conftest import Hati
+from hati.store import Selection, open_store, read_store
+
+PROJECT = """
+[[benchmark]]
+name = "main"
+command = ["PYTHON", "-S", "subject.py", "{a}", "{compiler}"]
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+
+[options.compiler]
+settings = ["gcc", "clang", "icc"]
+has = ["sh", "-c", "case $HATI_MACHINE in two) echo clang;; *) echo gcc;; esac"]
+
+[options.a]
+settings = [0, 1]
+"""
+SUBJECT = """
+import json, sys
+print(json.dumps({"metric": "latency", "value": 1.0 + int(sys.argv[1])}))
+"""
+WAIT_SECONDS = 60.0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a compiler that machines have, and an option that is set."""
+    (tmp_path / "hati.toml").write_text(PROJECT.replace("PYTHON", sys.executable))
+    (tmp_path / "subject.py").write_text(SUBJECT)
+    return tmp_path
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the store will be."""
+    return tmp_path_factory.mktemp("shared") / "store.sqlite"
+
+
+@pytest.fixture
+def workers(project: Path, store: Path) -> Iterator[Workers]:
+    """Workers on two machines, of which the campaign knows."""
+    with closing(Workers(project, store)) as found:
+        for name in ("one", "two"):
+            found.start(name)
+        until = time.monotonic() + WAIT_SECONDS
+        while known(store) < 2:
+            assert time.monotonic() < until, "no worker came"
+            time.sleep(0.05)
+        yield found
+
+
+def known(store: Path) -> int:
+    """The number of known machines."""
+    with closing(open_store(str(store))) as found:
+        return len(found.ledger.known())
+
+
+def test_tasks_go_to_machines_that_have_their_settings(hati_here: Hati, workers: Workers, store: Path) -> None:
+    about = ("--store", str(store), "--engine", "workers")
+    every = ("--set", "compiler=gcc", "--set", "compiler=clang")
+    done = hati_here("run", *every, "--budget", "8", "--format", "json", *about)
+    assert done.status == 0, done.err
+    assert "left out: compiler=icc, which no known machine has" in done.err
+    with closing(read_store(str(store))) as found:
+        names = {fingerprint: each.name for each in found.machines() for fingerprint in each.fingerprints}
+        where = {(run.task.configuration["compiler"], names[run.machine]) for run in found.runs(Selection())}
+    assert where == {("gcc", "one"), ("clang", "two")}
+    status = hati_here("grid", "status", "--store", str(store))
+    assert "No known machine has compiler=icc, which studies leave out." in status.out
+    status = hati_here("grid", "status", "--store", str(store), "--format", "json")
+    assert {each["setting"]: each["machines"] for each in status.json["settings"]} == {
+        "gcc": ["one"],
+        "clang": ["two"],
+        "icc": [],
+    }
+
+
+def test_this_machine_runs_what_it_has(hati_here: Hati, project: Path) -> None:
+    done = hati_here("run", "--budget", "2", "--format", "json")
+    assert done.status == 0, done.err
+    assert "left out: compiler=clang, compiler=icc, which this machine does not have" in done.err
+    refused = hati_here("run", "--set", "compiler=clang")
+    assert refused.status == 2
+    assert "compiler" in refused.err
