@@ -78,12 +78,12 @@ def test_critical_values_are_those_of_a_plain_simulation() -> None:
     assert np.mean(np.array(first) > reference.critical(0.05, 1)) == pytest.approx(0.05, abs=0.0065)
 
 
-@pytest.mark.parametrize("tests", [2, 5, 14, 31])
-def test_the_largest_of_some_errs_in_no_more_than_alpha(tests: int) -> None:
-    rng = generator(4, "some")
-    z = rng.standard_normal((20_000, 31))
-    largest = np.array([np.max(np.abs(row[:tests])) / adaptive_standard_error(row) for row in z])
-    assert 0.04 <= np.mean(largest > lenth_reference(31).critical(0.05, tests)) <= 0.0536  # the 99 % bound
+def test_the_largest_of_some_errs_in_no_more_than_alpha() -> None:
+    z = generator(4, "some").standard_normal((20_000, 31))
+    ratios = np.abs(z) / np.array([adaptive_standard_error(row) for row in z])[:, None]
+    for tests in (2, 5, 14, 31):
+        largest = ratios[:, :tests].max(axis=1)
+        assert 0.04 <= np.mean(largest > lenth_reference(31).critical(0.05, tests)) <= 0.0536  # the 99 % bound
 
 
 @pytest.mark.parametrize("contrasts_", [7, 31, 127])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
 
@@ -98,17 +99,17 @@ def test_a_perfect_fit_ends_the_selection() -> None:
     assert forward_selection(terms, 5.0 + terms.columns[1,][:, 0]) == ((1,),)
 
 
-def lasso(columns: FloatArray, values: FloatArray, penalty: float) -> FloatArray:
+def lasso(columns: FloatArray, values: FloatArray, penalty: float, start: FloatArray) -> FloatArray:
     """The Lasso's coefficients by coordinate descent: an implementation that has nothing in common with the path's."""
     x = columns - columns.mean(axis=0)
     x = x / np.sqrt(np.sum(x**2, axis=0))
-    y = values - values.mean()
-    found = np.zeros(x.shape[1])
+    products, along = x.T @ x, (x.T @ (values - values.mean())).tolist()
+    found = start.copy()
     for _ in range(2000):
         before = found.copy()
-        for j in range(x.shape[1]):
-            partial = float(x[:, j] @ (y - x @ found + x[:, j] * found[j]))
-            found[j] = np.sign(partial) * max(0.0, abs(partial) - penalty)
+        for j, own in enumerate(along):
+            partial = own - float(products[j] @ found) + float(found[j])
+            found[j] = math.copysign(max(0.0, abs(partial) - penalty), partial)
         if np.max(np.abs(found - before)) < 1e-12:
             break
     return found
@@ -118,9 +119,10 @@ def entered(columns: FloatArray, values: FloatArray, steps: int) -> list[int]:
     """The columns in the order in which they enter as the penalty falls."""
     x = columns - columns.mean(axis=0)
     largest = float(np.max(np.abs((x / np.sqrt(np.sum(x**2, axis=0))).T @ (values - values.mean()))))
-    found = list[int]()
+    found, coefficients = list[int](), np.zeros(x.shape[1])
     for share in np.linspace(0.999, 0.001, steps):
-        found += [int(j) for j in np.flatnonzero(lasso(columns, values, share * largest)) if j not in found]
+        coefficients = lasso(columns, values, share * largest, coefficients)
+        found += [int(j) for j in np.flatnonzero(coefficients) if j not in found]
     return found
 
 
