@@ -31,6 +31,8 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 # The record of this machine: neither a user's own, nor one that tests leave behind.
 _STATE = tempfile.TemporaryDirectory(prefix="hati-state-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
+# Its lock: tests of one process do not wait for those of another, nor for a benchmark that runs on this machine.
+os.environ["HATI_LOCK"] = str(Path(_STATE.name) / "lock")
 os.environ.pop("HATI_MACHINE", None)
 # Nor what the kernel says of the machine that tests run on: reports would differ from one to the next.
 os.environ["HATI_SYSTEM_ROOT"] = str(Path(_STATE.name) / "system")

@@ -292,9 +292,11 @@ def _warn(announce: Announce, left_out: tuple[Path, ...]) -> None:
 
 
 def _refuse_table(path: Path) -> None:
+    if not path.is_file():
+        return
     from hati.subject.table import is_table  # rarely needed: most paths are folders
 
-    if path.is_file() and is_table(path):
+    if is_table(path):
         raise InputError(
             f"{path} is a table of measurements, and this command runs a program",
             fix="name a folder with hati.toml; for revisions in a table, use `hati screen --where revision=...` "
