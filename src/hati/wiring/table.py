@@ -229,7 +229,7 @@ def open_subject(
     Raises:
         InputError: for errors in either, a table without a space, or a project with options of tables.
     """
-    if asked.space is None and not is_table(path):
+    if asked.space is None and (path.is_dir() or not is_table(path)):
         _refuse(path, asked)
         return workplace(path, store, announce)
     if asked.space is None:

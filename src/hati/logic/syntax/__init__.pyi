@@ -17,7 +17,6 @@ from .expression import Variable as Variable
 from .file import FormulaFile as FormulaFile
 from .file import NamedFormula as NamedFormula
 from .file import parse_file as parse_file
-from .file import parse_formula as parse_formula
 from .formula import MEAN as MEAN
 from .formula import MEDIAN as MEDIAN
 from .formula import STRICT as STRICT
@@ -38,6 +37,7 @@ from .formula import RelationSide as RelationSide
 from .formula import Row as Row
 from .formula import StatisticKind as StatisticKind
 from .formula import check_dimensions as check_dimensions
+from .formula_reader import parse_formula as parse_formula
 from .transformation import Affine as Affine
 from .transformation import Argument as Argument
 from .transformation import Callee as Callee

@@ -411,7 +411,7 @@ def expand(
     Raises:
         InputError: for more than ``most`` relations, an empty set, or arithmetic that has no value.
 
-    >>> from hati.logic.syntax.file import parse_formula
+    >>> from hati.logic.syntax.formula_reader import parse_formula
     >>> str(expand(parse_formula("for all n in {1..3 step 2}: a(n) <= n * b(2 ** n)")))
     'a(1) <= 1 * b(2) & a(3) <= 3 * b(8)'
     """

@@ -1,4 +1,4 @@
-"""Formulas from text: a single formula, and files of declarations and formulas."""
+"""Files of declarations and formulas."""
 
 from __future__ import annotations
 
@@ -12,37 +12,6 @@ from hati.formula import Source, quoted
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.expression import PERFORMANCE, SELF, is_word
 from hati.logic.syntax.formula import PerformanceFormula
-
-
-def parse_formula(
-    text: str,
-    source: str = "formula",
-    *,
-    line: int = 1,
-    declarations: Declarations | None = None,
-    methods: Iterable[str] | None = None,
-) -> PerformanceFormula:
-    """Read a formula such as ``for all n in {100, 1000}: new(n) <= 1.05 * old(n)``.
-
-    ``source`` is the text's name in messages; the text begins on its ``line``. ``declarations`` are the names that it
-    may use; ``methods`` the names of other known methods: where they are given, any other name that is not a Python
-    object is refused.
-
-    Raises:
-        FormulaError: for malformed text, with line, column and the expected token.
-
-    >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
-    '0.95 * a <= b'
-    """
-    from hati.logic.syntax.expression_reader import Context  # late: they load Lark
-    from hati.logic.syntax.formula_reader import read_formula
-
-    origin = Source(text, source, line)
-    tree = PERFORMANCE.parse(origin, "formula")
-    known = None if methods is None else frozenset(methods)
-    with origin.placing():
-        return read_formula(Context(origin, 0, declarations or Declarations(), known), tree)
-
 
 LONGEST_FILE = 200_000
 MOST_WORDS = 15_000

@@ -1,11 +1,11 @@
-"""Read parse trees of declarations, connectives, quantifiers and relations as formulas.
+"""Read formulas: parse trees of declarations, connectives, quantifiers and relations.
 
 The sides of a relation are performances with transformations and margins, or parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from hati.core import InputError, replace
 from hati.core.wording import nearest, suggestion
-from hati.formula import SIGNS, Comparator, read_connective, unquoted
-from hati.logic.syntax.declarations import Constant, Declaration, MethodAlias, NamedGenerator, unknown
+from hati.formula import SIGNS, Comparator, Source, read_connective, unquoted
+from hati.logic.syntax.declarations import Constant, Declaration, Declarations, MethodAlias, NamedGenerator, unknown
 from hati.logic.syntax.expression import (
     FUNCTIONS,
     FUNCTIONS_OF_METHODS,
+    PERFORMANCE,
     Expression,
     Number,
     Observed,
@@ -56,6 +57,33 @@ from hati.logic.syntax.formula import (
 from hati.logic.syntax.transformation import affine
 
 _STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
+
+
+def parse_formula(
+    text: str,
+    source: str = "formula",
+    *,
+    line: int = 1,
+    declarations: Declarations | None = None,
+    methods: Iterable[str] | None = None,
+) -> PerformanceFormula:
+    """Read a formula such as ``for all n in {100, 1000}: new(n) <= 1.05 * old(n)``.
+
+    ``source`` is the text's name in messages; the text begins on its ``line``. ``declarations`` are the names that it
+    may use; ``methods`` the names of other known methods: where they are given, any other name that is not a Python
+    object is refused.
+
+    Raises:
+        FormulaError: for malformed text, with line, column and the expected token.
+
+    >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
+    '0.95 * a <= b'
+    """
+    origin = Source(text, source, line)
+    tree = PERFORMANCE.parse(origin, "formula")
+    known = None if methods is None else frozenset(methods)
+    with origin.placing():
+        return read_formula(Context(origin, 0, declarations or Declarations(), known), tree)
 
 
 class ReadSide(Struct, frozen=True):

@@ -170,7 +170,7 @@ def evaluate(expression: Expression, observed: FloatArray | float | None = None)
     Raises:
         FormulaError: for a variable, a text, or an observation where none is given.
 
-    >>> from hati.logic.syntax.file import parse_formula
+    >>> from hati.logic.syntax.formula_reader import parse_formula
     >>> relation = parse_formula("a <= 1.5 * b + 2 ms")
     >>> evaluate(relation.right.transformation, np.array([1.0, 2.0])).tolist()
     [1.502, 3.002]
@@ -207,7 +207,7 @@ def affine(expression: Expression) -> Affine | None:
     Raises:
         FormulaError: for a variable or a text.
 
-    >>> from hati.logic.syntax.file import parse_formula
+    >>> from hati.logic.syntax.formula_reader import parse_formula
     >>> affine(parse_formula("a <= 1.5 * b + 2 ms").right.transformation)
     Affine(factor=1.5, shift=0.002)
     """
