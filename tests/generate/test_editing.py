@@ -70,6 +70,11 @@ def test_insert() -> None:
     )
     made = edited(made, InsertValue((*TASKS, 1, "task"), {"do": "cpu", "kernel": "sort"}))
     assert "count: 3\n          task:\n            do: cpu\n            kernel: sort\n" in made
+    made = edited(TEXT, InsertValue(("tasks", "work"), {"do": "cpu", "kernel": "sort"}))
+    assert made == TEXT.replace("# nothing else\n", "# nothing else\ntasks:\n  work:\n    do: cpu\n    kernel: sort\n")
+    assert edited(made, InsertValue(("tasks", "other"), {"do": "cpu"})) == made + "  other:\n    do: cpu\n"
+    renamed = edited(made, MoveValue(("tasks", "work"), ("tasks", "w")))
+    assert renamed == made.replace("  work:", "  w:")
     made = edited(TEXT, InsertValue((*TASKS, 0, "tasks", 0), {"do": "cpu"}))
     assert "          name: one\n          tasks:\n            - do: cpu\n\n" in made
 

@@ -177,6 +177,8 @@ def _put(data: Any, path: Path, value: Any) -> None:
             raise _nowhere(path)
         owner[path[-2]].insert(step, value)
         return
+    if len(path) > 1 and isinstance(path[-2], str) and _parent(data, path[:-1]).get(path[-2]) is None:
+        _parent(data, path[:-1])[path[-2]] = {}
     owner = _parent(data, path)
     if owner.get(step) is not None:
         raise InputError(f"there is already a `{step}`", fix="remove it first, or choose another place")
@@ -279,57 +281,68 @@ def _new_line(text: YamlText, above: YamlEntry, line: str) -> str:
 
 def _placed(text: YamlText, path: Path, fragment: _Fragment) -> Iterator[str]:
     parent, step = text.node(path[:-1]), path[-1]
-    if isinstance(step, int) and (parent is None or not parent.value):
-        yield from _first_item(text, path[:-1], parent, fragment)
-    elif parent.flow_style and isinstance(step, int):
-        yield from _in_flow(text, parent, step, _one_line(fragment))
+    if parent is None or not parent.value:
+        yield from _first(text, path, parent, fragment)
     elif parent.flow_style:
-        yield from _in_flow(text, parent, len(parent.value), f"{inline(step)}: {_one_line(fragment)}")
+        number = step if isinstance(step, int) else len(parent.value)
+        yield from _in_flow(text, parent, number, _key(step) + _one_line(fragment))
     elif isinstance(step, int):
         yield _item(text, text.entries(parent), step, fragment)
     else:
         above = text.entries(parent)[-1]
-        yield _new_line(text, above, _lines(f"{inline(step)}:", above.column, fragment))
+        yield _new_line(text, above, _lines(step, above.column, fragment))
+
+
+def _key(step: str | int) -> str:
+    """What precedes an entry in braces or brackets."""
+    return "" if isinstance(step, int) else f"{inline(step)}: "
 
 
 def _one_line(fragment: _Fragment) -> str:
     return fragment.body if not fragment.in_lines and "#" not in fragment.body else inline(fragment.value)
 
 
-def _lines(prefix: str, column: int, fragment: _Fragment) -> str:
-    """A fragment after a dash or key in a column, from the first character of its first line."""
-    margin = " " * column
+def _lines(step: str | int, column: int, fragment: _Fragment) -> str:
+    """An entry in a column, from the first character of its first line."""
+    margin, own = " " * column, column + 2
     comments = "".join(f"{each}\n{margin}" for each in fragment.comments)
-    own = column + 2
-    space = f"\n{' ' * own}" if fragment.in_lines and prefix != "-" else " "
+    prefix, below = ("-", False) if isinstance(step, int) else (f"{inline(step)}:", fragment.in_lines)
+    space = f"\n{' ' * own}" if below else " "
     return f"{comments}{prefix}{space}{indented(fragment.body, own)}"
 
 
 def _item(text: YamlText, entries: list[YamlEntry], number: int, fragment: _Fragment) -> str:
     if number == len(entries):
-        return _new_line(text, entries[-1], _lines("-", entries[-1].column, fragment))
+        return _new_line(text, entries[-1], _lines(number, entries[-1].column, fragment))
     column = entries[number].column
     start, _ = text.region(entries[number])
-    return _spliced(text, (start, start, f"{' ' * column}{_lines('-', column, fragment)}\n"))
+    return _spliced(text, (start, start, f"{' ' * column}{_lines(number, column, fragment)}\n"))
 
 
-def _first_item(text: YamlText, path: Path, empty: Any, fragment: _Fragment) -> Iterator[str]:
-    """The first item of a list that is empty, or whose key is missing."""
-    owner = text.node(path[:-1])
+def _first(text: YamlText, path: Path, empty: Any, fragment: _Fragment) -> Iterator[str]:
+    """The first entry of a list or mapping that is empty, or whose key is missing."""
+    step = path[-1]
+    whole = {step: fragment.value} if isinstance(step, str) else [fragment.value]
     if empty is None:
-        body = _lines("-", 0, fragment)
-        made = _Fragment([fragment.value], body if not owner.flow_style else inline([fragment.value]))
-        yield from _placed(text, path, made)
+        flow = text.node(path[:-2]).flow_style
+        yield from _placed(text, path[:-1], _Fragment(whole, inline(whole) if flow else _lines(step, 0, fragment)))
         return
-    entry = _existing(text, path)
-    if not owner.flow_style:
-        start, end = text.after_colon(entry), text.content_end(empty)
-        below = text.line_end(end)
-        column = entry.column + 2
-        newline = "" if text.text[:below].endswith("\n") else "\n"
-        line = f"{newline}{' ' * column}{_lines('-', column, fragment)}\n"
-        yield _spliced(text, (start, end, ""), (below, below, line))
-    yield _spliced(text, (empty.start_mark.index, text.content_end(empty), f"[{_one_line(fragment)}]"))
+    owner = text.node(path[:-2]) if len(path) > 1 else None
+    if owner is not None and not owner.flow_style:
+        yield _below(text, _existing(text, path[:-1]), step, fragment)
+    inner = _key(step) + _one_line(fragment)
+    new = f"{{{inner}}}" if isinstance(step, str) else f"[{inner}]"
+    yield _spliced(text, (empty.start_mark.index, text.content_end(empty), new))
+
+
+def _below(text: YamlText, entry: YamlEntry, step: str | int, fragment: _Fragment) -> str:
+    """The text with lines below a key instead of its empty value."""
+    start, end = text.after_colon(entry), text.content_end(entry.value)
+    below = text.line_end(end)
+    column = entry.column + 2
+    newline = "" if text.text[:below].endswith("\n") else "\n"
+    line = f"{newline}{' ' * column}{_lines(step, column, fragment)}\n"
+    return _spliced(text, (start, max(start, end), ""), (below, below, line))
 
 
 def _in_flow(text: YamlText, parent: Any, number: int, new: str) -> Iterator[str]:

@@ -95,15 +95,19 @@ function choices(schema, { key, part }, value, path, change) {
   for (const each of resolved(schema, part.items).enum) {
     const box = document.createElement("input");
     Object.assign(box, { type: "checkbox", id: `field-${key}-${each}`, name: key, value: each, checked: chosen.includes(each) });
-    box.addEventListener("change", () => {
-      const now = box.checked ? [...chosen, each] : chosen.filter((other) => other !== each);
-      change(path, now.length ? now : undefined);
-    });
+    box.addEventListener("change", () => change(path, checked(made, chosen)));
     const text = document.createElement("label");
     text.append(box, ` ${each} `);
     made.append(text);
   }
   return made;
+}
+
+/** The values of the checked boxes, in the order in which they are written; undefined for none. */
+function checked(owner, written) {
+  const now = [...owner.querySelectorAll("input:checked")].map((box) => box.value);
+  const kept = written.filter((each) => now.includes(each));
+  return now.length ? [...kept, ...now.filter((each) => !kept.includes(each))] : undefined;
 }
 
 function framed(key, part) {
