@@ -14,6 +14,7 @@ import pytest
 
 from hati.cli import main
 from hati.core import MeasurementError
+from hati.driver import make_key
 from hati.probing import NotPermittedError
 from hati.store import Selection, open_store
 from hati.studies.probe import Property, chosen_experiments, not_injected, recovered
@@ -170,9 +171,13 @@ def test_what_is_refused_has_its_reason_and_the_rest_is_reported(
         (["cpu", "--given", "cpu.quota=50"], "is not an input"),
         (["cpu", "--max-age", "yesterday"], "is not a valid duration"),
         (["disk", "--folder", "nowhere"], "is not a folder"),
+        (["net", "--on", "two=10.0.0.2:7411"], "--on needs a key"),
+        (["cpu", "--on", "two=10.0.0.2:7411", "--key", "key"], "net.two is not measured; name the domain net"),
+        (["net", "--on", "loopback=10.0.0.2:7411", "--key", "key"], "there is an experiment 'net.loopback' already"),
     ],
 )
 def test_what_is_asked_wrongly_is_refused(capfd: Capture, words: list[str], message: str) -> None:
+    make_key(Path("key"))
     assert message in said(capfd, "probe", *words, status=2)[1]
 
 

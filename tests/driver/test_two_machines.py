@@ -502,6 +502,32 @@ def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> 
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
+@pytest.mark.parametrize("megabits", [10, 100])
+def test_the_rate_of_a_link_to_another_machine_is_found(agent: Agent, megabits: int) -> None:
+    words = ("probe", "net.two", "--quick", "--on", f"two={agent.place}", "--key", "key", "--format", "json")
+    folder = agent.folder
+    own = {"HATI_LOCK": str(folder / "lock"), "HATI_STORE": str(folder / "store.sqlite")}
+    inside = ["ip", "netns", "exec", NAMES[0]]
+    bucket = ["tc", "qdisc", "add", "dev", "veth0", "root", "tbf", "rate", f"{megabits}mbit", "burst", "32kbit"]
+    subprocess.run([*inside, *bucket, "latency", "50ms"], check=True)
+    try:
+        done = subprocess.run(
+            [*inside, sys.executable, "-m", "hati", *words],
+            cwd=folder,
+            env={**os.environ, **own},
+            check=True,
+            capture_output=True,
+        )
+    finally:
+        subprocess.run([*inside, "tc", "qdisc", "delete", "dev", "veth0", "root"], check=True)
+    (link,) = json.loads(done.stdout)["experiments"]
+    found = {each["name"]: each for each in link["properties"]}
+    assert found["net.two_bandwidth"]["value"] == pytest.approx(megabits * 1e6 / 8 * 1448 / 1514, rel=0.05)
+    assert found["net.two_round_trip"]["value"] < 50_000
+    assert found["net.two_loss"]["interval"][0] < 0.02
+
+
 @pytest.mark.skipif(not Path("/proc/self/ns/time").exists(), reason="this kernel has no time namespaces")
 def test_the_clock_of_the_other_machine_is_found(namespaces: tuple[str, str], tmp_path: Path) -> None:
     other = Agent(tmp_path, ("unshare", "--time", "--monotonic", "5000", "--fork"))

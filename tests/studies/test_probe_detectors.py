@@ -21,6 +21,7 @@ from hati.studies.probe.detectors import (
     network,
     pair_slowdown,
     quota,
+    remote_link,
     round_robin_slice,
     timeslice,
     usable_cores,
@@ -235,6 +236,34 @@ def test_the_network_counts_what_arrived() -> None:
     found = by_name(network({"round_trip_ns": np.full(99, 2e4)} | windows))
     assert found["net.loopback_bandwidth"].value == pytest.approx(1e7)
     assert found["net.loopback_round_trip"].value == pytest.approx(20.0)
+
+
+def link_raw(rng, trip_us, rate, loss, lost_of=200):
+    trips = 1e3 * trip_us * rng.normal(1.0, 0.02, 200)
+    size = 0.4 * rate
+    times = 1e9 * (size / rate) * rng.normal(1.0, 0.01, 6) + 1e3 * trip_us
+    lost = float(rng.binomial(lost_of, loss))
+    known = {"stream_bytes": size, "sent": float(lost_of), "lost": lost}
+    return {"round_trip_ns": trips, "stream_ns": times, **{name: np.array([each]) for name, each in known.items()}}
+
+
+@pytest.mark.parametrize(("trip", "rate", "loss"), [(40e3, 1.2e6, 0.0), (2e3, 1.2e7, 0.04), (50.0, 1e9, 0.2)])
+def test_the_link_to_another_machine(trip: float, rate: float, loss: float) -> None:
+    covered = 0
+    for seed in range(100):
+        found = by_name(remote_link(link_raw(np.random.default_rng(seed), trip, rate, loss), "net.two"))
+        assert found["net.two_round_trip"].value == pytest.approx(trip, rel=0.01)
+        assert found["net.two_bandwidth"].value == pytest.approx(rate, rel=0.02)
+        low, high = found["net.two_loss"].interval
+        covered += low <= loss <= high
+    assert covered >= 93
+
+
+def test_streams_that_are_shorter_than_a_round_trip_are_inconclusive() -> None:
+    raw = link_raw(np.random.default_rng(1), 1e3, 1e9, 0.0)
+    found = by_name(remote_link(raw | {"stream_ns": np.full(6, 1e5)}, "net.two"))
+    assert found["net.two_bandwidth"].verdict is ProbeVerdict.INCONCLUSIVE
+    assert found["net.two_round_trip"].verdict is ProbeVerdict.MEASURED
 
 
 @pytest.mark.parametrize("period", [50.0, 100.0, 250.0])

@@ -61,6 +61,11 @@ _Given = Annotated[
 _Quick = Annotated[bool, typer.Option("--quick", help="Measure for a quarter of the time: a minute for all.")]
 _Age = Annotated[str, typer.Option("--max-age", metavar="TIME", help="Reuse results up to this age; 0 reuses none.")]
 _Folder = Annotated[Path, typer.Option("--folder", metavar="PATH", help="Folder in which the disk is measured.")]
+_On = Annotated[
+    list[str] | None,
+    typer.Option("--on", metavar="NAME=HOST:PORT", help="Machine whose `hati probe agent` listens there; repeatable."),
+]
+_Key = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the machines' agents.")]
 _DocumentFormat = Annotated[str, format_option(DocumentFormat, "Output format.")]
 ProbeStore = Annotated[
     str | None,
@@ -79,6 +84,8 @@ def measure(
     given: _Given = None,
     age: _Age = "24h",
     folder: _Folder = Path(),
+    on: _On = None,
+    key: _Key = None,
     store: ProbeStore = None,
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
@@ -87,10 +94,16 @@ def measure(
     from hati.document import publish
     from hati.studies.probe.document import ProbeJson, probe_document
     from hati.wiring.probes.experiments import ProbeRequest, measure_probe, parse_age, parse_given
+    from hati.wiring.probes.task_sets import parse_machines
 
     check_output(output)
     request = ProbeRequest(
-        names=tuple(names or ()), given=parse_given(given or ()), quick=quick, age=parse_age(age), folder=folder
+        names=tuple(names or ()),
+        given=parse_given(given or ()),
+        quick=quick,
+        age=parse_age(age),
+        folder=folder,
+        machines=parse_machines(on or (), key),
     )
     found = measure_probe(request, store, say)
     write_document(probe_document(found), lambda: publish(found, ProbeJson), chosen, output)
@@ -223,11 +236,6 @@ _GivenOption = Annotated[
     Path | None,
     typer.Option("--calibration", metavar="FILE", help="Calibration to use [default: this machine's]."),
 ]
-_On = Annotated[
-    list[str] | None,
-    typer.Option("--on", metavar="NAME=HOST:PORT", help="Machine whose `hati probe agent` listens there; repeatable."),
-]
-_Key = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the machines' agents.")]
 _Listen = Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Address and port; port 0: any.")]
 _OwnKey = Annotated[Path, typer.Option("--key", metavar="FILE", help="Key of controllers; created if it is missing.")]
 _Raw = Annotated[

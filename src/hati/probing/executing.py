@@ -114,7 +114,7 @@ _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 _PAGES = 16 * 1024
 _REPETITIONS = 4
 _ALL_PAIRS, _NEIGHBOURS, _ROUNDS = 6, 16, 3
-"""The most CPUs of which all pairs are measured; of more, the first one with as many next ones and of the second half."""
+"""The most CPUs of which all pairs are measured; of more, the first one with its next ones and with the second half."""
 _SPREAD_LIMIT = 100 * _MS
 _ONE_CPU, _TWO_CPUS = "this process may use one CPU only", "permit it two CPUs, as by `taskset`"
 
@@ -130,6 +130,7 @@ class Setting(Struct, frozen=True):
     """How an experiment is executed: ``scale`` multiplies its durations; files are created in ``folder``.
 
     ``prefix`` is a command that starts the kernels; ``group`` their control group [default: that of this process].
+    ``lock`` identifies the lock that is held meanwhile, for agents of other machines.
     """
 
     program: KernelProgram
@@ -137,6 +138,7 @@ class Setting(Struct, frozen=True):
     scale: float = 1.0
     prefix: tuple[str, ...] = ()
     group: Path | None = None
+    lock: str = ""
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -259,7 +261,7 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
 def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: int = 100) -> Execution:
     """Rounds of a pause and of work, which may alternate; raw observations as in ``cpu.frequency``."""
     cpu = setting.cpus[0]
-    pause, working, units = setting.duration(0.2), setting.duration(0.6), int(inputs["cpu.rate"])
+    pause, working, units = setting.duration(0.15), setting.duration(0.45), int(inputs["cpu.rate"])
     watch = Watch([cpu])
     found = setting.run("steps", _REPETITIONS, pause, working, units, cpu, every_ns, percent)
     return found, (watch.accounts(),)
@@ -360,7 +362,7 @@ def execute_weights(setting: Setting, inputs: Inputs, steps: int = WEIGHT_STEPS)
     watch = Watch([cpu])
     for repetition in range(_REPETITIONS):
         raw |= _prefixed(
-            _spin(setting, inputs, 0.5, cpu=cpu, processes=2, policy=f"other/nice{steps}"), str(repetition)
+            _spin(setting, inputs, 0.4, cpu=cpu, processes=2, policy=f"other/nice{steps}"), str(repetition)
         )
     return raw, (watch.accounts(),)
 

@@ -1,4 +1,6 @@
+from .detectors import LINK_METHOD as LINK_METHOD
 from .detectors import link_properties as link_properties
+from .detectors import remote_link as remote_link
 from .finding import Neighbour as Neighbour
 from .finding import ProbeConclusion as ProbeConclusion
 from .finding import Probed as Probed

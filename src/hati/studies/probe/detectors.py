@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hati.core import FloatArray
+from hati.stats import proportion
 from hati.studies.probe.finding import (
     Property,
     Raw,
@@ -416,3 +417,27 @@ def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     total = float(pooled(raw, "acknowledged_bytes")[1:].sum() / pooled(raw, "window_ns")[1:].sum())
     low, high = median_interval(rates)
     return trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", (min(low, total) * 1e9, max(high, total) * 1e9))
+
+
+LINK_METHOD = "remote-1"
+_FEWEST_STREAMS = 3
+
+
+def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
+    """Round trip in us, bandwidth and loss of a link to another machine.
+
+    ``round_trip_ns`` are exchanges of a small message by TCP. Each of ``stream_ns`` is the time for ``stream_bytes`` up
+    to the answer to the last one, which comes a round trip after it was sent. Of ``sent`` exchanges by UDP, ``lost``
+    had no answer within a second: a message was lost on its way there or back.
+    """
+    trips = median_property(f"{prefix}_round_trip", raw["round_trip_ns"] / 1e3, "us")
+    lost = proportion(float(raw["lost"][0]), float(raw["sent"][0]))
+    loss = Property(f"{prefix}_loss", lost.estimate, "1", lost.interval)
+    times = raw["stream_ns"] - float(np.median(raw["round_trip_ns"]))
+    name = f"{prefix}_bandwidth"
+    if times.size < _FEWEST_STREAMS or times.min() <= 0.0:
+        return trips, inconclusive(name, "B/s", "the streams are too few, or shorter than a round trip"), loss
+    rates = float(raw["stream_bytes"][0]) / times * 1e9
+    total = float(raw["stream_bytes"][0]) * times.size / float(times.sum()) * 1e9
+    low, high = median_interval(rates)
+    return trips, Property(name, total, "B/s", (min(low, total), max(high, total))), loss

@@ -131,7 +131,7 @@ def _amount(one: Property, value: float) -> str:
 
 def amount_text(name: str, value: float, unit: str) -> str:
     """A value of the property of that name, in that unit, as people read it."""
-    if name in _FRACTIONS:
+    if name in _FRACTIONS or name.endswith("_loss"):
         return percent(value)
     if unit == "B":
         kibibytes = value / _KIBIBYTE

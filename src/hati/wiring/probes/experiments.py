@@ -28,6 +28,7 @@ from hati.core import (
     parse_duration,
     replace,
 )
+from hati.driver import RemoteMachine
 from hati.packages import added, called, load_entry
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
 from hati.probing.kernel import read_conditions, system_root
@@ -49,6 +50,7 @@ from hati.studies.probe import (
     validate_given,
 )
 from hati.subject import instruction_counter, this_machine
+from hati.wiring.probes.links import link_experiments
 from hati.wiring.probes.task_sets import measuring_alone
 from hati.wiring.workplace import mute
 
@@ -71,7 +73,7 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
     """What is asked: experiments or domains (none: all), and how.
 
     ``given`` are inputs that are not measured; results of at most ``age`` seconds are reused; ``folder`` is where the
-    disk is measured.
+    disk is measured. ``machines`` have agents that answer, and are measured by their links.
     """
 
     names: tuple[str, ...] = ()
@@ -79,6 +81,7 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
     quick: bool = False
     age: float = FRESH_SECONDS
     folder: Path = Path()
+    machines: Mapping[str, RemoteMachine] = {}
 
 
 def default_store() -> str:
@@ -164,7 +167,13 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
         MeasurementError: where nothing could be measured.
     """
     extra = added_experiments(announce)
+    links = link_experiments(request.machines)
+    for link in links.values():
+        _checked(_library(extra), link)
+    extra |= links
     experiments = chosen_experiments(request.names, request.given, _library(extra))
+    if unused := links.keys() - {each.name for each in experiments}:
+        raise InputError(f"--on is of links, and {min(unused)} is not measured", fix="name the domain net")
     if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
         raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
     machine = this_machine(datetime.now(UTC), announce)
@@ -400,7 +409,8 @@ class _Library:
         if self._program is None:
             self._program = KernelProgram()
         setting = Setting(self._program, self._request.folder, self._scale)
-        with measuring_alone(f"probe {experiment.name}", self._announce):
+        with measuring_alone(f"probe {experiment.name}", self._announce) as lock:
+            setting = replace(setting, lock=lock)
             started, before = datetime.now(UTC), monotonic()
             executed = self._executed(experiment.name, setting)
             seconds = monotonic() - before

@@ -12,6 +12,7 @@ from hati.probing.executing import Execution, execute_link, execute_steps, execu
 from hati.probing.holding import cache_size, link_with, reserve_of, restore_settings, round_robin_slice_of
 from hati.probing.kernel import entering, group_with
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
+from hati.wiring.probes.links import agent_in, link_experiments
 from hati.wiring.probes.task_sets import measuring_alone
 
 _SLICES = (8, 20, 40, 100)
@@ -23,11 +24,12 @@ _SLACK_US = 500
 _WEIGHTS = {0: 1024, 3: 526, 5: 335}
 """The kernel's weights of these nice values."""
 _RESERVE_MS = 100
-_STEP_MS, _STEP_PERCENT = 300, 80
-"""Every 300 ms, the work is 80 % of what it was: a step of the rate of 1.25."""
+_STEP_MS, _STEP_PERCENT = 250, 80
+"""Every 250 ms, the work is 80 % of what it was: a step of the rate of 1.25."""
 _PAYLOAD = 1448 / 1514
 """The fraction of an Ethernet frame of 1514 bytes that is payload of TCP with timestamps."""
 _INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0}
+_LOSS = 0.02
 _SUBJECTS = {each.name: each for each in LIBRARY}
 
 
@@ -44,7 +46,7 @@ def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
 
 def _tested(program: KernelProgram, announce: Callable[[str], None]) -> tuple[Recovery, ...]:
     restore_settings()
-    parts = (_slices, _quotas, _cores, _steps, _weights, _wakeups, _reserves, _caches, _links)
+    parts = (_slices, _quotas, _cores, _steps, _weights, _wakeups, _reserves, _caches, _links, _machines)
     tests = [test for part in parts for test in part(program)]
     found = []
     for number, (name, test) in enumerate(tests, start=1):
@@ -218,6 +220,39 @@ def _links(program: KernelProgram) -> Iterator[_Test]:
             return _tried(measured, not_injected(name, 2000.0 * delay, "us", 0.05, ""))
 
         yield f"one-way delay {delay} ms", delayed
+
+
+def _machines(program: KernelProgram) -> Iterator[_Test]:
+    """Links to an agent in a network namespace."""
+    for rate in _RATES:
+        discipline = ("tbf", "rate", f"{rate}mbit", "burst", "32kbit", "latency", "50ms")
+        truth = rate * 1e6 / 8 * _PAYLOAD
+        yield _machine(
+            program, f"token bucket {rate} Mbit/s to an agent", discipline, "bandwidth", (truth, "B/s", 0.03)
+        )
+    for delay in _DELAYS:
+        name, expected = f"one-way delay {delay} ms to an agent", (2000.0 * delay, "us", 0.05)
+        yield _machine(program, name, ("netem", "delay", f"{delay}ms"), "round_trip", expected)
+    lost = 1.0 - (1.0 - _LOSS) ** 2
+    dropping = ("netem", "loss", f"{_LOSS:.0%}")
+    yield _machine(program, f"loss of {_LOSS:.0%} each way to an agent", dropping, "loss", (lost, "1", 0.8))
+
+
+def _machine(
+    program: KernelProgram, name: str, discipline: tuple[str, ...], kind: str, expected: tuple[float, str, float]
+) -> _Test:
+    truth, unit, tolerance = expected
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            with link_with(*discipline) as (address, space), agent_in(space, address) as machine:
+                link = link_experiments({"agent": machine})["net.agent"]
+                found = {each.name: each for each in link.declared.detect(link.executed(_setting(program), {}).raw, {})}
+            return [recovered(name, truth, tolerance, found.get(f"net.agent_{kind}"))]
+
+        return _tried(measured, not_injected(name, truth, unit, tolerance, ""))
+
+    return name, test
 
 
 def _tried(measured: Callable[[], list[Recovery]], otherwise: Recovery) -> list[Recovery]:
