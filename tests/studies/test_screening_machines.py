@@ -17,6 +17,7 @@ from hati.studies.screening import screening as screening_of
 from hati.studies.screening.planning.set_aside import of_pool
 from hati.studies.screening.planning.tasks import machine_share
 from hati.studies.screening.reruns import is_flip
+from hati.studies.screening.words import answer
 from hati.testing import FakeEngine, MemoryStore
 
 OPTIONS = space(6)
@@ -96,6 +97,32 @@ def test_the_difference_between_machines_has_no_share_of_the_variance() -> None:
     study = asked(32, 32)
     effects = {effect.options: effect.share for effect in study.conclude(on_two(study, multiplying(EFFECTS))).effects}
     assert effects["a",] == pytest.approx(0.10**2 / (0.10**2 + 0.06**2), abs=0.05)
+
+
+@pytest.mark.parametrize("study", [asked(32, 32), followed(48)], ids=["words", "balanced"])
+@pytest.mark.parametrize("others", ["b", "bc"])
+def test_an_option_whose_settings_machines_have_is_confounded_with_them(study: AnyScreening, others: str) -> None:
+    store = MemoryStore()
+    while ahead := study.plan(store.evidence(study.id)):
+        for place, task in enumerate(ahead.tasks):
+            machine = others[place % len(others)] if task.configuration["f"] else "a"
+            factor = {"a": 1.0, "b": 1.2, "c": 1.3}[machine]
+            value = multiplying(EFFECTS, noise=0.005)
+            engine = FakeEngine(lambda t, f=factor, v=value: {"latency": [f * v(t)]}, machine=machine)
+            store.record(next(engine.run((task,))))
+    found = study.conclude(store.evidence(study.id))
+    assert found.machine_blocks is not None
+    offsets = {each.fingerprint: 1.0 + each.offset for each in found.machine_blocks.machines}
+    assert offsets["b"] / offsets["a"] == pytest.approx(1.2, abs=0.04)
+    (confounded,) = found.machine_blocks.confounded
+    assert {each.setting: set(each.machines) for each in confounded.settings} == {False: {"a"}, True: set(others)}
+    assert confounded.within == (None if others == "b" else pytest.approx(0.1, abs=0.02))
+    assert (*found.important, *found.important_or_aliased) == ("a", "b")
+    assert any(text.startswith("each machine ran one setting of f") for text in found.warnings)
+    assert not any(
+        "cannot estimate f" in text or "cannot distinguish the effect of f" in text for text in found.warnings
+    )
+    assert "Nothing is known of f: each machine ran one setting of it only." in answer(found)
 
 
 def test_one_machine_has_no_blocks() -> None:

@@ -415,17 +415,37 @@ class MeasuredMachine(Struct, frozen=True):
     offset: float
 
 
+class SettingMachines(Struct, frozen=True):
+    """A setting, and the fingerprints of the machines that ran it."""
+
+    setting: Setting
+    machines: tuple[str, ...]
+
+
+class ConfoundedOption(Struct, frozen=True):
+    """An option of which each machine ran one setting only: its effect cannot be told from the machines' differences.
+
+    ``within`` is the largest difference between machines with the same setting, as a fraction; None without such.
+    """
+
+    option: str
+    settings: tuple[SettingMachines, ...]
+    within: float | None
+
+
 class MachineBlocks(Struct, frozen=True):
     """Machines whose differences were removed as block effects.
 
     ``tested`` are the options whose interaction with machine was tested, ``p_value`` is the smallest p-value of these,
-    corrected for their number, and ``differing`` are the options whose effect differs between machines.
+    corrected for their number, and ``differing`` are the options whose effect differs between machines. Nothing is
+    known of the effects of ``confounded`` options.
     """
 
     machines: tuple[MeasuredMachine, ...]
     tested: tuple[str, ...]
     p_value: float | None
     differing: tuple[str, ...]
+    confounded: tuple[ConfoundedOption, ...] = ()
 
 
 class ScreeningConclusion(Struct, frozen=True):

@@ -52,7 +52,7 @@ from hati.studies.screening.planning.models import ModelChoice
 from hati.studies.screening.reruns import Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
-from hati.studies.screening.spread import compare_machines, lack_of_fit
+from hati.studies.screening.spread import compare_machines, lack_of_fit, settings_of_machines
 from hati.studies.screening.warnings import (
     COARSE,
     DRIFT,
@@ -81,7 +81,7 @@ def model_warnings(
     """All warnings that apply, the most serious first."""
     return (
         *_missing_runs(design, found, remedies),
-        *_lost(names, analysis),
+        *_lost(names, found, analysis),
         *_tied(names, tied),
         *_unsized(names, analysis),
         *_full(analysis),
@@ -127,11 +127,12 @@ def _missing_runs(design: DesignSummary, found: MeasuredDesign, remedies: Remedi
         yield (f"{unmade} of {design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; {remedies.unmade}")
 
 
-def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
+def _lost(names: Sequence[str], found: MeasuredDesign, analysis: ModelAnalysis) -> Iterator[str]:
     if analysis.judged_by is Noise.NONE:
         yield "too few runs to distinguish effects from noise, so none is called important; give a larger budget"
-    elif analysis.missing:
-        lost = [_name(names, term) for term in analysis.missing]
+        return
+    of_machines = settings_of_machines(found)
+    if lost := [name for term in analysis.missing if (name := _name(names, term)) not in of_machines]:
         yield f"the runs cannot distinguish the effect of {listed(lost)} from those of other options"
 
 

@@ -8,12 +8,12 @@ another effect refutes it. A single machine may also have changed in the meantim
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray, replace
+from hati.core import FloatArray, Setting, replace
 from hati.stats import (
     Contrasts,
     Index,
@@ -32,7 +32,14 @@ from hati.stats import (
     without_means,
 )
 from hati.studies.screening.changes import Readable
-from hati.studies.screening.conclusion import EffectScale, LackOfFit, MachineBlocks, MeasuredMachine
+from hati.studies.screening.conclusion import (
+    ConfoundedOption,
+    EffectScale,
+    LackOfFit,
+    MachineBlocks,
+    MeasuredMachine,
+    SettingMachines,
+)
 from hati.studies.screening.contrasts import Analysis, analyse_log_variance
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.runs import MeasuredDesign
@@ -213,12 +220,36 @@ def compare_machines(
     )
     p_values = _p_values(terms, readable.values)
     options = tuple(main_effects)
+    measured = _measured_machines(found, readable, names, others)
     return MachineBlocks(
-        machines=_measured_machines(found, readable, names, others),
+        machines=measured,
         tested=tuple(options[term[0]] for term in p_values),
         p_value=min(p_values.values(), default=None),
         differing=tuple(options[term[0]] for term, p_value in p_values.items() if p_value <= alpha),
+        confounded=tuple(_confounded_options(found, {each.fingerprint: each.offset for each in measured})),
     )
+
+
+def settings_of_machines(found: MeasuredDesign) -> dict[str, dict[Setting, list[str]]]:
+    """The machines of each setting, of the options with several settings of which each machine ran one only."""
+    ran: dict[str, dict[str, set[Setting]]] = {}
+    pairs = {(run.machine, row): run for run, row in zip(found.runs, found.rows.tolist(), strict=True)}
+    for (machine, _), run in pairs.items():
+        for option, setting in run.task.configuration.items():
+            ran.setdefault(option, {}).setdefault(machine, set()).add(setting)
+    confounded: dict[str, dict[Setting, list[str]]] = {}
+    for option, settings in ran.items():
+        if all(len(own) == 1 for own in settings.values()) and len(set[Setting]().union(*settings.values())) > 1:
+            for machine, (setting,) in settings.items():
+                confounded.setdefault(option, {}).setdefault(setting, []).append(machine)
+    return confounded
+
+
+def _confounded_options(found: MeasuredDesign, offsets: Mapping[str, float]) -> Iterator[ConfoundedOption]:
+    for option, machines in settings_of_machines(found).items():
+        shared = [[offsets[name] for name in names] for names in machines.values() if len(names) > 1]
+        settings = tuple(SettingMachines(setting, tuple(names)) for setting, names in machines.items())
+        yield ConfoundedOption(option, settings, max((max(own) - min(own) for own in shared), default=None))
 
 
 def _measured_machines(
@@ -226,9 +257,11 @@ def _measured_machines(
 ) -> tuple[MeasuredMachine, ...]:
     """The machines in the order of their first runs, each with its offset from the first as a fraction of its mean.
 
-    The offsets are estimated by least squares, together with the other columns.
+    The offsets are estimated by least squares, together with the other columns, but those that machines determine.
     """
-    columns = np.hstack([found.machine_columns, *others])
+    machines, beside = np.column_stack([found.machine_columns, np.ones(len(found.values))]), np.hstack(others)
+    left = beside - machines @ np.linalg.lstsq(machines, beside, rcond=None)[0]
+    columns = np.hstack([machines, beside[:, np.linalg.norm(left, axis=0) > _SAME * len(left)]])
     solved = np.linalg.lstsq(columns, readable.values, rcond=None)[0]
     offsets = np.concatenate([[0.0], solved[: len(names) - 1]])
     ordered = sorted(range(len(names)), key=lambda place: int(found.order[found.machines == place].min()))

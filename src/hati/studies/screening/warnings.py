@@ -12,11 +12,11 @@ from hati.core import Configuration, Run, replace, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import percent
 from hati.stats import Signs, Term
-from hati.studies.screening.conclusion import DesignSummary, MachineBlocks, Noise
+from hati.studies.screening.conclusion import ConfoundedOption, DesignSummary, MachineBlocks, Noise
 from hati.studies.screening.contrasts import Analysis, Estimated, likely_pairs
 from hati.studies.screening.planning.models import PARTIAL, ModelChoice
 from hati.studies.screening.runs import MeasuredDesign
-from hati.studies.screening.spread import Spread, drift
+from hati.studies.screening.spread import Spread, drift, settings_of_machines
 
 _FOUR_TIMES = 4
 
@@ -186,8 +186,9 @@ def _has(configuration: Configuration, name: str, setting: object) -> bool:
 
 
 def _lost_effects(s: Situation) -> Iterator[str]:
-    if s.analysis.missing:
-        lost = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
+    words = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
+    of_machines = settings_of_machines(s.measured)
+    if lost := [each for each in words if each not in of_machines]:
         yield advised(f"the available runs cannot estimate {listed(lost)}", s.remedies.lost)
 
 
@@ -262,8 +263,11 @@ def _mixed_signs(s: Situation) -> Iterator[str]:
 
 
 def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
-    """A warning if machines interact with options."""
-    if blocks is None or not blocks.differing:
+    """Warnings if machines interact with options, or have settings of their own."""
+    if blocks is None:
+        return
+    yield from map(_of_machines, blocks.confounded)
+    if not blocks.differing:
         return
     one = len(blocks.differing) == 1
     yield (
@@ -271,6 +275,17 @@ def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
         f"machines (interaction with machine, smallest p = {blocks.p_value:.2g}): what is shown is the mean over the "
         "machines; screen each machine alone"
     )
+
+
+def _of_machines(each: ConfoundedOption) -> str:
+    ran = "; ".join(f"{setting_text(own.setting)} on {listed(own.machines)}" for own in each.settings)
+    text = (
+        f"each machine ran one setting of {each.option} ({ran}): its effect cannot be distinguished from the other "
+        "differences between these machines, and nothing is said of it"
+    )
+    if each.within is None:
+        return f"{text}; a machine that has several of the settings would show it"
+    return f"{text}; machines with the same setting differ by up to {percent(each.within, 2)}"
 
 
 def partial_warnings(choice: ModelChoice) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ def option_summary(conclusion: ScreeningConclusion, name: str) -> OptionSummary:
 
 
 def answer(conclusion: ScreeningConclusion) -> str:
-    """The study's answer in a sentence or two, with refuted effects, suspect runs and lost runs."""
-    sentences = _effects_answer, refuted_sentence, suspects_sentence, losses
+    """The study's answer in a sentence or two, with what machines hide, refuted effects, suspect runs and lost runs."""
+    sentences = _effects_answer, _of_machines, refuted_sentence, suspects_sentence, losses
     return " ".join(filter(None, (sentence(conclusion) for sentence in sentences)))
 
 
@@ -88,6 +88,15 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
     if together:
         return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
+
+
+def _of_machines(conclusion: ScreeningConclusion) -> str:
+    """The options whose effects cannot be told from those of machines."""
+    blocks = conclusion.machine_blocks
+    if blocks is None or not blocks.confounded:
+        return ""
+    names = listed([each.option for each in blocks.confounded], MOST_NAMED)
+    return f"Nothing is known of {names}: each machine ran one setting of it only."
 
 
 def _all_equal(conclusion: ScreeningConclusion) -> bool:
