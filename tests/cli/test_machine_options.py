@@ -12,7 +12,7 @@ import pytest
 from worker_processes import Workers
 
 from conftest import Hati
-from hati.store import Selection, open_store, read_store
+from hati.store import EntryKind, Selection, open_store, read_store
 
 PROJECT = """
 [[benchmark]]
@@ -88,6 +88,17 @@ def test_tasks_go_to_machines_that_have_their_settings(hati_here: Hati, workers:
         "clang": ["two"],
         "icc": [],
     }
+
+
+def test_repetitions_are_spread_over_known_classes(hati_here: Hati, workers: Workers, store: Path) -> None:
+    about = ("run", "--store", str(store), "--engine", "workers", "--budget", "2")
+    refused = hati_here(*about, "--classes", "2")
+    assert (refused.status, "2 classes of machines are wanted, and 1 known: " in refused.err) == (2, True)
+    assert hati_here(*about, "--classes", "all").status == 0
+    with closing(read_store(str(store))) as found:
+        [wanted] = {client.hardware for client in found.ledger.known()}
+        released = [each.content for each in found.ledger.history() if each.what is EntryKind.RELEASED]
+    assert [each["requirements"]["attributes"] for each in released] == [[["class", wanted], ["compiler", "gcc"]]] * 2
 
 
 def test_this_machine_runs_what_it_has(hati_here: Hati, project: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from hati.core import Batch, Benchmark, Job, Metric, Outcome, Reader, ReaderKind, Task
 from hati.engine import LocalEngine, Worker, WorkersEngine
+from hati.engine.placement import Placement
 from hati.steering import Client
 from hati.store import BatchState, EntryKind, Ledger, open_store
 from hati.subject import machine
@@ -72,7 +73,7 @@ class Workers:
             return LocalEngine(root, benchmarks, machine(name), waiting, lock=self.folder / f"lock-{name}")
 
         with closing(open_store(self.place)) as store:
-            client = Client(machine(name).id, name, os.cpu_count() or 1)
+            client = Client(machine(name).id, name, os.cpu_count() or 1, hardware=f"class {name}")
             Worker(store.ledger, client, lambda _, __: True, make, seconds=seconds).serve(math.inf)
 
     def _await(self, name: str) -> None:
@@ -133,6 +134,16 @@ def test_two_workers_share_batches(workers: Workers, ledger: Ledger, task: Calla
         runs = list(engine.completed())
     assert sorted(run.task.repetition for run in runs) == list(range(8))
     assert {run.machine for run in runs} == {machine("one").fingerprint, machine("two").fingerprint}
+
+
+def test_repetitions_run_on_each_class_in_turn(workers: Workers, ledger: Ledger, task: Callable[..., Task]) -> None:
+    for name in ("one", "two"):
+        workers.start(name)
+    with WorkersEngine(ledger, (), print, placement=Placement(classes=("class one", "class two"))) as engine:
+        for job in jobs(task, GOOD, 4):
+            engine.submit(Batch((job,)))
+        runs = {run.task.repetition: run.machine for run in engine.completed()}
+    assert runs == {place: machine(("one", "two")[place % 2]).fingerprint for place in range(4)}
 
 
 def test_a_killed_worker_loses_nothing(workers: Workers, ledger: Ledger, task: Callable[..., Task]) -> None:

@@ -89,6 +89,10 @@ Replicas = Annotated[
         help="Volunteers that have to agree on a result [default: that of hati.toml, else 1].",
     ),
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option("--classes", metavar="N", help="On workers: spread repetitions over N classes of machines, or all."),
+]
 Priority = Annotated[
     int,
     typer.Option("--priority", metavar="N", help="On workers: run before studies of a lower priority [default: 0]."),
@@ -152,6 +156,7 @@ def _run(
     dry_run: bool,
     engine: str | None,
     replicate: int | None = None,
+    classes: str | None,
     priority: int,
     due: str | None,
     output: str,
@@ -169,7 +174,7 @@ def _run(
 
         place = (kind.look if dry_run else kind.open)(root or path, store, request, say)
         until = None if due is None else time.time() + parse_duration(due)
-        place = kind.on_machines(with_engine(place, engine, replicate, Urgency(priority, until)), say)
+        place = kind.on_machines(with_engine(place, engine, replicate, Urgency(priority, until)), say, classes)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
@@ -278,6 +283,7 @@ def _common_parameters(formats: Formats, *, lent: bool) -> Iterator[inspect.Para
     yield _keyword("engine", EngineName, None)
     if lent:
         yield _keyword("replicate", Replicas, None)
+    yield _keyword("classes", Classes, None)
     yield _keyword("priority", Priority, 0)
     yield _keyword("due", Due, None)
     yield _keyword("store", StorePlace, None)

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any
 from uuid import uuid4
 
-from hati.core import Batch, Job, MachineOption, MeasurementError
+from hati.core import Batch, Job, MeasurementError
 from hati.core.wording import counted, listed
 from hati.engine.dask_worker import (
     NothingToRun,
@@ -21,6 +21,7 @@ from hati.engine.dask_worker import (
     run_next_batch,
     security_of,
 )
+from hati.engine.placement import ANYWHERE, Placement
 from hati.engine.workers import WorkersEngine
 from hati.project import ClusterAddress
 from hati.steering import Requirements
@@ -153,9 +154,9 @@ class DaskEngine(WorkersEngine):
         waiting: Callable[[str], None],
         address: ClusterAddress,
         asked: Requirements | None = None,
-        machine_options: Sequence[MachineOption] = (),
+        placement: Placement = ANYWHERE,
     ) -> None:
-        super().__init__(ledger, machines, waiting, asked, machine_options)
+        super().__init__(ledger, machines, waiting, asked, placement)
         self.nobody = f"waiting for a worker: start one by `hati worker --scheduler {address}`, with the same store"
         self._address = address
         self._cluster = DaskClient(address)

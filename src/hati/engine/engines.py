@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Engine, InputError, Job, Machine, MachineOption
+from hati.core import Benchmark, Engine, InputError, Job, Machine
 from hati.engine.local import LocalEngine, say_nothing
+from hati.engine.placement import ANYWHERE, Placement
 from hati.packages import callable_only, called, load_added
 from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
 from hati.subject import Trees
@@ -32,8 +33,8 @@ class EngineSetup(Struct, frozen=True):
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
     with a sentence where the engine has to wait. ``store``, the ``machines`` of the pool by their names, and what else
-    is ``asked`` of batches are for engines whose jobs run elsewhere. ``machine_options`` are the options whose settings
-    machines have.
+    is ``asked`` of batches are for engines whose jobs run elsewhere. ``placement`` is what
+    batches need of machines.
     """
 
     root: Path
@@ -45,7 +46,7 @@ class EngineSetup(Struct, frozen=True):
     store: SqlStore | None = None
     machines: tuple[str, ...] = ()
     asked: Requirements | None = None
-    machine_options: tuple[MachineOption, ...] = ()
+    placement: Placement = ANYWHERE
 
 
 MakeEngine = Callable[[EngineSetup], AbstractContextManager[Engine[Job]]]
@@ -68,7 +69,7 @@ def engine_of(name: str) -> MakeEngine:
 def _workers(setup: EngineSetup) -> WorkersEngine:
     from hati.engine.workers import WorkersEngine
 
-    how = (setup.machines, setup.waiting, setup.asked, setup.machine_options)
+    how = (setup.machines, setup.waiting, setup.asked, setup.placement)
     return WorkersEngine(_store(setup, WORKERS).ledger, *how)
 
 
@@ -76,7 +77,7 @@ def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
     from hati.engine.dask_engine import DaskEngine
 
     return DaskEngine(
-        _store(setup, str(address)).ledger, setup.machines, setup.waiting, address, setup.asked, setup.machine_options
+        _store(setup, str(address)).ledger, setup.machines, setup.waiting, address, setup.asked, setup.placement
     )
 
 
@@ -84,7 +85,7 @@ def _volunteers(setup: EngineSetup) -> VolunteersEngine:
     from hati.engine.volunteers import VolunteersEngine
 
     store = _store(setup, VOLUNTEERS)
-    how = (setup.benchmarks, setup.waiting, setup.asked, setup.machine_options)
+    how = (setup.benchmarks, setup.waiting, setup.asked, setup.placement)
     return VolunteersEngine(store.ledger, store.volunteers, *how)
 
 

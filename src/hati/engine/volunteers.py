@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 
-from hati.core import Batch, Benchmark, InputError, Job, MachineOption, MeasurementError, replace
+from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, replace
 from hati.core.wording import listed
+from hati.engine.placement import ANYWHERE, Placement
 from hati.engine.workers import Released, WorkersEngine, counted_attempts
 from hati.steering import ANYTHING, Client, ClientKind, Requirements
 from hati.store import DISAGREE, BatchState, Ledger, Volunteers
@@ -28,10 +29,10 @@ class VolunteersEngine(WorkersEngine):
         benchmarks: Iterable[Benchmark],
         waiting: Callable[[str], None],
         asked: Requirements | None = None,
-        machine_options: Sequence[MachineOption] = (),
+        placement: Placement = ANYWHERE,
     ) -> None:
         lent = replace(asked or ANYTHING, kind=ClientKind.VOLUNTEER)
-        super().__init__(ledger, (), waiting, lent, machine_options)
+        super().__init__(ledger, (), waiting, lent, placement)
         self._volunteers = volunteers
         for benchmark in benchmarks:
             check_for_volunteers(benchmark)

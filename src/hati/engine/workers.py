@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from hati.core import Batch, BatchOrder, Job, MachineOption, MeasurementError, Outcome, Run, Task, replace, setting_text
+from hati.core import Batch, BatchOrder, Job, MeasurementError, Outcome, Run, Task, replace
 from hati.core.wording import listed
+from hati.engine.placement import ANYWHERE, Placement
 from hati.steering import ANYTHING, Client, Requirements, obstacle
 from hati.store import Attempt, BatchState, Ledger, run_of
 
@@ -42,8 +43,8 @@ class WorkersEngine:
 
     There are as many released batches as workers, and at least one. ``machines`` are the names of the machines that may
     run them, any where empty; ``waiting`` is called with a sentence if no results come; ``asked`` has the priority of
-    batches and when they are due; ``machine_options`` are the options whose settings a machine has to have. A batch
-    that machines fail too often becomes failed runs, with the reasons of all attempts.
+    batches and when they are due; ``placement`` is what they need of machines. A batch that machines
+    fail too often becomes failed runs, with the reasons of all attempts.
 
     Runs in progress when the engine is closed are not stopped: their results stay in the ledger, and count
     where the same task is submitted again.
@@ -58,10 +59,10 @@ class WorkersEngine:
         machines: Sequence[str],
         waiting: Callable[[str], None],
         asked: Requirements | None = None,
-        machine_options: Sequence[MachineOption] = (),
+        placement: Placement = ANYWHERE,
     ) -> None:
         self._ledger, self._asked = ledger, asked or ANYTHING
-        self._machine_options = tuple(machine_options)
+        self._placement = placement
         self._machines = tuple(machines)
         self._waiting = waiting
         self._out: list[Released] = []
@@ -177,19 +178,8 @@ class WorkersEngine:
             revisions=tuple(sorted({job.task.revision for job in batch.members})),
             machines=self._machines,
             cpus=max([together, *pinned]),
-            attributes=self._attributes(batch),
+            attributes=self._placement.attributes(batch),
         )
-
-    def _attributes(self, batch: Batch[Job]) -> tuple[tuple[str, str], ...]:
-        """What a machine has to have, to run all jobs of a batch."""
-        configurations = [job.task.configuration for job in batch.members]
-        needed = {
-            (each.attribute, setting_text(configuration[each.option]))
-            for each in self._machine_options
-            for configuration in configurations
-            if each.option in configuration
-        }
-        return tuple(sorted(needed))
 
     def _say_why(self) -> None:
         """Say once why the oldest batch waits: its failed attempts, and the requirements that no machine meets."""

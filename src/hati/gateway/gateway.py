@@ -43,7 +43,7 @@ from hati.gateway.messages import (
     ResultMessage,
     SignedRelease,
 )
-from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose
+from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose, hardware_class
 from hati.store import LEASE_SECONDS, AttemptOutcome, EntryKind, Lease, Release, SqlStore, Volunteer
 from hati.subject.releases import job_content, release_key, unsigned_value
 from hati.subject.running.recipe import RawResult, run_of_result
@@ -415,12 +415,12 @@ def _state(client: ClientDescription, name: str, now: float) -> MachineState:
 def _hardware(client: ClientDescription) -> str:
     """The class of a machine: times of two machines are comparable where it is equal."""
     known = client.properties
-    return _line(f"{client.architecture}, {known.get('processor', '')}, {known.get('cpus', client.cpus)} CPUs")
+    return _line(hardware_class(client.architecture, known.get("processor", ""), known.get("cpus", str(client.cpus))))
 
 
 def _attributes(client: ClientDescription) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What a machine says that it has; its owner's word is before its properties."""
-    found = {_line(name): (_line(value),) for name, value in client.properties.items()}
+    found: dict[str, tuple[str, ...]] = {_line(name): (_line(value),) for name, value in client.properties.items()}
     found |= {_line(name): tuple(map(_line, values)) for name, values in client.has.items()}
     return tuple(sorted(found.items()))
 

@@ -6,6 +6,7 @@ from .agreement import quorum_of as quorum_of
 from .agreement import report_of as report_of
 from .agreement import reports_needed as reports_needed
 from .choice import ANYTHING as ANYTHING
+from .choice import CLASS as CLASS
 from .choice import STRATEGIES as STRATEGIES
 from .choice import Choose as Choose
 from .choice import Client as Client
@@ -16,6 +17,7 @@ from .choice import SteeringDecision as SteeringDecision
 from .choice import Strategy as Strategy
 from .choice import choose as choose
 from .choice import fair as fair
+from .choice import hardware_class as hardware_class
 from .choice import newest as newest
 from .choice import obstacle as obstacle
 from .choice import oldest as oldest

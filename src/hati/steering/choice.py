@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from hati.core import replace
 from hati.core.errors import InputError
 from hati.core.wording import counted, listed
 
@@ -55,6 +56,15 @@ class Requirements(Struct, frozen=True):
         return -self.priority, math.inf if self.due is None else self.due
 
 
+CLASS = "class"
+"""The attribute of each machine that is its class."""
+
+
+def hardware_class(architecture: str, processor: str, cpus: str) -> str:
+    """The class of a machine: times of two machines are comparable where it is equal."""
+    return f"{architecture}, {processor}, {cpus} CPUs"
+
+
 ANYTHING = Requirements()
 """What any worker meets."""
 
@@ -75,7 +85,9 @@ class Client(Struct, frozen=True):
     attributes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def has(self, attribute: str, value: str) -> bool:
-        """Whether the machine has a value of an attribute."""
+        """Whether the machine has a value of an attribute; its class is one."""
+        if attribute == CLASS:
+            return value == self.hardware
         return any(value in values for name, values in self.attributes if name == attribute)
 
 
@@ -170,7 +182,10 @@ def choose(
     free = [queue for queue in met if queue.machine is None]
     if not free:
         return SteeringDecision(None, listed(sorted(set(filter(None, reasons.values())))) or "begun on another machine")
-    return (strategy or fair)(free, under_way, client)
+    decision = (strategy or fair)(free, under_way, client)
+    needed = next((queue.requirements.attributes for queue in free if queue.head == decision.batch), ())
+    having = listed(f"{name}={value}" for name, value in needed)
+    return replace(decision, reason=f"{decision.reason}; needs {having}") if having else decision
 
 
 def fair(queues: Sequence[Queue], under_way: Mapping[str, int], _: Client) -> SteeringDecision:

@@ -304,6 +304,24 @@ class LedgerConformance(ABC):
             (entry.batch, entry.content["reason"]) for entry in ledger.history() if entry.what is EntryKind.LEASED
         ]
 
+    def test_a_batch_goes_to_a_machine_with_its_attributes(self, ledger: Ledger) -> None:
+        needed = (("class", "arm"), ("compiler", "gcc"))
+        number = ledger.release(a_batch(0), Requirements(attributes=needed))
+        one = replace(a_client("one"), hardware="arm", attributes=(("compiler", ("clang", "gcc")),))
+        for other in (replace(one, hardware="x86"), replace(one, attributes=(("compiler", ("clang",)),))):
+            assert ledger.claim("other", other, choose) is None
+        lease = ledger.claim("one", one, choose)
+        assert lease is not None
+        assert [each.choice for each in ledger.attempts(number)] == ["released first; needs class=arm, compiler=gcc"]
+        assert decisions(ledger.history()) == [(number, "released first; needs class=arm, compiler=gcc")]
+
+    def test_what_a_machine_has_is_known_after_it_left(self, ledger: Ledger) -> None:
+        for compilers in (("gcc",), ("clang", "gcc")):
+            ledger.know(replace(a_client("one"), attributes=(("compiler", compilers),)))
+        assert [each.attributes for each in ledger.known()] == [(("compiler", ("clang", "gcc")),)]
+        ledger.rebuild()
+        assert len(ledger.known()) == 1
+
     def test_a_lost_reply_changes_nothing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
         lost = LostReplies(ledger, monkeypatch)
         number = lost(lambda: ledger.release(a_batch(0, 1), ANY))

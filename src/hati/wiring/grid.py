@@ -77,8 +77,7 @@ def serve(
     place.store.keep_machines([place.machine])
     files = SubjectFiles(place)
     client = replace(this_client(place), cpus=os.cpu_count() or 1)
-    if place.project.machine_options:
-        place.store.ledger.know(client)
+    place.store.ledger.know(client)
     how = (files.has, files.engine, observe, seconds, announce, choose_by(strategy))
     worker = Worker(place.store.ledger, client, *how)
     if address is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hati.formula import Comparator, Not, Or
 from hati.project import FILE, VOLUNTEERS, read_project
 from hati.space import Constraint, Space, narrowed
 from hati.space.constraint import TRUE, Literal, Name, TermComparison, conjunction
-from hati.steering import Client, ClientKind, LedgerStatus, SettingStatus
+from hati.steering import Client, ClientKind, LedgerStatus, SettingStatus, hardware_class
 from hati.wiring.workplace import Announce, Workplace, existing_store
 
 Had = Mapping[str, tuple[str, ...]]
@@ -54,14 +55,42 @@ def clients(place: Workplace) -> Sequence[Client]:
         found = [each for each in known if not place.pool or each.name in place.pool]
         if not found:
             raise InputError(
-                f"{listed(each.option for each in place.project.machine_options)}: machines have the settings, "
-                "and none is known",
+                "no machine is known: which settings are there, and which classes, is not either",
                 fix=f"start {_STARTED[kind]} before the campaign, with the same store",
             )
         return found
     if place.pool:
         raise InputError("`has` in [options] needs workers where a pool shares a study", fix="use --engine workers")
     return (this_client(place),)
+
+
+ALL = "all"
+"""All known classes of machines."""
+
+
+def over_classes(place: Workplace, wanted: str | None) -> Workplace:
+    """The workplace whose repetitions are spread over ``wanted`` classes of machines: a number, or ``ALL``; None: any.
+
+    These are the classes with the most known machines, and among equals the first by name.
+
+    Raises:
+        InputError: where these are no classes, too few are known, or this machine alone measures.
+    """
+    if wanted is None:
+        return place
+    if not place.by_workers:
+        raise InputError("--classes is for campaigns that share workers", fix="add --engine workers, or leave it out")
+    if wanted != ALL and not (wanted.isdecimal() and int(wanted)):
+        raise InputError(f"--classes {wanted!r} is not a number of classes", fix=f"write 1 or more, or `{ALL}`")
+    found = Counter(client.hardware for client in clients(place))
+    number = len(found) if wanted == ALL else int(wanted)
+    if number > len(found):
+        raise InputError(
+            f"{number} classes of machines are wanted, and {len(found)} known: {listed(sorted(found), separator='; ')}",
+            fix=f"start workers on others, or write --classes {len(found)}",
+        )
+    ordered = sorted(found, key=lambda each: (-found[each], each))
+    return replace(place, classes=tuple(sorted(ordered[:number])))
 
 
 _STARTED = {
@@ -81,7 +110,9 @@ def this_client(place: Workplace) -> Client:
     project = place.project
     whole = place.whole or project.space
     attributes = attributes_of(place.machine, project.machine_options, whole.options)
-    return Client(place.machine.id, place.machine.name, attributes=attributes)
+    about = dict(place.machine.properties)
+    hardware = hardware_class(about.get("architecture", ""), about.get("processor", ""), about.get("cpus", ""))
+    return Client(place.machine.id, place.machine.name, hardware=hardware, attributes=attributes)
 
 
 def grid_status(path: Path, store: str | None) -> LedgerStatus:

@@ -32,6 +32,7 @@ from hati.subject import (
 )
 
 if TYPE_CHECKING:
+    from hati.engine.placement import Placement
     from hati.space import Space
     from hati.steering import Requirements
     from hati.subject.table import MeasuredTable
@@ -63,7 +64,8 @@ class Workplace(Struct, frozen=True):
     ``folder`` has the files of the current revision; a table has none. Methods of formulas have their own revisions:
     for them there is no ``folder``, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set``
     narrowed it. ``pool`` are the names of the machines that share each study, empty if only this machine measures.
-    ``urgency`` is that of its studies among those of other campaigns.
+    ``urgency`` is that of its studies among those of other campaigns. ``classes`` are those of machines over which the
+    repetitions of each configuration are spread.
     """
 
     project: Project
@@ -76,6 +78,14 @@ class Workplace(Struct, frozen=True):
     whole: Space | None = None
     pool: tuple[str, ...] = ()
     urgency: Urgency = NO_HURRY
+    classes: tuple[str, ...] = ()
+
+    @property
+    def _placement(self) -> Placement:
+        """What batches need of machines."""
+        from hati.engine.placement import Placement
+
+        return Placement(self.project.machine_options, self.classes)
 
     @property
     def _asked(self) -> Requirements | None:
@@ -142,7 +152,7 @@ class Workplace(Struct, frozen=True):
             for description in filter(None, map(describe_counting, benchmarks)):
                 announce(description)
         about = (project.root, benchmarks, self.machine, files, project.secrets, announce)
-        setup = engine.EngineSetup(*about, self.store, self.pool, self._asked, project.machine_options)
+        setup = engine.EngineSetup(*about, self.store, self.pool, self._asked, self._placement)
         with engine.engine_of(project.engine)(setup) as used:
             yield Dispatcher(used, JobMaker({each.name: each for each in benchmarks}, files.sources))
 
