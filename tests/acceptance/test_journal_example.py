@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -29,3 +30,22 @@ def test_planted_faults_are_found_and_left_out(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("  yes  ") == 4
     assert "NO " not in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("gcov") is None, reason="needs gcov")
+def test_configurations_add_lines(tmp_path: Path) -> None:
+    place = tmp_path / "journal"
+    shutil.copytree(ROOT / "examples" / "journal", place, ignore=shutil.ignore_patterns(".hati"))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HATI_LOCK": str(tmp_path / "lock")}
+
+    def hati(*words: str) -> str:
+        argv = [sys.executable, "-m", "hati", *words]
+        return subprocess.run(argv, cwd=place, env=environment, capture_output=True, text=True, check=True).stdout
+
+    hati("run", "coverage.toml", "--set", "compress=none", "--set", "compress=rle", "--budget", "2")
+    found = json.loads(hati("coverage", "coverage.toml", "--format", "json"))
+    assert (found["runs"], found["configurations"]) == (2, 2)
+    assert [each["configuration"]["compress"] for each in found["adding"]][0] == "rle"
+    (journal,) = found["files"]
+    assert journal["file"] == "journal.c"
+    assert 0 < journal["executed"] < journal["lines"]

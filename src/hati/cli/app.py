@@ -129,6 +129,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer | str]] = {
         "report": runs.report,
         "runs": runs.runs,
         "tree": runs.tree,
+        "coverage": runs.coverage,
         "forget": runs.forget,
     },
     "Share": {

@@ -146,6 +146,27 @@ def tree(
     write_document(stored_tree_document(found), lambda: publish(found, StoredTreeJson), chosen, output)
 
 
+def coverage(
+    path: ProjectPath = HERE,
+    study: _Study = None,
+    benchmark: BenchmarkName = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: _Format = DocumentFormat.TEXT.value,
+) -> None:
+    """Merge the lines that stored runs executed.
+
+    It names the configurations that add lines, and the lines that none executes.
+    """
+    from hati.document import publish
+    from hati.studies.line_coverage import LineCoverageJson, coverage_document
+    from hati.wiring.stored_studies import stored_lines
+
+    check_output(output, path)
+    found = stored_lines(path, store, study, benchmark)
+    write_document(coverage_document(found), lambda: publish(found, LineCoverageJson), chosen, output)
+
+
 def forget(
     path: ProjectPath = HERE,
     study: _Study = None,

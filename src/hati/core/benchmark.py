@@ -160,6 +160,13 @@ class ReaderKind(StrEnum):
     PROCESS = "process"
     JSON = "json"
     REGEX = "regex"
+    COVERAGE = "coverage"
+
+
+LINES = "lines"
+"""The metric of the reader ``coverage``: the number of lines that a run executed."""
+LINES_OF = "lines of "
+"""What the names of further observations of that reader begin with, before a file: line n as n, or -n if not run."""
 
 
 class SampleFormat(StrEnum):

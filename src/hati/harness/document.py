@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from hati.core import Configuration, Machine, Observations, Outcome, Plan, Run, Sample, Workload, usage
+from hati.core.benchmark import LINES_OF
 from hati.core.wording import counted, listed
 from hati.document.document import (
     Cell,
@@ -337,7 +338,7 @@ def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
 
 def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = None) -> Table:
     """All that is known about one run, and about the state of its machine at that time."""
-    task = run.task
+    task, own = run.task, _quantities(run)
     states = {state.fingerprint: state.properties for state in machine.states} if machine else {}
     rows: list[tuple[Cell, ...]] = [
         ("task", task.id),
@@ -358,15 +359,20 @@ def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = 
         ("disturbed", disturbed),
         ("exit status", run.exit),
         *_resources(run),
-        *((f"{o.metric} ({o.unit})", o.mean) for o in run.observations),
-        *((f"values of {o.metric} after warm-up", o.steady.size) for o in run.observations),
+        *((f"{o.metric} ({o.unit})", o.mean) for o in own),
+        *((f"values of {o.metric} after warm-up", o.steady.size) for o in own),
         ("output", run.output),
     ]
     return Table(f"Run {task.id}", columns_of("property | value"), tuple(rows))
 
 
+def _quantities(run: Run) -> list[Observations]:
+    """A run's observations but the numbers of lines, which are no quantities."""
+    return [each for each in run.observations if not each.metric.startswith(LINES_OF)]
+
+
 def _row(run: Run) -> tuple[Cell, ...]:
-    measured = ", ".join(f"{o.metric} {quantity(o.mean, o.unit)}" for o in run.observations)
+    measured = ", ".join(f"{o.metric} {quantity(o.mean, o.unit)}" for o in _quantities(run))
     return (
         Shown(run.task.id[:_BEGINNING], run.task.id),
         Shown(f"{run.started:%Y-%m-%d %H:%M:%S}", run.started.isoformat()),

@@ -19,7 +19,7 @@ from hati.core import (
     is_tool,
     parse_duration,
 )
-from hati.core.benchmark import COUNT, COUNTERS
+from hati.core.benchmark import COUNT, COUNTERS, LINES
 from hati.core.wording import suggestion
 from hati.packages import added
 from hati.project.document import TomlTable, Value
@@ -117,6 +117,8 @@ def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
     """
     kind = benchmark.read("reader", _kind, ReaderKind.HATI)
     tables = benchmark.read("metric", Value.tables, [])
+    if not tables and kind == ReaderKind.COVERAGE:
+        return Reader(kind), (Metric(LINES, "1", Better.HIGHER),)
     if not tables and kind == ReaderKind.PROCESS:
         return Reader(kind), tuple(Metric(name, unit) for name, unit in _USED.items())
     if not tables:

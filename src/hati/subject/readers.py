@@ -35,10 +35,11 @@ from hati.core import (
     parse_unit,
     replace,
 )
-from hati.core.benchmark import COUNT, COUNTERS
+from hati.core.benchmark import COUNT, COUNTERS, LINES, LINES_OF
 from hati.core.run import WARM_UP
 from hati.core.wording import listed, suggestion
 from hati.harness import State, leading, steadiness, warmup
+from hati.subject.line_coverage import read_coverage
 
 OUTPUT = "standard output"
 
@@ -362,7 +363,10 @@ def read(
             readings = read_process(resources, counts)
         else:
             readings = _readings(benchmark, output, source, folder)
-        return tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
+        found = tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
+        covered = benchmark.reader.kind == ReaderKind.COVERAGE
+        further = [each for each in readings if covered and each.metric.startswith(LINES_OF)]
+        return (*found, *(Observations(each.metric, "1", each.values) for each in further))
     except MissingMetricError as error:
         raise InputError(error.message, place=error.place, fix=_correction(benchmark, error)) from None
 
@@ -382,6 +386,12 @@ def check_reader(benchmark: Benchmark) -> None:
                     fix=f"it has: {', '.join(UNITS)}",
                 )
             conversion(UNITS[metric.name], metric.unit)
+        elif reader.kind == ReaderKind.COVERAGE:
+            if metric.name != LINES:
+                raise InputError(
+                    f"benchmark {benchmark.name!r}: reader 'coverage' has no metric {metric.name!r}",
+                    fix=f"it has `{LINES}`, the number of lines that a run executed",
+                )
         elif is_tool(reader.kind):
             parse_filter(patterns.get(metric.name, ""))
         elif reader.kind != ReaderKind.HATI:
@@ -397,11 +407,25 @@ def _readings(benchmark: Benchmark, output: bytes, source: str, folder: Path | N
     reader = benchmark.reader
     if reader.kind == ReaderKind.HATI:
         return read_lines(output, source)
+    if reader.kind == ReaderKind.COVERAGE:
+        return _line_readings(output, source)
     names = [metric.name for metric in benchmark.metrics]
     if is_tool(reader.kind):
         return read_tool(reader, names, output, source, folder)
     patterns = [(metric, pattern) for metric, pattern in reader.patterns if metric in names]
     return (read_document if reader.kind == ReaderKind.JSON else read_matches)(output, patterns, source)
+
+
+def _line_readings(output: bytes, source: str) -> list[Reading]:
+    """The number of executed lines, and the lines of each file."""
+    place, files = Place(source), read_coverage(output, source)
+    number = sum(sum(lines.values()) for lines in files.values())
+    signed = {
+        file: np.array([line if executed else -line for line, executed in sorted(lines.items())], dtype=np.float64)
+        for file, lines in sorted(files.items())
+    }
+    count = Reading(LINES, np.array([float(number)]), place, per_run=True)
+    return [count, *(Reading(f"{LINES_OF}{file}", values, place) for file, values in signed.items())]
 
 
 _KEYS: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}

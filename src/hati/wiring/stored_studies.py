@@ -25,6 +25,7 @@ from hati.core import (
     StudyId,
     replace,
 )
+from hati.core.benchmark import LINES_OF
 from hati.core.wording import listed
 from hati.knowledge import Coverage
 from hati.project.project import unreached_warning
@@ -49,6 +50,7 @@ from hati.wiring.study_types import StudyReport, convert_request, study_type, wi
 from hati.wiring.workplace import Workplace, existing_store
 
 if TYPE_CHECKING:
+    from hati.studies.line_coverage import LineCoverage
     from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import RecommendationConclusion
 
@@ -237,6 +239,36 @@ def report_of(place: Workplace, key: str) -> StudyReport:
     """
     screening = screening_key(place, key)
     return stored_report(place, key) if screening is None else stored_screening_report(place, screening)
+
+
+def stored_lines(path: Path, store: str | None, study: str | None, benchmark: str | None) -> LineCoverage:
+    """The merged lines of a benchmark's stored runs, of one study or of all.
+
+    Raises:
+        InputError: where no runs have any, or they are of several benchmarks or revisions.
+    """
+    from hati.studies.line_coverage import merged_lines
+
+    place = existing_store(path, store)
+    runs = [
+        run
+        for run in place.runs(selection_of(place, study, benchmark))
+        if any(each.metric.startswith(LINES_OF) for each in run.observations)
+    ]
+    about = {(run.task.benchmark, run.task.revision) for run in runs}
+    names, revisions = sorted({name for name, _ in about}), {revision for _, revision in about}
+    if len(names) > 1:
+        raise InputError(f"the runs are of the benchmarks {listed(names)}", fix="name one by --benchmark")
+    if len(revisions) > 1:
+        raise InputError(
+            f"the runs are of {len(revisions)} revisions, whose lines differ", fix="name a study by --study"
+        )
+    found = merged_lines(names[0], runs) if names else None
+    if found is None:
+        raise InputError(
+            "the store has no runs with executed lines", fix='measure a benchmark with reader = "coverage"'
+        )
+    return found
 
 
 def stored_tree(path: Path, store: str | None, study: str | None, benchmark: str | None, seed: int) -> StoredTree:

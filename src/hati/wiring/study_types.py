@@ -501,6 +501,7 @@ _PUBLISHING = (
     "studies.failure_search.document",
     "studies.findings",
     "studies.gate.document",
+    "studies.line_coverage",
     "studies.measurement",
     "studies.paired.study",
     "studies.probe.document",

@@ -1,0 +1,74 @@
+"""Executed lines, as gcov 12.2 and coverage.py 7.17 print them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hati.core import Benchmark, Better, InputError, Metric, Reader, ReaderKind, Resources
+from hati.subject.line_coverage import read_coverage
+from hati.subject.readers import check_reader, read
+
+GCOV = {
+    "gcc_version": "12.2.0",
+    "current_working_directory": "/build",
+    "files": [
+        {
+            "file": "a.c",
+            "lines": [
+                {"branches": [], "count": 6000, "line_number": 27, "unexecuted_block": False, "function_name": "lock"},
+                {"branches": [], "count": 0, "line_number": 29, "unexecuted_block": True, "function_name": "lock"},
+                {"branches": [], "count": 1, "line_number": 29, "unexecuted_block": True, "function_name": "lock<2>"},
+                {"branches": [], "count": 0, "line_number": 31, "unexecuted_block": True, "function_name": "lock"},
+            ],
+        },
+        {"file": "/usr/include/x.h", "lines": [{"count": 1, "line_number": 3}]},
+        {"file": "/build/inc/b.h", "lines": [{"count": 2, "line_number": 5}]},
+        {"file": "empty.c", "lines": []},
+    ],
+}
+PYTHON = {
+    "meta": {"format": 3, "version": "7.17.5", "branch_coverage": False, "show_contexts": False},
+    "files": {"m.py": {"executed_lines": [1, 2, 3, 5, 6], "missing_lines": [4], "excluded_lines": []}},
+    "totals": {"covered_lines": 5, "num_statements": 6},
+}
+
+
+def printed(*documents: object) -> bytes:
+    return "\n".join(["seconds: 1.5", "{not JSON", *map(json.dumps, documents), ""]).encode()
+
+
+def test_the_documents_of_gcov_are_read() -> None:
+    found = read_coverage(printed(GCOV), "out")
+    assert found == {"a.c": {27: True, 29: True, 31: False}, "inc/b.h": {5: True}}
+
+
+def test_a_line_is_executed_if_one_document_says_so() -> None:
+    again = {"files": [{"file": "a.c", "lines": [{"count": 1, "line_number": 31}, {"count": 0, "line_number": 27}]}]}
+    assert read_coverage(printed(GCOV, again), "out")["a.c"] == {27: True, 29: True, 31: True}
+
+
+def test_the_document_of_coverage_py_is_read() -> None:
+    assert read_coverage(printed(PYTHON), "out") == {"m.py": {1: True, 2: True, 3: True, 4: False, 5: True, 6: True}}
+
+
+@pytest.mark.parametrize("broken", [{"files": [{"file": "a.c"}]}, {"files": {"a.py": {"executed_lines": ["x"]}}}, {}])
+def test_what_has_no_lines_is_an_error(broken: object) -> None:
+    with pytest.raises(InputError, match="coverage"):
+        read_coverage(printed(broken), "out")
+
+
+def test_a_run_has_the_number_of_lines_and_the_lines_of_each_file() -> None:
+    lines = Metric("lines", "1", Better.HIGHER)
+    benchmark = Benchmark("b", ("x",), Reader(ReaderKind.COVERAGE), (lines,))
+    check_reader(benchmark)
+    number, first, second = read(benchmark, printed(GCOV), Resources(1.0, 1.0, 0.0, 1, 0, 0, 0.0))
+    assert (number.metric, number.values.tolist()) == ("lines", [3.0])
+    assert (first.metric, first.values.tolist()) == ("lines of a.c", [27.0, 29.0, -31.0])
+    assert (second.metric, second.values.tolist()) == ("lines of inc/b.h", [5.0])
+
+
+def test_it_has_no_other_metric() -> None:
+    with pytest.raises(InputError, match="has no metric 'time'"):
+        check_reader(Benchmark("b", ("x",), Reader(ReaderKind.COVERAGE), (Metric("time", "s"),)))
