@@ -207,7 +207,7 @@ def test_a_campaign_is_told_that_gave_up_what_a_formula_still_needs(formula: str
         broken = task.benchmark == "a" and task.repetition >= breaks
         return "a is broken" if broken else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
 
-    asked, store = study_of(formula), MemoryStore()
+    asked, store = study_of(formula, budget=Budget(runs=100)), MemoryStore()
     [found] = (told := concluded(asked, FakeEngine(breaking), store)).answers
     assert asked.gave_up(store.evidence(asked.id)) is gave_up
     assert [why.partition(" (")[0] for why in blockers(found, told.book)] == [

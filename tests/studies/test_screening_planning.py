@@ -139,7 +139,7 @@ def test_the_noise_of_pilot_runs_is_pooled_over_their_configurations() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("deviation", "most"), [(0.01, 1.5), (0.02, 1.6)])
+@pytest.mark.parametrize(("deviation", "most"), [pytest.param(0.01, 1.5, marks=pytest.mark.acceptance), (0.02, 1.6)])
 def test_the_planned_power_is_kept_and_not_dearly(deviation: float, most: float) -> None:
     """Pilots of 8 degrees of freedom, 7 options, 3 others and a pair active: 3 % is found in 85 % and more."""
     rng, space = np.random.default_rng(5), switches(7)

@@ -6,6 +6,7 @@ Measured values never decide: omitting or repeating runs because of their values
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 import numpy as np
 from msgspec import Struct
@@ -108,10 +109,10 @@ def _marked(sign: _Sign, usages: Sequence[Usage]) -> list[tuple[int, str]]:
         return []
     values = np.array([value for _, value in known])
     seconds = np.array([usages[place].wall_time for place, _ in known], dtype=np.float64)
-    usual = float(np.median(values))
+    usual = median(values.tolist())  # NumPy's loads its masked arrays
     scaled = sign.scaled(values)
-    beyond = scaled - float(np.median(scaled))
-    deviation = float(np.median(np.abs(beyond))) / _NORMAL
+    beyond = scaled - median(scaled.tolist())
+    deviation = median(np.abs(beyond).tolist()) / _NORMAL
     worse = np.abs(values - usual)
     enough = (worse > sign.enough(usual)) & (worse * seconds > sign.least)
     outliers = (beyond > critical(len(values)) * deviation) & enough

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import count
+from statistics import median
 from typing import Annotated
 
 import numpy as np
@@ -92,9 +93,9 @@ def summarise(metric: Metric, configuration: Configuration, runs: Sequence[Run])
         observations=sum(o.steady.size for o in observed),
         mean=float(means.mean()),
         interval=_interval(means),
-        median=float(np.median(means)),
+        median=median(means.tolist()),  # NumPy's loads its masked arrays
         deviation=float(np.std(means, ddof=1)) if means.size > 1 else None,
-        within=float(np.median(spreads)) if spreads else None,
+        within=median(spreads) if spreads else None,
         minimum=float(means.min()),
         maximum=float(means.max()),
         disturbed=tuple(filter(None, reasons)),
