@@ -41,7 +41,7 @@ format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-test: setup ## unit, property, contract, statistical, documentation and short end-to-end tests: under 5 minutes
+test: setup ## unit, property, contract, statistical, documentation and short end-to-end tests: some 13 minutes on two cores
 	@$(PYTEST) -m "not acceptance" -n 2 --dist loadgroup
 
 # Several processes at once: threads of BLAS would only get in their way.

@@ -21,11 +21,14 @@ TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LONG = {
     "any-language.md",
+    "assume-of-others.md",
     "benchmark-here.md",
     "configuration-faults.md",
     "find-failures.md",
     "first-screening.md",
+    "machines.md",
     "measure-a-server.md",
+    "measure-python.md",
     "pytest.md",
     "recalibrate.md",
     "recommend.md",

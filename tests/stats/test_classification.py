@@ -49,6 +49,8 @@ def test_a_single_planted_feature_is_the_only_rule(seed: int) -> None:
     assert positive_rules(tree, features, features[:, 1]) == (((1, True),),)
 
 
+@pytest.mark.statistical
+@pytest.mark.acceptance
 def test_classes_at_random_are_not_separated() -> None:
     rules = 0
     for seed in range(20):
