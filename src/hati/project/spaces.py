@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from hati.core import (
     Binding,
@@ -29,7 +30,6 @@ from hati.project.document import TomlSource, TomlTable, Value
 from hati.project.schema import keys_of
 from hati.space import (
     Constraint,
-    FeatureModel,
     Option,
     OptionError,
     OptionKind,
@@ -37,9 +37,11 @@ from hati.space import (
     SpaceError,
     UsageDistribution,
     check_formula,
-    parse_feature_model,
     parse_formula,
 )
+
+if TYPE_CHECKING:
+    from hati.space import FeatureModel
 
 LARGEST = 1_000_000
 """The default for the largest size of a file, in bytes."""
@@ -99,6 +101,8 @@ def read_feature_model(path: Path) -> FeatureModel:
     Raises:
         InputError: for any error in it, with its place.
     """
+    from hati.space import parse_feature_model  # projects do without it
+
     return parse_feature_model(read_text(path, largest=_LARGEST), str(path))
 
 

@@ -4,8 +4,6 @@ A ``History`` is a repository with its revisions, of git or svn. ``Trees`` write
 ``.hati`` for the duration of a campaign. The user's own files, index and repository are never written to.
 """
 
-from hati.subject.revisions.git import GitHistory, History
-from hati.subject.revisions.svn import SvnHistory
-from hati.subject.revisions.trees import InPlace, Revisions, Tree, Trees
+import lazy_loader
 
-__all__ = ["GitHistory", "History", "InPlace", "Revisions", "SvnHistory", "Tree", "Trees"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

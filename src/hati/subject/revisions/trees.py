@@ -24,7 +24,6 @@ from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionK
 from hati.core.wording import listed
 from hati.subject.folders import ANY, Sources, discard, list_sources, make_disposable, remove, tree_root
 from hati.subject.revisions.git import GitHistory, History
-from hati.subject.revisions.svn import SvnHistory
 from hati.subject.running.programs import RunFailure
 
 
@@ -541,5 +540,7 @@ def history_around(folder: Path) -> History | None:
         if (place / ".git").exists():
             return GitHistory.around(folder)
         if (place / ".svn").is_dir():
+            from hati.subject.revisions.svn import SvnHistory  # most projects are in git
+
             return SvnHistory.around(folder) or GitHistory.around(folder)
     return GitHistory.around(folder)

@@ -5,6 +5,6 @@ values or lines have places, and adds runs to a ``SampleBuilder``. A run is the 
 within one process are one run.
 """
 
-from hati.subject.samples.reading import ImportedSamples, measured_files, read_all, read_samples
+import lazy_loader
 
-__all__ = ["ImportedSamples", "measured_files", "read_all", "read_samples"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,7 +15,6 @@ from hati.core.wording import suggestion
 from hati.formula import FormulaError, Source
 from hati.logic.syntax import MOST_ATOMS, Method, PerformanceSide, Relation, parse_file, parse_formula
 from hati.studies.assertion import Requirement, SampleCollector, methods_of
-from hati.subject.samples import read_samples
 
 SUFFIX = ".spl"
 PYTHON = ".py"
@@ -187,6 +186,8 @@ def method_named(name: str) -> Method:
 
 
 def _samples(file: NamedFile) -> tuple[Sample, ...]:
+    from hati.subject.samples import read_samples  # its formats are needed only with --samples and --history
+
     samples = read_samples(file.path).samples
     if file.benchmark is None:
         return samples
