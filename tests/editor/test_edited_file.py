@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hati.cli import main
 from hati.core import InputError
 from hati.editor import EditedFile
 from hati.generate import parse_task_set
@@ -87,6 +88,7 @@ def test_changes_on_disk_are_seen(tmp_path: Path, change: str) -> None:
         (b"- a\n", "not a mapping"),
         (b"\xff\xfe", "it is not UTF-8"),
         (b"a: &x 1\nb: *x\n", "the alias"),
+        (b"a: {1: b}\n", "the key 1 is not text"),
     ],
 )
 def test_what_has_no_tree_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -94,6 +96,13 @@ def test_what_has_no_tree_is_refused(tmp_path: Path, content: bytes, message: st
     file.write_bytes(content)
     with pytest.raises(InputError, match=message):
         opened(file)
+
+
+def test_the_command_refuses_it_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("name: a\nroles: [\n")
+    assert main(["probe", "edit", str(file)]) == 2
+    assert f"{file}:3:1: not YAML" in capsys.readouterr().err
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ roles:
         - {do: cpu, kernel: spin,   demand_ms: 10, name: one}   # enough
 """
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {missing()}")
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=f"not installed: {missing()}"),
+    pytest.mark.xdist_group("chromium"),
+]
 
 
 @contextmanager

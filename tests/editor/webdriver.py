@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import ProxyHandler, Request, build_opener
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 KEYS = {
@@ -74,7 +74,7 @@ class Browser:
         found = self._ask("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
         return tuple(self._ask("GET", f"/element/{found}/computed{part}") for part in ("role", "label"))
 
-    def wait(self, condition: Callable[[], Any], what: str, seconds: float = 10.0) -> Any:
+    def wait(self, condition: Callable[[], Any], what: str, seconds: float = 30.0) -> Any:
         """The first true value of a condition."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -99,11 +99,14 @@ return [Math.round(box.left + 40), Math.round(box.top + box.height * arguments[1
 """
 
 
+_OPENER = build_opener(ProxyHandler({}))
+
+
 def _ask(method: str, address: str, body: Any = None) -> Any:
     data = None if method == "GET" else json.dumps(body or {}).encode()
     request = Request(address, data, {"Content-Type": "application/json"}, method=method)
     try:
-        with urlopen(request, timeout=60) as answer:
+        with _OPENER.open(request, timeout=60) as answer:
             return json.load(answer)["value"]
     except HTTPError as error:
         raise AssertionError(json.load(error)["value"]["message"]) from None
@@ -122,7 +125,13 @@ def browser(folder: Path) -> Iterator[Browser]:
         line = next(each for each in driver.stdout if "started successfully on port" in each)
         address = f"http://127.0.0.1:{int(line.rstrip('.' + chr(10)).rpartition(' ')[2])}"
         options = {
-            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"],
+            "args": [
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                f"--user-data-dir={folder}",
+            ],
             "binary": shutil.which("chromium"),
         }
         wanted = {

@@ -151,6 +151,32 @@ def test_refused(edit: Edit, message: str) -> None:
         edited(TEXT, edit)
 
 
+STEPS = st.one_of(
+    st.sampled_from(("roles", "task", "tasks", "name", "machines", "demand_ms", "do", "x", "", "a: b")),
+    st.integers(-2, 3),
+)
+PATHS = st.lists(STEPS, max_size=7).map(tuple)
+VALUES = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=2), max_size=2)
+
+
+@given(
+    st.one_of(
+        st.builds(SetValue, PATHS, VALUES),
+        st.builds(InsertValue, PATHS, VALUES),
+        st.builds(RemoveValue, PATHS),
+        st.builds(MoveValue, PATHS, PATHS),
+    )
+)
+def test_any_other_place_is_an_error(edit: Edit) -> None:
+    """An edit gives another text in YAML, or an error that says why not."""
+    try:
+        made = edited(TEXT, edit)
+    except InputError as error:
+        assert error.fix
+    else:
+        assert isinstance(YAML(typ="safe", pure=True).load(made), dict)
+
+
 def test_a_comment_is_never_lost() -> None:
     text = "cpus:\n  - 1   # the first\n  - 2\nname: a\n"
     with pytest.raises(InputError, match="the layout of the file does not allow this edit"):

@@ -7,6 +7,7 @@ elsewhere may resolve its own name to this machine (DNS rebinding), or send form
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,6 +66,11 @@ class PageServer(ThreadingHTTPServer):
             "/save": lambda _: edited.save(),
         }
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say what went wrong, other than that the browser went away."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     def redeemed(self, token: str) -> bool:
         """Whether this is the token, which is used up by asking."""
         with self.lock:
@@ -101,8 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._check_host()
             answer()
         except _RefusedError as error:
-            self.close_connection = True
-            self._send(error.status, "text/plain; charset=utf-8", f"{error}\n".encode())
+            closing = {"Connection": "close"}  # what it sends further is not read
+            self._send(error.status, "text/plain; charset=utf-8", f"{error}\n".encode(), closing)
 
     def _check_host(self) -> None:
         if self.headers.get_all("Host", []) != [f"127.0.0.1:{self.server.port}"]:

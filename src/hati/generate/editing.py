@@ -101,7 +101,10 @@ def edited(text: str, edit: Edit) -> str:
             continue
         if _same(after.data, wanted) and not kept - Counter(after.comments.values()):
             return made
-    raise InputError("the layout of the file does not allow this edit", fix="edit the file as text")
+    raise InputError(
+        "the layout of the file does not allow this edit",
+        fix="edit the file as text, or write that part without braces",
+    )
 
 
 def place_after(edit: Edit) -> Path:
@@ -141,8 +144,7 @@ def _applied(data: Any, edit: Edit) -> Any:
     elif isinstance(edit, InsertValue):
         _put(made, edit.path, edit.value)
     else:
-        parent: Any = _parent(made, edit.path)
-        parent[edit.path[-1]] = edit.value
+        _replace(made, edit.path, edit.value)
     return made
 
 
@@ -167,22 +169,33 @@ def _taken(data: Any, path: Path) -> Any:
     return parent.pop(step)
 
 
+def _replace(data: Any, path: Path, value: Any) -> None:
+    parent: Any = _parent(data, path)
+    if isinstance(parent, list) and path[-1] not in range(len(parent)):
+        raise _nowhere(path)
+    parent[path[-1]] = value
+
+
 def _put(data: Any, path: Path, value: Any) -> None:
+    _begin(data, path)
+    owner: Any = _parent(data, path)
     step = path[-1]
     if isinstance(step, int):
+        if not 0 <= step <= len(owner):
+            raise _nowhere(path)
+        owner.insert(step, value)
+    elif owner.get(step) is not None:
+        raise InputError(f"there is already a `{step}`", fix="remove it first, or choose another place")
+    else:
+        owner[step] = value
+
+
+def _begin(data: Any, path: Path) -> None:
+    """Give a key that is missing or empty the collection that an entry is put into."""
+    if len(path) > 1 and isinstance(path[-2], str):
         owner = _parent(data, path[:-1])
         if owner.get(path[-2]) is None:
-            owner[path[-2]] = []
-        if not 0 <= step <= len(_parent(data, path)):
-            raise _nowhere(path)
-        owner[path[-2]].insert(step, value)
-        return
-    if len(path) > 1 and isinstance(path[-2], str) and _parent(data, path[:-1]).get(path[-2]) is None:
-        _parent(data, path[:-1])[path[-2]] = {}
-    owner = _parent(data, path)
-    if owner.get(step) is not None:
-        raise InputError(f"there is already a `{step}`", fix="remove it first, or choose another place")
-    owner[step] = value
+            owner[path[-2]] = [] if isinstance(path[-1], int) else {}
 
 
 def _nowhere(path: Path) -> InputError:

@@ -44,6 +44,7 @@ class YamlText:
             raise InputError(f"not YAML: {str(error).splitlines()[0]}", fix="correct the text") from None
         if not isinstance(self.data, dict):
             raise InputError("not a mapping", fix="write keys such as `name:`")
+        _check_keys(self.data)
         named = [(type(each).__name__, each.start_mark, each.end_mark) for each in tokens]
         self._dashes = [(start.index, start.column) for name, start, _ in named if name == "BlockEntryToken"]
         self._colons: list[int] = [end.index for name, _, end in named if name == "ValueToken"]
@@ -136,6 +137,14 @@ class YamlText:
     def comments_between(self, start: int, end: int) -> list[str]:
         """The comments in a part of the text."""
         return [text for index, text in self.comments.items() if start <= index < end]
+
+
+def _check_keys(value: Any) -> None:
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(value, dict) and not isinstance(key, str):
+            raise InputError(f"the key {key!r} is not text", fix="write it in quotes")
+        if isinstance(each, dict | list):
+            _check_keys(each)
 
 
 @lru_cache(maxsize=8)
