@@ -45,6 +45,16 @@ def test_an_experiment_is_shown_written_and_kept(hati_here: Hati, tmp_path: Path
     assert "series 1 5 0" in (kept / "role-0" / "observations.txt").read_text()
 
 
+def test_the_page_has_a_time_line_and_histograms(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL.replace("demand_ms: 0.1", "units: 5"))
+    done = hati_here("probe", "run", "work.yaml", "--format", "html", "--output", "page.html", folder=tmp_path)
+    assert done.status == 0, done.err
+    page = (tmp_path / "page.html").read_text()
+    assert "10 observations of 2 sensors." in page
+    assert "Time line of Work" in page
+    assert "only work: response time" in page
+
+
 def test_a_broken_one_is_refused_with_its_place(hati_here: Hati, tmp_path: Path) -> None:
     (tmp_path / "work.yaml").write_text(MODEL.replace("0.1", "-1"))
     done = hati_here("probe", "run", "work.yaml", folder=tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -246,6 +247,19 @@ _Save = Annotated[
 ]
 
 
+class RunFormat(StrEnum):
+    """The format of an experiment's observations: those of a table, or a page with charts."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    HTML = "html"
+
+
+_RunFormatOption = Annotated[RunFormat, typer.Option("--format", help="Output format.")]
+
+
 @app.command("run")
 def run(
     file: _File,
@@ -254,11 +268,11 @@ def run(
     key: _Key = None,
     raw: _Raw = None,
     output: Output = STDOUT,
-    chosen: TableFormatOption = TableFormat.TEXT,
+    chosen: _RunFormatOption = RunFormat.TEXT,
 ) -> int:
-    """Run an experiment of your own, and print quantiles of its sensors."""
-    from hati import render
+    """Run an experiment of your own, and print quantiles of its sensors; HTML has charts, too."""
     from hati.generate.observations import load_run_json, load_run_table, observation_rows
+    from hati.generate.plots import load_run_document
     from hati.wiring.probes.task_sets import parse_machines, run_task_set
 
     check_output(output, file)
@@ -266,10 +280,10 @@ def run(
     published = load_run_json(done.task_set.name, str(done.folder), done.observations, done.problem)
     if raw is not None:
         write_pieces(observation_rows(done.observations), raw)
-    if chosen is TableFormat.JSON:
-        write(render.to_json(published), output)
+    if chosen in {RunFormat.JSON, RunFormat.HTML}:
+        write_document(load_run_document(published, done.observations), lambda: published, chosen, output)
     else:
-        write_table(load_run_table(published), chosen, output)
+        write_table(load_run_table(published), TableFormat(chosen), output)
     if done.problem:
         say(f"error: {done.problem}")
         return ExitStatus.NOT_MEASURED

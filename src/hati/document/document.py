@@ -149,6 +149,8 @@ class ChartKind(StrEnum):
     HISTORY = "history"
     RELATION = "relation"
     HISTOGRAM = "histogram"
+    DISTRIBUTION = "distribution"
+    TIMELINE = "timeline"
     LOADS = "loads"
     TREE = "tree"
 

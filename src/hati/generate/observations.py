@@ -211,15 +211,20 @@ def load_run_json(name: str, folder: str, found: LoadObservations, problem: str)
     """The published result of an experiment; ``problem`` says why it ended early, and is empty if it did not."""
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
     machines = {machine: publish(clock, MachineClockJson) for machine, clock in found.machines.items()}
-    sensors = [_summary(each) for each in _by_sensor(found)]
+    sensors = [_summary(each) for each in by_sensor(found)]
     return LoadRunJson(name, folder, clocks, sensors, found.messages_lost, found.wide, problem, machines, found.late)
+
+
+def sensor_title(sensor: Sensor) -> str:
+    """The name of what a sensor observes, for people."""
+    return _TITLES[sensor]
 
 
 def _is_utilisation(each: SensorSeries | SensorSummaryJson) -> bool:
     return each.sensor is Sensor.UTILISATION
 
 
-def _by_sensor(found: LoadObservations) -> list[list[SensorSeries]]:
+def by_sensor(found: LoadObservations) -> list[list[SensorSeries]]:
     """The series of each sensor, those of several threads together."""
     groups: dict[tuple[str, str, Sensor], list[SensorSeries]] = {}
     for each in found.series:

@@ -89,6 +89,8 @@ def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
         ChartKind.HISTORY: sample_charts.history_chart,
         ChartKind.RELATION: sample_charts.relation_chart,
         ChartKind.HISTOGRAM: sample_charts.portability_chart,
+        ChartKind.DISTRIBUTION: sample_charts.distribution_chart,
+        ChartKind.TIMELINE: sample_charts.timeline_chart,
         ChartKind.LOADS: sample_charts.load_chart,
         ChartKind.TREE: sample_charts.tree_chart,
     }

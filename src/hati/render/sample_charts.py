@@ -18,6 +18,7 @@ from hati.studies.failure_search import FailureTree
 from hati.studies.suite import SuiteScale
 
 if TYPE_CHECKING:
+    from hati.generate.plots import DistributionFigure, DistributionPanel, TimelineFigure
     from hati.prediction.document import LoadFigure, LoadPanel
     from hati.studies.assertion.document import RelationFigure, SideFigure
     from hati.studies.assertion.two_machines import PortabilityFigure
@@ -374,6 +375,75 @@ def _panel(figure: LoadFigure, panel: LoadPanel) -> Chart:
         limit = alt.Chart(data([{"load": figure.saturation}]))
         layers.append(limit.mark_rule(strokeDash=[4, 3], color=style.IMPORTANT).encode(x=x))
     return alt.layer(*layers, width=WIDTH, height=_PANEL_HEIGHT)
+
+
+def timeline_chart(figure: TimelineFigure) -> Chart:
+    """A row for each thread, with bars where its task ran, and narrower ones where it did not run."""
+    names = dict(zip(figure.rows, labels(figure.rows), strict=True))
+    layers = [
+        alt.Chart(
+            data(
+                [{"label": names[bar.row], "start": bar.start, "end": bar.end} for bar in figure.bars if bar.gap is gap]
+            )
+        )
+        .mark_bar(size=size, color=colour)
+        .encode(
+            x=alt.X("start:Q", title="time (ms)"),
+            x2="end:Q",
+            y=rows(list(names.values())),
+            tooltip=[
+                alt.Tooltip("label:N", title="of"),
+                *(alt.Tooltip(f"{f}:Q", format=".4~g") for f in ("start", "end")),
+            ],
+        )
+        for gap, size, colour in ((False, ROW - 8, style.FIRST), (True, ROW - 14, style.SECOND))
+    ]
+    return alt.layer(
+        *layers,
+        width=WIDTH,
+        height=ROW * len(names),
+        **looks(f"Time line of {figure.title}", "Wide bars: the task runs. Narrow bars: gaps in which it does not."),
+    )
+
+
+_DISTRIBUTION_HEIGHT = 120
+
+
+def distribution_chart(figure: DistributionFigure) -> Chart:
+    """Histograms, one below the other, each on its own axes."""
+    chart: Chart = alt.concat(
+        *map(_histogram, figure.panels),
+        columns=1,
+        spacing=14,
+        **looks(figure.title, "Axes of long tails are logarithmic."),
+    ).resolve_scale(x="independent", y="independent")
+    return chart
+
+
+def _histogram(panel: DistributionPanel) -> alt.Chart:
+    bins = [
+        {"low": low, "high": high, "zero": 0, "count": count}
+        for (low, high), count in zip(itertools.pairwise(panel.edges), panel.counts, strict=True)
+        if count
+    ]
+    scale = alt.Scale(
+        type="log" if panel.logarithmic else "linear", zero=False, domain=list(panel.edges[:: len(panel.edges) - 1])
+    )
+    tooltips = [*(alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("low", "high")), alt.Tooltip("count:Q")]
+    chart: alt.Chart = (
+        alt.Chart(data(bins), width=WIDTH, height=_DISTRIBUTION_HEIGHT)
+        .mark_rect(color=style.FIRST, opacity=0.85)
+        .encode(
+            x=alt.X("low:Q", title=titled(panel.name, panel.unit), scale=scale),
+            x2="high:Q",
+            y=alt.Y(
+                "count:Q", title="observations", axis=alt.Axis(format="d", tickMinStep=1), scale=alt.Scale(zero=True)
+            ),
+            y2="zero:Q",
+            tooltip=tooltips,
+        )
+    )
+    return chart
 
 
 _LINE = 44
