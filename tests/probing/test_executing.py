@@ -69,9 +69,12 @@ def test_one_process_too_many_is_balanced(setting: Setting) -> None:
     assert right(found["sched.spread"], 0.0, 100.0)
 
 
-def test_one_cpu_is_not_balanced(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    with pytest.raises(NotPermittedError, match="one CPU only"):
+@pytest.mark.parametrize(("cpus", "reason"), [(1, "one CPU only"), (64, "64 processes, for 64 CPUs")])
+def test_one_cpu_or_too_many_are_not_balanced(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, cpus: int, reason: str
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    with pytest.raises(NotPermittedError, match=reason):
         execute("sched.balance", setting, INPUTS)
 
 

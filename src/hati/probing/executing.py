@@ -105,6 +105,7 @@ def _seconds(task: Path, fields: Sequence[str]) -> float:
 _MS = 1_000_000
 _SECOND = 1000 * _MS
 _MOST_CPUS = 4
+_MOST_PROCESSES = 64
 _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
 _UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
@@ -231,7 +232,7 @@ def _usable(setting: Setting, inputs: Inputs) -> Execution:
     watched = []
     for group, processes in (("1", 1), ("n", len(setting.cpus) + 1)):
         watch = Watch(setting.cpus)
-        found = _spin(setting, inputs, 1.5, cpu=-1, processes=min(64, processes))
+        found = _spin(setting, inputs, 1.5, cpu=-1, processes=min(_MOST_PROCESSES, processes))
         watched.append(watch.accounts())
         raw |= _prefixed(found, group)
     return {**raw, "others": np.array([watched[-1].others])}, watched
@@ -377,9 +378,14 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
     cpus, raw = setting.cpus, Series()
     if len(cpus) < 2:
         raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
+    if len(cpus) >= _MOST_PROCESSES:
+        raise NotPermittedError(
+            f"it has no more than {_MOST_PROCESSES} processes, for {len(cpus)} CPUs",
+            fix="permit fewer, as by `taskset`",
+        )
     watch = Watch(cpus)
     for repetition in range(_REPETITIONS):
-        raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=min(64, len(cpus) + 1)), str(repetition))
+        raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=len(cpus) + 1), str(repetition))
     found = setting.run("spread", int(12 * setting.scale), _SPREAD_LIMIT, cpus[0])
     accounts = watch.accounts()
     known = {"limit_ns": _SPREAD_LIMIT, "cpus": len(cpus), "others": accounts.foreign}
@@ -405,7 +411,7 @@ def _levels(setting: Setting, _: Inputs) -> Execution:
 
 def _stream(setting: Setting, inputs: Inputs) -> Execution:
     size = int(np.clip(4.0 * inputs["mem.caches"], 32 * _MEBIBYTE, 256 * _MEBIBYTE)) // 4096 * 4096
-    cpus = setting.cpus[:64]
+    cpus = setting.cpus[:_MOST_PROCESSES]
     needed, free = 3 * size * len(cpus), os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > 0.5 * free:
         cpus = cpus[: max(1, int(0.5 * free / (3 * size)))]
