@@ -46,7 +46,7 @@ from hati.harness import RULES
 from hati.studies.comparison import Question, Statistic
 from hati.studies.gate.document import RevisionJson
 from hati.studies.paired.judging import JudgedPairs, PairValues
-from hati.studies.schedule import failure_reasons, given_up, nothing_measured, tasks_without_run
+from hati.studies.schedule import failure_reasons, given_up, nothing_paired, tasks_without_run
 
 
 class Culprit(Struct, frozen=True):
@@ -290,7 +290,7 @@ class Bisection(Struct, frozen=True, dict=True):
         levels = self._levels(evidence)
         bad = self._ids[-1]
         if not len(levels.differences(bad)):
-            raise nothing_measured(failure_reasons(evidence.runs, self.metric))
+            raise nothing_paired(failure_reasons(evidence.runs, self.metric), evidence)
         searched = list(self._search(levels))
         leaves = [one for one, probe in searched if probe is None]
         left = [one for one, probe in searched if probe is not None]

@@ -124,3 +124,14 @@ def nothing_measured(reasons: tuple[str, ...]) -> MeasurementError:
         f"nothing was measured: all runs failed, most often because: {reasons[0]}",
         fix="correct the benchmark, or the table, then start afresh with --fresh; `hati runs` lists a project's runs",
     )
+
+
+def nothing_paired(reasons: tuple[str, ...], evidence: Evidence) -> MeasurementError:
+    """The error for a study of pairs without a single pair that counts: as ``nothing_measured``, or its machines."""
+    if reasons or len({run.machine for run in evidence.done}) < 2:
+        return nothing_measured(reasons)
+    return MeasurementError(
+        "nothing can be compared: the two runs of each pair are of two machines, or of two states of one, and what "
+        "these differ by cannot be distinguished from a change of the program",
+        fix="measure both sides on one machine, which needs no bridge: start afresh there with --fresh",
+    )

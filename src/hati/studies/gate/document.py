@@ -400,7 +400,7 @@ def gate_document(ruling: Ruling, advice: Recalibration | None = None, name: str
         name,
         gate_answer(ruling),
         sections=(*((Brief(short),) if short else ()), Folded("Details", tuple(gate_tables(ruling)))),
-        warnings=(again,) if again else (),
+        warnings=(*ruling.gate.warnings, *((again,) if again else ())),
         cases=tuple(gate_cases(ruling)),
         suite="hati check",
         study=ruling.gate.study,

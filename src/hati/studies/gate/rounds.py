@@ -132,6 +132,19 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
 
     A pair is a block: one whose runs are of two machines, or of two states of a machine, is left out.
     """
+    return {place: pair for place, pair in _begun_pairs(evidence, cells, stage).items() if not _is_split(pair)}
+
+
+def split_pairs(evidence: Evidence, cells: Sequence[Cell]) -> int:
+    """The number of pairs that are left out, as their runs are of two machines, or of two states of a machine."""
+    return sum(_is_split(pair) for stage in Stage for pair in _begun_pairs(evidence, cells, stage).values())
+
+
+def _is_split(pair: RunPair) -> bool:
+    return len({run.machine for run in pair if run}) > 1
+
+
+def _begun_pairs(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
     positions = {cell.key: position for position, cell in enumerate(cells)}
     sides = {stage.side(0): 0, stage.side(1): 1}
     found: dict[tuple[int, int], list[Run | None]] = defaultdict(lambda: [None, None])
@@ -140,7 +153,7 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
         if task.stage in sides:
             place = task.repetition, positions[_cell_key(task)]
             found[place][sides[task.stage]] = run
-    return {place: RunPair(*both) for place, both in found.items() if len({run.machine for run in both if run}) == 1}
+    return {place: RunPair(*both) for place, both in found.items()}
 
 
 def unmeasurable(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:

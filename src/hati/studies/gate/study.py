@@ -25,6 +25,7 @@ from hati.core import (
     replace,
     usage,
 )
+from hati.core.wording import counted
 from hati.harness import disturbances
 from hati.knowledge import Coverage
 from hati.stats import least_ratio
@@ -37,9 +38,19 @@ from hati.studies.gate.conclusion import (
     WarmUpCut,
     affected_options,
 )
-from hati.studies.gate.rounds import RULE, Cell, GateJudgement, Group, Stage, groups, pairs_of, unmeasurable
+from hati.studies.gate.rounds import (
+    RULE,
+    Cell,
+    GateJudgement,
+    Group,
+    Stage,
+    groups,
+    pairs_of,
+    split_pairs,
+    unmeasurable,
+)
 from hati.studies.paired.judging import AnyJudged, JudgedWithMean
-from hati.studies.schedule import nothing_measured, paired_round, rounds_begun, tasks_without_run
+from hati.studies.schedule import nothing_paired, paired_round, rounds_begun, tasks_without_run
 
 POWER = 0.8
 
@@ -54,7 +65,7 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
     broken = tuple(_broken(found, reference, revision))
     changes = [(group, row) for group in found.groups if (row := _row(found, group, reference, revision)) is not None]
     if not changes and not any(each.alone and each.revision == revision for each in broken):
-        raise _nothing_to_compare(broken, reference)
+        raise _nothing_to_compare(broken, reference, evidence)
     suspected = [(group, row) for group, row in changes if group in found.suspected]
     return GateConclusion(
         study=study,
@@ -72,18 +83,27 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
         done=len(evidence.done),
         failed=len(evidence.failed),
         seconds=evidence.seconds,
-        warnings=(),
+        warnings=tuple(_of_two_machines(split_pairs(evidence, found.cells))),
     )
 
 
-def _nothing_to_compare(broken: Sequence[Broken], reference: Revision) -> MeasurementError:
+def _of_two_machines(split: int) -> Iterator[str]:
+    if split:
+        are, do = ("is", "does") if split == 1 else ("are", "do")
+        yield (
+            f"{counted(split, 'pair')} of runs {are} of two machines, or of two states of one, and {do} not count: "
+            "what these differ by cannot be distinguished from a change of the program"
+        )
+
+
+def _nothing_to_compare(broken: Sequence[Broken], reference: Revision, evidence: Evidence) -> MeasurementError:
     alone = [each for each in broken if each.alone and each.revision == reference]
     if alone:
         return MeasurementError(
             f"the reference {reference} could not be measured, so that nothing can be compared: {alone[0].why}",
             fix="name one that works by --reference",
         )
-    return nothing_measured(tuple(dict.fromkeys(f"{each.revision}: {each.why}" for each in broken)))
+    return nothing_paired(tuple(dict.fromkeys(f"{each.revision}: {each.why}" for each in broken)), evidence)
 
 
 def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revision) -> Comparison | None:

@@ -66,7 +66,7 @@ from hati.studies.comparison import (
 from hati.studies.comparison.conclusion import needed_notes, statistic_notes, statistics_text, verdict_text
 from hati.studies.comparison.document import ComparisonJson, WarmedSideJson, comparison_cases, comparison_sentence
 from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
-from hati.studies.schedule import GIVE_UP_AFTER, failure_reasons, nothing_measured, rounds_begun, tasks_without_run
+from hati.studies.schedule import GIVE_UP_AFTER, failure_reasons, nothing_paired, rounds_begun, tasks_without_run
 
 
 class Variant(Struct, frozen=True):
@@ -375,7 +375,7 @@ class PairedComparison(Struct, frozen=True):
         found, rests_on = weigh(self.design, evidence, self.metrics)
         reasons = dict.fromkeys(why for metric in self.metrics for why in failure_reasons(evidence.runs, metric))
         if not found.rows:
-            raise nothing_measured(tuple(reasons))
+            raise nothing_paired(tuple(reasons), evidence)
         return PairedConclusion(
             study=self.id.key,
             before=self.design.before,
