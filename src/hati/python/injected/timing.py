@@ -43,12 +43,12 @@ class ClockCost(NamedTuple):
     cpu: int
 
 
-def loop(shape: str, with_cpu: bool, drained: bool, clock: Callable[[], int] = perf_counter_ns) -> Timed:
+def loop(shape: str, with_cpu: bool, drained: bool, clock: Callable[[], int] | None = None) -> Timed:
     """A function that times a batch of calls: nanoseconds of real time and of processor time (0 unless asked for).
 
-    ``clock`` is that of real time. ``shape`` says what a batch has for each call: ``none`` (no argument), ``one``
-    argument, ``many`` in a tuple, or ``each``, a method and a tuple. Lazy results are ``drained`` in the timed loop.
-    Each result is dropped at once, so that the cost of its destruction counts.
+    ``clock`` is read in place of real time, if it is given. ``shape`` says what a batch has for each call: ``none`` (no
+    argument), ``one`` argument, ``many`` in a tuple, or ``each``, a method and a tuple. Lazy results are ``drained`` in
+    the timed loop. Each result is dropped at once, so that the cost of its destruction counts.
     """
     item, statement = _CALLS[shape]
     source = _LOOP.format(
@@ -57,7 +57,7 @@ def loop(shape: str, with_cpu: bool, drained: bool, clock: Callable[[], int] = p
         cpu_before="cpu_before = cpu()" if with_cpu else "",
         cpu_spent="cpu() - cpu_before" if with_cpu else "0",
     )
-    names: dict[str, Any] = {"wall": clock, "cpu": process_time_ns, "drain": deque(maxlen=0).extend}
+    names: dict[str, Any] = {"wall": clock or perf_counter_ns, "cpu": process_time_ns, "drain": deque(maxlen=0).extend}
     exec(source, names)  # noqa: S102 - no text of users is in the source
     timed: Timed = names["timed"]
     return timed
