@@ -10,6 +10,7 @@ import hati.generate
 import hati.probing
 from hati.driver import compile_program
 from hati.generate import with_kernels
+from hati.probing import KernelProgram
 
 SOURCE = Path(hati.probing.__file__).with_name("kernels.c")
 TEMPLATES = Path(hati.generate.__file__).parent / "templates"
@@ -48,3 +49,8 @@ def test_kernels_access_only_their_own_memory(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr.strip()) == (0, ""), arguments
         found = [line.split(":")[0] for line in done.stdout.splitlines()]
         assert [name for name in found if name != "direct_read_ns"] == list(names), arguments
+
+
+def test_work_is_done_once_however_late_it_begins(tmp_path: Path) -> None:
+    found = KernelProgram(tmp_path).run("work", -900_000_000, 1000, "other", 0)
+    assert {name: values.size for name, values in found.items()} == {"work_wall_ns": 1, "work_cpu_ns": 1}

@@ -61,8 +61,10 @@ def test_changes_at_other_times_in_each_round_are_contaminated_and_never_a_step(
 def test_a_process_that_hardly_runs_is_inconclusive() -> None:
     raw = rounds(np.random.default_rng(1), [[]])
     kept = np.arange(600) % 100 < 40
-    (found,) = frequency_steps({name: values[kept] for name, values in raw.items()})
-    assert found.verdict is INCONCLUSIVE
+    found = frequency_steps({name: values[kept] for name, values in raw.items()})
+    assert {each.name: each.verdict for each in found} == dict.fromkeys(
+        ("cpu.steps", "cpu.step", "cpu.step_at"), INCONCLUSIVE
+    )
 
 
 def paired(rng, slow, listed=None, others=0.0, cpus=(0, 1, 2, 3), scatter=0.02):

@@ -253,14 +253,14 @@ static void work(int64_t duration, int64_t units, int processes, char **cores, c
         sleep_until((uint64_t)origin);
         state = computing(state, units);
         int64_t before = wall(), cpu_before = cpu();
-        while (before < end && count < MOST) {
+        do { /* once at least, however late it begins */
             state = computing(state, units);
             int64_t cpu_after = cpu(), after = wall();
             walls[(int64_t)p * MOST + count] = after - before;
             cpus[(int64_t)p * MOST + count++] = cpu_after - cpu_before;
             before = wall();
             cpu_before = cpu();
-        }
+        } while (before < end && count < MOST);
         counts[p] = state ? count : 0;
         _exit(0);
     }

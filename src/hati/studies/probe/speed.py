@@ -44,7 +44,8 @@ def frequency_steps(raw: Raw) -> tuple[Property, ...]:
     empty = float(np.isnan(rates).mean(axis=1).max())
     if empty > _MISSING:
         reason = f"the process did not run in {empty:.0%} of the parts of a round"
-        return (inconclusive("cpu.steps", "1", reason),)
+        units = {"cpu.steps": "1", "cpu.step": "1", "cpu.step_at": "ms"}
+        return tuple(inconclusive(name, unit, reason) for name, unit in units.items())
     rounds = [_steps(_filled(row)) for row in rates]
     common = [place for place in rounds[0] if all(_near(place, other) is not None for other in rounds[1:])]
     block = float(_edges(raw)[1])
