@@ -238,12 +238,12 @@ def test_the_network_counts_what_arrived() -> None:
     assert found["net.loopback_round_trip"].value == pytest.approx(20.0)
 
 
-def link_raw(rng, trip_us, rate, loss, lost_of=200):
+def link_raw(rng, trip_us, rate, loss, lost_of=200, others=0.02):
     trips = 1e3 * trip_us * rng.normal(1.0, 0.02, 200)
     size = 0.4 * rate
     times = 1e9 * (size / rate) * rng.normal(1.0, 0.01, 6) + 1e3 * trip_us
     lost = float(rng.binomial(lost_of, loss))
-    known = {"stream_bytes": size, "sent": float(lost_of), "lost": lost}
+    known = {"stream_bytes": size, "sent": float(lost_of), "lost": lost, "others": others}
     return {"round_trip_ns": trips, "stream_ns": times, **{name: np.array([each]) for name, each in known.items()}}
 
 
@@ -259,8 +259,17 @@ def test_the_link_to_another_machine(trip: float, rate: float, loss: float) -> N
     assert covered >= 93
 
 
+def test_a_link_beside_other_load_is_contaminated_but_for_its_loss() -> None:
+    found = by_name(remote_link(link_raw(np.random.default_rng(1), 2e3, 1.2e7, 0.04, others=0.7), "net.two"))
+    assert found["net.two_round_trip"].verdict is ProbeVerdict.CONTAMINATED
+    assert found["net.two_bandwidth"].verdict is ProbeVerdict.CONTAMINATED
+    assert "70%" in found["net.two_bandwidth"].reason
+    assert found["net.two_loss"].verdict is ProbeVerdict.MEASURED
+
+
 def test_streams_that_are_shorter_than_a_round_trip_are_inconclusive() -> None:
     raw = link_raw(np.random.default_rng(1), 1e3, 1e9, 0.0)
+    assert {each.verdict for each in remote_link(raw, "net.two")} == {ProbeVerdict.MEASURED}
     found = by_name(remote_link(raw | {"stream_ns": np.full(6, 1e5)}, "net.two"))
     assert found["net.two_bandwidth"].verdict is ProbeVerdict.INCONCLUSIVE
     assert found["net.two_round_trip"].verdict is ProbeVerdict.MEASURED

@@ -370,7 +370,7 @@ def execute_weights(setting: Setting, inputs: Inputs, steps: int = WEIGHT_STEPS)
 
 def _rt_reserve(setting: Setting, inputs: Inputs) -> Execution:
     watch = Watch([setting.cpus[-1]])
-    found = _spin(setting, inputs, 4.2, cpu=setting.cpus[-1], processes=2, policy="fifo/other")
+    found = _spin(setting, inputs, 3.2, cpu=setting.cpus[-1], processes=2, policy="fifo/other")
     return found, (watch.accounts(),)
 
 
@@ -386,7 +386,7 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
     watch = Watch(cpus)
     for repetition in range(_REPETITIONS):
         raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=len(cpus) + 1), str(repetition))
-    found = setting.run("spread", int(12 * setting.scale), _SPREAD_LIMIT, cpus[0])
+    found = setting.run("spread", int(9 * setting.scale), _SPREAD_LIMIT, cpus[0])
     accounts = watch.accounts()
     known = {"limit_ns": _SPREAD_LIMIT, "cpus": len(cpus), "others": accounts.foreign}
     return {**raw, **found, **{name: np.array([float(value)]) for name, value in known.items()}}, (accounts,)

@@ -419,7 +419,8 @@ def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     return trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", (min(low, total) * 1e9, max(high, total) * 1e9))
 
 
-LINK_METHOD = "remote-1"
+LINK_METHOD = "remote-2"
+_MOST_OTHERS = 0.1
 _FEWEST_STREAMS = 3
 
 
@@ -428,7 +429,8 @@ def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
 
     ``round_trip_ns`` are exchanges of a small message by TCP. Each of ``stream_ns`` is the time for ``stream_bytes`` up
     to the answer to the last one, which comes a round trip after it was sent. Of ``sent`` exchanges by UDP, ``lost``
-    had no answer within a second: a message was lost on its way there or back.
+    had no answer within a second: a message was lost on its way there or back. ``others`` is the fraction of the time
+    of this machine's CPUs that others used: times then contain waiting for a CPU.
     """
     trips = median_property(f"{prefix}_round_trip", raw["round_trip_ns"] / 1e3, "us")
     lost = proportion(float(raw["lost"][0]), float(raw["sent"][0]))
@@ -440,4 +442,9 @@ def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
     rates = float(raw["stream_bytes"][0]) / times * 1e9
     total = float(raw["stream_bytes"][0]) * times.size / float(times.sum()) * 1e9
     low, high = median_interval(rates)
-    return trips, Property(name, total, "B/s", (min(low, total), max(high, total))), loss
+    bandwidth = Property(name, total, "B/s", (min(low, total), max(high, total)))
+    others = float(raw["others"][0])
+    if others > _MOST_OTHERS:
+        reason = f"others used {others:.0%} of the CPUs meanwhile; repeat it when the machine is quiet"
+        return contaminated(trips, reason), contaminated(bandwidth, reason), loss
+    return trips, bandwidth, loss

@@ -27,6 +27,7 @@ from hati.generate import (
     TaskSet,
 )
 from hati.probing import AddedExperiment, Setting
+from hati.probing.executing import Watch
 from hati.studies.probe import LINK_METHOD, Experiment, Inputs, remote_link
 
 _HERE, _CLIENT, _SERVER = "here", "client", "server"
@@ -51,7 +52,9 @@ def _link(name: str, machine: RemoteMachine) -> AddedExperiment:
         return int(np.clip(_PILOT_PIECES * _STREAM_SECONDS / seconds, 1, _MOST_PIECES))
 
     def execute(setting: Setting, _: Inputs, pieces: int) -> dict[str, FloatArray]:
-        return _raw(_observed(_measured(setting.scale, pieces), name, machine, setting), pieces)
+        watch = Watch(setting.cpus)
+        found = _raw(_observed(_measured(setting.scale, pieces), name, machine, setting), pieces)
+        return {**found, "others": np.array([watch.accounts().foreign / len(setting.cpus)])}
 
     return AddedExperiment(
         Experiment(
