@@ -45,7 +45,7 @@ def test_configurations_add_lines(tmp_path: Path) -> None:
     hati("run", "coverage.toml", "--set", "compress=none", "--set", "compress=rle", "--budget", "2")
     found = json.loads(hati("coverage", "coverage.toml", "--format", "json"))
     assert (found["runs"], found["configurations"]) == (2, 2)
-    assert next(each["configuration"]["compress"] for each in found["adding"]) == "rle"
+    assert found["adding"][0]["configuration"]["compress"] == "rle"
     (journal,) = found["files"]
     assert journal["file"] == "journal.c"
     assert 0 < journal["executed"] < journal["lines"]
