@@ -64,7 +64,7 @@ def test_a_fixed_option_is_none_of_the_space_and_part_of_every_configuration() -
     assert left.constraints == ()
     assert left.default == SPACE.default
     assert left.digest not in {SPACE.digest, space_of("pages=4").digest}
-    with pytest.raises(InputError, match="option 'journal' is fixed to DELETE by --set"):
+    with pytest.raises(InputError, match="option 'journal' is fixed to DELETE, by --set"):
         left.option("journal")
     assert left.canonical({"journal": "DELETE", "pages": 1})["pages"] == 1
     with pytest.raises(InputError, match="fixed"):

@@ -125,7 +125,8 @@ class Space(Struct, frozen=True, dict=True):
         """
         if name in self.fixed:
             raise InputError(
-                f"option {name!r} is fixed to {setting_text(self.fixed[name])} by --set", fix="leave one of them out"
+                f"option {name!r} is fixed to {setting_text(self.fixed[name])}, by --set or as no machine has another",
+                fix="leave one of them out, or start a machine that has it",
             )
         if name not in self.by_name:
             raise InputError(f"unknown option {name!r}", fix=suggestion(name, self.by_name))
