@@ -63,7 +63,8 @@ function input(schema, { part }, value) {
 
 function shown(value) {
   if (value === undefined || value === null) return "";
-  return Array.isArray(value) ? value.map(shown).join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) return value.map(shown).join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 function select(values, value) {
@@ -74,7 +75,7 @@ function select(values, value) {
   return made;
 }
 
-/** The value that a text stands for; undefined for none. A text that is not of the type stays, and is refused with its place. */
+/** The value that a text stands for, undefined for none; the checker refuses a text where a number should be. */
 function read(schema, { part, required }, text) {
   if (text === "") return required && part.type === "string" ? "" : undefined;
   if (part.type === "array") {
@@ -94,7 +95,8 @@ function choices(schema, { key, part }, value, path, change) {
   const chosen = Array.isArray(value) ? value : [];
   for (const each of resolved(schema, part.items).enum) {
     const box = document.createElement("input");
-    Object.assign(box, { type: "checkbox", id: `field-${key}-${each}`, name: key, value: each, checked: chosen.includes(each) });
+    Object.assign(box, { type: "checkbox", id: `field-${key}-${each}`, name: key, value: each });
+    box.checked = chosen.includes(each);
     box.addEventListener("change", () => change(path, checked(made, chosen)));
     const text = document.createElement("label");
     text.append(box, ` ${each} `);
@@ -116,7 +118,9 @@ function framed(key, part) {
   const legend = document.createElement("legend");
   legend.textContent = key;
   made.append(legend);
-  if (part.description) made.append(Object.assign(document.createElement("small"), { textContent: plain(part.description).split("\n")[0] }));
+  const text = document.createElement("small");
+  text.textContent = plain(part.description).split("\n")[0];
+  made.append(text);
   return made;
 }
 
@@ -127,7 +131,8 @@ function nested(schema, { key, part }, value, path, problem, change) {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", textContent: present ? `Remove ${key}` : `Add ${key}` });
   button.addEventListener("click", () => change(path, present ? undefined : {}));
-  const fields = attributes(schema, part).map((one) => field(schema, one, value?.[one.key], [...path, one.key], problem, change));
+  const fields = attributes(schema, part).map((one) =>
+    field(schema, one, value?.[one.key], [...path, one.key], problem, change));
   made.append(button, ...(present ? fields : []));
   return made;
 }

@@ -42,7 +42,8 @@ function current() {
 function problemOf(found) {
   if (!found) return null;
   const path = found.path.filter((step) => step !== -1);
-  return { path, at: nearest(top, path).path, text: found.fix ? `${found.message}; ${found.fix}` : found.message, place: found.place };
+  const text = found.fix ? `${found.message}; ${found.fix}` : found.message;
+  return { path, at: nearest(top, path).path, text, place: found.place };
 }
 
 function show() {
@@ -75,7 +76,8 @@ function renaming(each) {
   made.className = "field";
   const control = Object.assign(document.createElement("input"), { id: "field-key", value: each.path.at(-1) });
   const text = Object.assign(document.createElement("label"), { htmlFor: "field-key", textContent: "name in tasks" });
-  control.addEventListener("change", () => edit("move", each.path, { target: [...each.path.slice(0, -1), control.value] }));
+  const target = () => [...each.path.slice(0, -1), control.value];
+  control.addEventListener("change", () => edit("move", each.path, { target: target() }));
   made.append(text, control);
   return made;
 }
@@ -121,7 +123,8 @@ const editing = {
 };
 
 function onTreeKey(event) {
-  const { key, altKey, ctrlKey, metaKey } = event;
+  const { altKey, ctrlKey, metaKey } = event;
+  const key = event.key === "A" ? "a" : event.key;
   if (ctrlKey || metaKey) return;
   const arrow = key.startsWith("Arrow") || key === "Home" || key === "End";
   if (!arrow && !Object.hasOwn(editing, key)) return;
@@ -146,6 +149,7 @@ function go(key) {
 }
 
 function fold(path) {
+  if (!path) return;
   toggle(path);
   select(path);
 }
@@ -176,12 +180,23 @@ function dropPlace(event) {
   const each = nearest(top, path);
   const { top: above, height } = row.getBoundingClientRect();
   const part = (event.clientY - above) / height;
-  const [name, place] = part < 0.3 ? ["before", beside(each, 0)[0]] : part > 0.7 ? ["after", beside(each, 1)[0]] : ["inside", inside(each)[0]];
+  const name = part < 0.3 ? "before" : part > 0.7 ? "after" : "inside";
+  const [place] = { before: beside(each, 0), after: beside(each, 1), inside: inside(each) }[name];
   return place && { name, item: row.parentElement, path: place.path };
 }
 
 function unmark() {
-  for (const name of ["before", "after", "inside"]) for (const each of at("tree").querySelectorAll(`.${name}`)) each.classList.remove(name);
+  for (const each of at("tree").querySelectorAll("[role=treeitem]")) each.classList.remove("before", "after", "inside");
+}
+
+function onClick(event) {
+  const path = pathOf(event.target);
+  if (path) select(path);
+}
+
+function onDragStart(event) {
+  selected = pathOf(event.target);
+  event.dataTransfer.setData("text/plain", "");
 }
 
 function onDragOver(event) {
@@ -206,9 +221,9 @@ function wire() {
   at("kind").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
   at("form").addEventListener("submit", (event) => event.preventDefault());
   at("tree").addEventListener("keydown", onTreeKey);
-  at("tree").addEventListener("click", (event) => { const path = pathOf(event.target); if (path) select(path); });
+  at("tree").addEventListener("click", onClick);
   at("tree").addEventListener("dblclick", (event) => fold(pathOf(event.target)));
-  at("tree").addEventListener("dragstart", (event) => { selected = pathOf(event.target); event.dataTransfer.setData("text/plain", ""); });
+  at("tree").addEventListener("dragstart", onDragStart);
   at("tree").addEventListener("dragover", onDragOver);
   at("tree").addEventListener("drop", onDrop);
   document.addEventListener("keydown", onKey);

@@ -78,8 +78,10 @@ export function beside(each, offset) {
 export function additions(schema, each) {
   const places = inside(each).length ? inside(each) : beside(each, 1);
   if (!places.length) return each.parent ? additions(schema, each.parent) : [];
-  return places.flatMap(({ path, slot }) =>
-    kinds(schema, slot.of).map((kind) => ({ path, kind, title: slot.form === "named" ? `${kind.title}, shared` : kind.title })));
+  return places.flatMap(({ path, slot }) => {
+    const shared = slot.form === "named" ? ", shared" : "";
+    return kinds(schema, slot.of).map((kind) => ({ path, kind, title: `${kind.title}${shared}` }));
+  });
 }
 
 /** The edits that put a task into a new one of another kind; none where that kind has no place for it. */
