@@ -19,6 +19,7 @@ from hati.generate.editing import (
     RemoveValue,
     SetValue,
     edited,
+    place_after,
 )
 
 TEXT = """\
@@ -132,6 +133,8 @@ def test_lines_of_code() -> None:
     text = "do: code\nexecute: x;  # c\nname: n\n"
     made = edited("do: code\nexecute: x;\nname: n\n", SetValue(("execute",), "one();\ntwo();\n"))
     assert made == "do: code\nexecute: |\n  one();\n  two();\nname: n\n"
+    blank = 'do: code\nexecute: "one();\\n\\n"\nname: n\n'
+    assert edited(made, SetValue(("execute",), "one();\n\n")) == blank, "a block would end in one newline"
     assert edited(made, SetValue(("execute",), "x;")) == 'do: code\nexecute: "x;"\nname: n\n'
     assert edited(text, SetValue(("execute",), "one();\n")) == text.replace("x;", '"one();\\n"')
 
@@ -314,6 +317,11 @@ def test_any_edits_keep_the_rest_and_are_undone(made: tuple[str, list[str]], dat
         except InputError as error:
             assert "itself" in str(error) or isinstance(edit, MoveValue), "only moves into braces may be refused"
             continue
+        values = YAML(typ="safe", pure=True).load(history.text)
+        if isinstance(edit, SetValue | InsertValue):
+            assert _at(values, edit.path) == edit.value
+        elif isinstance(edit, MoveValue):
+            assert _at(values, place_after(edit)) == _at(YAML(typ="safe", pure=True).load(before), edit.path)
         lost = [each for each in made[1] if each in before and each not in history.text]
         assert isinstance(edit, RemoveValue) or not lost
         changed = [line for line in difflib.ndiff(before.splitlines(), history.text.splitlines()) if line[0] in "+-"]
