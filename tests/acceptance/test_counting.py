@@ -23,7 +23,14 @@ HATI = str(Path(sys.executable).with_name("hati"))
 BASE = getattr(sys, "_base_executable", sys.executable)
 INSTRUCTIONS = Metric("instructions", "count")
 LOOPS = """
+import random
+import time
+
+PAUSE = random.SystemRandom().uniform(0.0, 1e-3)  # of this process: times differ between runs on any machine
+
+
 def work(n):
+    time.sleep(PAUSE)
     total = 0
     for i in range(n):
         total += i * i
@@ -31,6 +38,7 @@ def work(n):
 
 
 def slower(n):
+    time.sleep(PAUSE)
     total = 0
     for i in range(n + n // 100):
         total += i * i
