@@ -5,12 +5,15 @@ import json
 from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
+from example_gates import GATES
 from example_screenings import HOSTILE, hostile_screening, sqlite_screening
 from golden_texts import FOLDER, TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
+from hati.core import replace
 from hati.core.wording import visible
 from hati.document import Align, Column, Shown, Table
 from hati.render import (
@@ -23,6 +26,7 @@ from hati.render import (
     to_json,
     to_plain,
 )
+from hati.studies.gate.document import gate_document
 from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import screening_json
 
@@ -101,6 +105,34 @@ def test_a_terminal_table_of_many_columns_loses_no_character(columns: int) -> No
     if columns < 40:
         assert text.getvalue().count("123456") == columns
     assert max(map(len, text.getvalue().splitlines())) <= 80
+
+
+REPORTS = {
+    **{name: lambda made=made: gate_document(made()) for name, made in GATES.items()},
+    "hostile screening": lambda: screening_document(hostile_screening()),
+    "screening": lambda: screening_document(sqlite_screening()),
+}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_line_is_wider_than_a_terminal_and_in_a_pipe_only_rows_of_tables(name: str, width: int) -> None:
+    document = REPORTS[name]()
+    for is_terminal in (True, False):
+        text, rows = (_console(width, is_terminal) for _ in range(2))
+        print_document(document, text)
+        for table in () if is_terminal else document.tables:
+            print_table(replace(table, title="", notes=()), rows)
+        assert {line for line in _lines(text) if cell_len(line) > width} <= set(_lines(rows))
+
+
+def _console(width: int, is_terminal: bool) -> Console:
+    return Console(file=StringIO(), width=width, force_terminal=is_terminal, color_system=None)
+
+
+def _lines(console: Console) -> list[str]:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def test_a_table_without_rows_is_its_title_and_notes() -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rich import box
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -99,11 +100,12 @@ def _draw(
         )
     for row, texts in zip(table.rows, cells, strict=True):
         drawn.add_row(*map(Text, texts), style="bold" if {IMPORTANT, ALIASED} & set(row) else None)
-    notes = [Text(printable(note, console)) for note in table.notes]
-    title = Text(printable(table.title, console), style="bold")
+    notes: list[RenderableType] = [Constrain(Text(printable(note, console)), console.width) for note in table.notes]
+    title = Constrain(Text(printable(table.title, console), style="bold"), console.width)
+    below = [Text(), *notes] if notes else []
     if not table.rows:
-        return Group(title, *([Text(), *notes] if notes else []))
-    return Group(title, Text(), drawn, *([Text(), *notes] if notes else []))
+        return Group(title, *below)
+    return Group(title, Text(), drawn, *below)
 
 
 def _heading(column: Column, console: Console) -> list[str]:
