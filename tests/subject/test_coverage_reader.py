@@ -59,6 +59,39 @@ def test_what_has_no_lines_is_an_error(broken: object) -> None:
         read_coverage(printed(broken), "out")
 
 
+CUT = json.dumps(PYTHON)[:30]
+
+
+@pytest.mark.parametrize(
+    ("output", "line", "reason"),
+    [
+        (printed(GCOV) + CUT.encode(), 4, "the JSON ends early"),
+        (printed() + b'{"files": ' + b"[" * 100_000, 3, "too many values are nested"),
+        (printed() + b'{"files": nothing}', 3, "Expecting value in line 3, column 11"),
+        (printed({"files": {"a.py": {}}}), 3, "missing required field `executed_lines`"),
+        *(
+            (printed() + b'{"files": {"a.py": {"executed_lines": [%s], "missing_lines": []}}}' % number, 3, "`int`")
+            for number in (b"1e999", b"9" * 400, b"-3", b"0", b"2147483648")
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_with_its_line(output: bytes, line: int, reason: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read_coverage(output, "out")
+    assert str(raised.value.place) == f"out:{line}"
+    assert reason in raised.value.message
+
+
+def test_a_document_of_several_lines_is_read() -> None:
+    text = f"seconds: 1\n{json.dumps(PYTHON, indent=4)}\n{json.dumps(GCOV)}\n"
+    assert sorted(read_coverage(text.encode(), "out")) == ["a.c", "inc/b.h", "m.py"]
+
+
+def test_coverage_of_other_folders_says_so() -> None:
+    with pytest.raises(InputError, match=r"all files of the coverage are outside .* as /lib/m\.py"):
+        read_coverage(printed({"files": {"/lib/m.py": {"executed_lines": [1], "missing_lines": []}}}), "out")
+
+
 def test_a_run_has_the_number_of_lines_and_the_lines_of_each_file() -> None:
     lines = Metric("lines", "1", Better.HIGHER)
     benchmark = Benchmark("b", ("x",), Reader(ReaderKind.COVERAGE), (lines,))

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from hati.core import InputError, Place
 
 Executed = dict[int, bool]
 """Whether each line that can be executed was."""
+_LineNumber = Annotated[int, Meta(ge=1, lt=2**31)]
+
+
+class _PythonFile(Struct, frozen=True):
+    executed_lines: list[_LineNumber]
+    missing_lines: list[_LineNumber]
+
+    @property
+    def lines(self) -> Executed:
+        return {**dict.fromkeys(self.missing_lines, False), **dict.fromkeys(self.executed_lines, True)}
+
+
+class _CompiledLine(Struct, frozen=True):
+    line_number: _LineNumber
+    count: float
+
+
+class _CompiledFile(Struct, frozen=True):
+    file: str
+    lines: list[_CompiledLine]
+
+
+class _Coverage(Struct, frozen=True):
+    files: dict[str, _PythonFile] | list[_CompiledFile]
+    current_working_directory: str = ""
 
 
 def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
@@ -20,14 +49,25 @@ def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
     is in one of the documents.
 
     Raises:
-        InputError: where there is no such document.
+        InputError: where there is no such document, or one of them is cut off or wrong.
     """
     found: dict[str, Executed] = {}
-    for document in _documents(output):
+    outside: list[str] = []
+    for document in _documents(output.decode("utf-8", "replace"), source):
         for file, lines in _files(document):
-            own = found.setdefault(file, {})
+            path = _inside(file, document.current_working_directory)
+            if path is None:
+                outside.append(file)
+                continue
+            own = found.setdefault(path, {})
             for number, executed in lines.items():
                 own[number] = executed or own.get(number, False)
+    if not found and outside:
+        raise InputError(
+            f"all files of the coverage are outside of the program's folder, as {outside[0]}",
+            place=Place(source),
+            fix="print it in the folder that has these files",
+        )
     if not found:
         raise InputError(
             "the output has no coverage of lines",
@@ -37,39 +77,62 @@ def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
     return found
 
 
-def _documents(output: bytes) -> Iterator[Mapping[str, Any]]:
-    for line in output.decode("utf-8", "replace").splitlines():
-        if line.startswith("{"):
-            try:
-                document = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(document, dict) and "files" in document:
-                yield document
+_OPENING = re.compile(r'^\{\s*"', re.MULTILINE)
 
 
-def _files(document: Mapping[str, Any]) -> Iterator[tuple[str, Executed]]:
-    files = document["files"]
+def _documents(text: str, source: str) -> Iterator[_Coverage]:
+    """The documents that begin with a line, which may be of several lines each."""
+    decoder, end = json.JSONDecoder(), 0
+    while opening := _OPENING.search(text, end):
+        place = Place(source, text.count("\n", 0, opening.start()) + 1)
+        try:
+            document, end = decoder.raw_decode(text, opening.start())
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(_reason(error, text), place) from None
+        if "files" in document:
+            yield _coverage(document, place)
+
+
+def _coverage(document: Mapping[str, Any], place: Place) -> _Coverage:
     try:
-        if isinstance(files, dict):
-            for file, about in files.items():
-                executed, missing = map(int, about["executed_lines"]), map(int, about["missing_lines"])
-                yield from _inside(file, "", {**dict.fromkeys(missing, False), **dict.fromkeys(executed, True)})
-        else:
-            for each in files:
-                lines: Executed = {}
-                for line in each["lines"]:  # a line of a template has an entry for each of its functions
-                    number = int(line["line_number"])
-                    lines[number] = lines.get(number, False) or line["count"] > 0
-                yield from _inside(each["file"], document.get("current_working_directory", ""), lines)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"the coverage cannot be read: {type(error).__name__}: {error}") from None
+        return msgspec.convert(document, type=_Coverage)
+    except msgspec.ValidationError as error:
+        raise _unreadable(str(error), place) from None
 
 
-def _inside(file: str, folder: str, lines: Executed) -> Iterator[tuple[str, Executed]]:
-    """The file with its path in the folder, unless it is outside or has no lines."""
+def _reason(error: Exception, text: str) -> str:
+    if isinstance(error, RecursionError):
+        return "too many values are nested"
+    if isinstance(error, json.JSONDecodeError):
+        ended = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
+        return "the JSON ends early" if ended else f"{error.msg} in line {error.lineno}, column {error.colno}"
+    return str(error)
+
+
+def _unreadable(reason: str, place: Place) -> InputError:
+    return InputError(
+        f"the coverage cannot be read: {reason}",
+        place=place,
+        fix="print it as a whole by `gcov --json-format --stdout` or `coverage json -o -`, with nothing in between",
+    )
+
+
+def _files(document: _Coverage) -> Iterator[tuple[str, Executed]]:
+    """The files that have lines."""
+    if isinstance(document.files, dict):
+        yield from ((file, own.lines) for file, own in document.files.items() if own.lines)
+        return
+    for each in document.files:
+        lines: Executed = {}
+        for line in each.lines:  # a line of a template has an entry for each of its functions
+            lines[line.line_number] = lines.get(line.line_number, False) or line.count > 0
+        if lines:
+            yield each.file, lines
+
+
+def _inside(file: str, folder: str) -> str | None:
+    """The file's path in the folder; None if it is outside."""
     path = PurePosixPath(file)
     if path.is_absolute() and folder and path.is_relative_to(folder):
         path = path.relative_to(folder)
-    if lines and not path.is_absolute() and ".." not in path.parts:
-        yield str(path), lines
+    return None if path.is_absolute() or ".." in path.parts else str(path)
