@@ -6,7 +6,7 @@ import os
 import resource
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from .trouble import Trouble
 
@@ -19,21 +19,6 @@ _SIMULATED = {
     "simulated_branch_misses": (b"Bcm", b"Bim"),
 }
 """The events of Callgrind that each counter sums."""
-
-
-class Counted(NamedTuple):
-    """The counts of each observation by the ``names`` of the events, without the counter's own.
-
-    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the counter's fraction of an
-    observation. ``single`` says whether each is of one call that is long enough for the counter.
-    """
-
-    names: tuple[str, ...]
-    values: list[tuple[int, ...]]
-    warmup: int
-    batch: int
-    overhead: float
-    single: bool
 
 
 class Counter(Protocol):

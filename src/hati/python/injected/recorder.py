@@ -10,13 +10,13 @@ from typing import Any
 
 from . import marks
 from .calls import MOST, Calls, Receiver
-from .counting import Counted, asked, counter
+from .counting import asked, counter
 from .forking import Original
 from .installed import installed
 from .offering import offer
 from .parameters import Parameters
 from .places import Places
-from .recording import Order, Recorded, count_calls, record_calls, record_loop
+from .recording import Counted, Order, Recorded, count_calls, record_calls, record_loop
 from .replacing import all_replaced, as_it_is
 from .signature import signature
 from .trouble import Trouble, ended, nearest, traced
@@ -102,18 +102,9 @@ def main(arguments: Sequence[str]) -> int:
             sys.stderr.write(text)
             original.fails(text.splitlines()[-1])
             return 1
-        if recorded.overhead > request.order.overhead:
-            clock = "counter's cost" if isinstance(recorded, Counted) else "clock's cost or resolution"
-            share = f"{recorded.overhead:.1%} of an observation"
-            sys.stderr.write(f"hati: the {clock} is {share}: time more work per observation\n")
-        if request.order.calls == "single" and not recorded.single:
-            verb = "counted" if isinstance(recorded, Counted) else "timed"
-            short = f"calls are too short to be {verb} individually"
-            sys.stderr.write(f"hati: {short}: their mean is known, their quantiles are not\n")
-        if isinstance(recorded, Counted):
-            write_counts(recorded, out.write)
-        else:
-            write(recorded, out.write)
+        for warning in recorded.warnings(request.order):
+            sys.stderr.write(f"hati: {warning}\n")
+        recorded.write(out.write)
     return 0
 
 
@@ -186,42 +177,6 @@ def _recorded(places: Places, request: Request, check: Callable[[], object]) -> 
     if names:
         return count_calls(calls, request.order, names, counter(names, place), check)
     return record_calls(calls, request.order, check)
-
-
-def write(recorded: Recorded, put: Callable[[str], object]) -> None:
-    """Write the JSON lines of reader ``hati``, with the seconds of a call by each clock."""
-    scale = 1e-9 / recorded.batch
-    series = {"wall_time": recorded.wall, "cpu_time": recorded.cpu}
-    for name, values in series.items():
-        _write_series(name, "s", [value * scale for value in values], recorded.warmup, put)
-    single = {
-        "peak_memory": (recorded.memory, "B"),
-        "batch": (recorded.batch, "count"),
-        "single_calls": (int(recorded.single), "1"),
-        "timer_share": (recorded.overhead, "1"),
-        "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
-    }
-    _write_single(single, put)
-
-
-def write_counts(counted: Counted, put: Callable[[str], object]) -> None:
-    """Write the JSON lines of reader ``hati``, with the counts of a call."""
-    for place, name in enumerate(counted.names):
-        counts = [each[place] / counted.batch for each in counted.values]
-        _write_series(name, "count", counts, counted.warmup, put)
-    single = {"batch": (counted.batch, "count"), "single_calls": (int(counted.single), "1")}
-    _write_single(single, put)
-
-
-def _write_series(name: str, unit: str, values: list[float], warmup: int, put: Callable[[str], object]) -> None:
-    for part, is_warmup in ((values[:warmup], "true"), (values[warmup:], "false")):
-        if part:
-            put(f'{{"metric": "{name}", "unit": "{unit}", "values": {part!r}, "warmup": {is_warmup}}}\n')
-
-
-def _write_single(values: dict[str, tuple[Any, str]], put: Callable[[str], object]) -> None:
-    for name, (value, unit) in values.items():
-        put(f'{{"metric": "{name}", "unit": "{unit}", "value": {value!r}}}\n')
 
 
 def _loop(request: Request, parameters: Parameters, method: Any) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from . import timing
 from .calls import Calls, is_lazy
 from .controller import Controller
-from .counting import Counted, Counter
+from .counting import Counter
 from .memory import peak, restart_peak
 from .timing import Spent
 from .trouble import Full, Trouble
@@ -57,6 +58,70 @@ class Recorded(NamedTuple):
     overhead: float
     single: bool
     memory: int
+
+    def warnings(self, order: Order) -> list[str]:
+        """What the readings lack of the order."""
+        return _warnings(self, order, "clock's cost or resolution", "timed")
+
+    def write(self, put: Callable[[str], object]) -> None:
+        """Write the JSON lines of reader ``hati``, with the seconds of a call by each clock."""
+        scale = 1e-9 / self.batch
+        for name, values in (("wall_time", self.wall), ("cpu_time", self.cpu)):
+            _write_series(name, "s", [value * scale for value in values], self.warmup, put)
+        single = {
+            "peak_memory": (self.memory, "B"),
+            "batch": (self.batch, "count"),
+            "single_calls": (int(self.single), "1"),
+            "timer_share": (self.overhead, "1"),
+            "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
+        }
+        _write_single(single, put)
+
+
+class Counted(NamedTuple):
+    """The counts of each observation by the ``names`` of the events, without the counter's own.
+
+    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the counter's fraction of an
+    observation. ``single`` says whether each is of one call that is long enough for the counter.
+    """
+
+    names: tuple[str, ...]
+    values: list[tuple[int, ...]]
+    warmup: int
+    batch: int
+    overhead: float
+    single: bool
+
+    def warnings(self, order: Order) -> list[str]:
+        """What the counts lack of the order."""
+        return _warnings(self, order, "counter's cost", "counted")
+
+    def write(self, put: Callable[[str], object]) -> None:
+        """Write the JSON lines of reader ``hati``, with the counts of a call."""
+        for place, name in enumerate(self.names):
+            counts = [each[place] / self.batch for each in self.values]
+            _write_series(name, "count", counts, self.warmup, put)
+        _write_single({"batch": (self.batch, "count"), "single_calls": (int(self.single), "1")}, put)
+
+
+def _warnings(found: Recorded | Counted, order: Order, cost: str, verb: str) -> list[str]:
+    warnings = []
+    if found.overhead > order.overhead:
+        warnings.append(f"the {cost} is {found.overhead:.1%} of an observation: time more work per observation")
+    if order.calls == "single" and not found.single:
+        warnings.append(f"calls are too short to be {verb} individually: their mean is known, their quantiles are not")
+    return warnings
+
+
+def _write_series(name: str, unit: str, values: list[float], warmup: int, put: Callable[[str], object]) -> None:
+    for part, is_warmup in ((values[:warmup], "true"), (values[warmup:], "false")):
+        if part:
+            put(f'{{"metric": "{name}", "unit": "{unit}", "values": {part!r}, "warmup": {is_warmup}}}\n')
+
+
+def _write_single(values: dict[str, tuple[Any, str]], put: Callable[[str], object]) -> None:
+    for name, (value, unit) in values.items():
+        put(f'{{"metric": "{name}", "unit": "{unit}", "value": {value!r}}}\n')
 
 
 class Patience:
