@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from hati.core import FloatArray, MeasurementError
-from hati.driver import RemoteMachine, compile_and_run, read_key
+from hati.core import FloatArray
+from hati.driver import RemoteMachine, compile_and_run
 from hati.generate import (
     LoadObservations,
     LoadTask,
@@ -113,30 +109,3 @@ def _load(
     protocol: NetworkProtocol = NetworkProtocol.TCP,
 ) -> NetworkLoad:
     return NetworkLoad(_SERVER, protocol, pattern, size, count, name=name, sensors=(Sensor.RESPONSE,))
-
-
-@contextmanager
-def agent_in(namespace: str, address: str) -> Iterator[RemoteMachine]:
-    """An agent in a network namespace, given by its path, that listens at an address of it; it ends in the end.
-
-    Raises:
-        MeasurementError: if it does not start.
-    """
-    with TemporaryDirectory(prefix="hati-") as folder:
-        key = Path(folder) / "key"
-        words = [sys.executable, "-m", "hati", "probe", "agent", "--listen", f"{address}:0", "--key", str(key)]
-        agent = subprocess.Popen(
-            ["ip", "netns", "exec", Path(namespace).name, *words],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "HATI_LOCK": str(Path(folder) / "lock")},
-        )
-        with agent:
-            try:
-                line = agent.stderr.readline() if agent.stderr else ""
-                place = line.partition("listening at ")[2].partition(";")[0]
-                if not place:
-                    raise MeasurementError(f"no agent listens in the namespace: {line.strip()}")
-                yield RemoteMachine(address, int(place.rpartition(":")[2]), read_key(key))
-            finally:
-                agent.kill()

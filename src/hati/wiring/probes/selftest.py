@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hati.core import MeasurementError, replace
+from hati.driver import RemoteMachine, read_key
 from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, execute
 from hati.probing.executing import Execution, execute_link, execute_steps, execute_wakeups, execute_weights
 from hati.probing.holding import cache_size, link_with, reserve_of, restore_settings, round_robin_slice_of
 from hati.probing.kernel import entering, group_with
 from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
-from hati.wiring.probes.links import agent_in, link_experiments
+from hati.wiring.probes.links import link_experiments
 from hati.wiring.probes.task_sets import measuring_alone
 
 _SLICES = (8, 20, 40, 100)
@@ -245,7 +250,7 @@ def _machine(
 
     def test() -> list[Recovery]:
         def measured() -> list[Recovery]:
-            with link_with(*discipline) as (address, space), agent_in(space, address) as machine:
+            with link_with(*discipline) as (address, space), _agent_in(space, address) as machine:
                 link = link_experiments({"agent": machine})["net.agent"]
                 found = {each.name: each for each in link.declared.detect(link.executed(_setting(program), {}).raw, {})}
             return [recovered(name, truth, tolerance, found.get(f"net.agent_{kind}"))]
@@ -253,6 +258,33 @@ def _machine(
         return _tried(measured, not_injected(name, truth, unit, tolerance, ""))
 
     return name, test
+
+
+@contextmanager
+def _agent_in(namespace: str, address: str) -> Iterator[RemoteMachine]:
+    """An agent in a network namespace, given by its path, that listens at an address of it; it ends in the end.
+
+    Raises:
+        MeasurementError: if it does not start.
+    """
+    with TemporaryDirectory(prefix="hati-") as folder:
+        key = Path(folder) / "key"
+        words = [sys.executable, "-m", "hati", "probe", "agent", "--listen", f"{address}:0", "--key", str(key)]
+        agent = subprocess.Popen(
+            ["ip", "netns", "exec", Path(namespace).name, *words],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "HATI_LOCK": str(Path(folder) / "lock")},
+        )
+        with agent:
+            try:
+                line = agent.stderr.readline() if agent.stderr else ""
+                place = line.partition("listening at ")[2].partition(";")[0]
+                if not place:
+                    raise MeasurementError(f"no agent listens in the namespace: {line.strip()}")
+                yield RemoteMachine(address, int(place.rpartition(":")[2]), read_key(key))
+            finally:
+                agent.kill()
 
 
 def _tried(measured: Callable[[], list[Recovery]], otherwise: Recovery) -> list[Recovery]:
