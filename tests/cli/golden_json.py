@@ -1,9 +1,8 @@
 """The JSON of commands, recorded: what programs rely on.
 
 ``python golden_json.py FILE FILE PROGRAM...`` writes that of a program. ``golden/504d09d.json`` is that of the commit
-of this name, the last before the house was rebuilt (``check`` and ``findings``: of decision 81), and
-``golden/4196a47.json`` that of the other commands. Values that differ from run to run, such as times and keys, are
-marks.
+of this name, the last before the house was rebuilt, and ``golden/4196a47.json`` that of the other commands. Values that
+differ from run to run, such as times and keys, are marks.
 """
 
 from __future__ import annotations

@@ -91,8 +91,7 @@ def test_what_looks_changed_at_the_end_is_in_the_answer_with_its_size() -> None:
     found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), suspected=("latency of main",), confirmed=2)
     assert gate_answer(Ruling(found)).startswith("not decided: latency of main; looks changed: latency of main ")
     notes = " ".join(note for table in gate_tables(Ruling(found)) for note in table.notes)
-    assert "Looks changed, which all rounds together do not show yet: latency of main." in notes
-    assert "`--budget '40 rounds'` would decide" in notes
+    assert "Looks changed, which 2 rounds of fresh runs could not confirm before the end: latency of main." in notes
 
 
 def test_one_round_is_no_plural() -> None:

@@ -104,7 +104,7 @@ def test_a_slowdown_is_told_confirmed_and_sized() -> None:
     assert row.change.ratio == pytest.approx(1.1, abs=0.02)
     assert row.change.interval is not None
     assert row.change.interval[0] < 1.1 < row.change.interval[1]
-    assert found.confirmed >= 1
+    assert found.confirmed >= 5
     assert len(evidence.runs) < 96
     assert not found.strata
     assert not found.affected_options
@@ -253,33 +253,19 @@ def test_a_change_of_the_tail_alone_is_found_where_runs_count_by_their_median() 
     assert by_median.verdict is ChangeVerdict.SAME
 
 
-def test_a_suspicion_has_the_p_value_of_all_its_rounds() -> None:
+def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
     study = gate(ONE, 96)
-    found, evidence = made(study, measured(lambda _: 1.1))
+    found, evidence = made(study, measured(lambda _: 1.3, 0.01))
     sides = {Stage.EXPLORING.side(0), Stage.EXPLORING.side(1)}
-    exploring = study.conclude(Evidence(tuple(run for run in evidence.runs if run.task.stage in sides)))
-    assert exploring.rows[0].change.verdict is ChangeVerdict.INCONCLUSIVE
-    assert (exploring.suspected, exploring.unconfirmed) == (("time of main",), ())
+    exploring = Evidence(tuple(run for run in evidence.runs if run.task.stage in sides))
+    early = study.conclude(exploring).rows[0].change
+    assert (early.verdict, early.p_value, early.q_value) == (ChangeVerdict.INCONCLUSIVE, None, None)
+    assert (study.conclude(exploring).suspected, study.conclude(exploring).unconfirmed) == (("time of main",), ())
     assert (found.suspected, found.unconfirmed) == ((), ())
     late = found.rows[0].change
     assert late.verdict is ChangeVerdict.SLOWER
     assert late.q_value is not None
     assert late.q_value <= found.question.alpha
-
-
-def test_exploring_counts_as_evidence_of_a_change_that_is_suspected_late() -> None:
-    """Runs that vary by 10 %, 23 % slower, 12 rounds: fresh rounds alone confirmed it in some 30 of 100 checks."""
-    found = [made(gate(ONE, 24, seed=seed), measured(lambda _: 1.23, 0.1, seed))[0] for seed in range(1, 41)]
-    assert sum(one.verdict is ChangeVerdict.SLOWER for one in found) >= 20
-
-
-def test_rounds_of_one_stratum_do_not_count_for_the_whole_space() -> None:
-    """A stratum is 13 % slower, and the mean of eight strata within the margin."""
-    where = {"a": True, "b": True, "c": True}
-    change = measured(lambda settings: 1.13 if where.items() <= dict(settings).items() else 1.0, 0.05)
-    found, _ = made(gate(EIGHT, 32 * 10), change)
-    assert found.confirmed
-    assert found.rows[0].change.ratio == pytest.approx(1.13**0.125, abs=0.01)
 
 
 def test_a_change_among_more_questions_takes_more_runs_to_decide() -> None:
@@ -292,4 +278,4 @@ def test_a_change_among_more_questions_takes_more_runs_to_decide() -> None:
         return {metric.name: [2.0 if task.revision == "new" else 1.0] for metric in several.metrics}
 
     assert made(gate(cells, needed), slower)[0].verdict is ChangeVerdict.SLOWER
-    assert runs_to_decide(asked, 1) < needed
+    assert made(gate(cells, runs_to_decide(asked, 1)), slower)[0].verdict is ChangeVerdict.INCONCLUSIVE

@@ -1,8 +1,8 @@
 """The regression check: two revisions, measured now over configurations that represent a space; which is slower, where,
 and because of which option.
 
-Rounds consist of interleaved pairs; a round is the unit of replication. Further rounds measure only the configurations
-of a suspected change; it is reported if all of its rounds together show it.
+Rounds consist of interleaved pairs; a round is the unit of replication. A suspected change is confirmed on fresh runs
+before it is reported: both stages test at the square root of the level, so that together they err at the level.
 """
 
 import lazy_loader

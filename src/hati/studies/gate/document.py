@@ -22,7 +22,6 @@ from hati.document.document import (
     change,
     change_number,
     columns_of,
-    duration,
     p_text,
     percent,
     quantity,
@@ -316,41 +315,29 @@ def _where(carrier: AffectedOption) -> str:
 
 def _notes(found: GateConclusion) -> list[str]:
     alpha, margin = percent(found.question.alpha), percent(found.question.margin)
-    confirmed = f", {found.confirmed} more of what looked changed alone" if found.confirmed else ""
+    confirmed = f", {found.confirmed} more confirmed what looked changed" if found.confirmed else ""
     notes = [
         f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
-        f"revisions. A change is reported where its rounds together show it; where nothing changed, {alpha} of checks "
-        f"report one. The same: within {margin}. Change: the geometric mean of the rounds' ratios, which need not be "
-        "the ratio of the means before and after. p: of no change, corrected for all rows (Holm).",
+        f"revisions. A change is reported where both stages show it; where nothing changed, {alpha} of checks report "
+        f"one. The same: within {margin}. Change: the geometric mean of the rounds' ratios, which need not be the "
+        "ratio of the means before and after. p: of no change, corrected for all rows (Holm), by both stages of what "
+        "looks changed.",
         *coverage_notes(found.coverage),
         *statistic_notes(found.rows),
         *map(_warm_up, found.warm_ups),
     ]
     undecided = [row for row in found.rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
     notes += [_undecided(row) for row in undecided[:_MOST]]
-    if undecided and (found.suspected or not found.confirmed):
-        notes.append(_larger_budget(found, undecided))
+    if undecided and not found.confirmed:
+        notes.append("The same command with a larger --budget goes on from these rounds.")
     if found.unconfirmed:
         notes.append(f"Looked changed, and was not confirmed by fresh runs: {', '.join(found.unconfirmed)}.")
     if found.suspected:
-        notes.append(f"Looks changed, which all rounds together do not show yet: {', '.join(found.suspected)}.")
+        fresh = f"{counted(found.confirmed, 'round')} of fresh runs" if found.confirmed else "no fresh runs"
+        notes.append(f"Looks changed, which {fresh} could not confirm before the end: {', '.join(found.suspected)}.")
     if found.failed:
         notes.append(f"{found.failed} of {found.done + found.failed} runs failed.")
     return notes
-
-
-def _larger_budget(found: GateConclusion, undecided: Sequence[Comparison]) -> str:
-    """The budget that would decide all rows, with its time if all rounds so far had all configurations."""
-    needed = [row.change.runs_needed for row in undecided]
-    known = [rounds for rounds in needed if rounds is not None]
-    if len(known) < len(needed):
-        return "The same command with a larger --budget goes on from these rounds."
-    rounds = max(known)
-    takes = "" if found.confirmed else f", some {duration(found.seconds / found.explored * rounds)} of runs,"
-    return (
-        f"`--budget '{rounds} rounds'`{takes} would decide {WITH_POWER}: the same command with it goes on from these "
-        "rounds."
-    )
 
 
 def _warm_up(cut: WarmUpCut) -> str:

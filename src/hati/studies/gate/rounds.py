@@ -1,6 +1,6 @@
 """The rounds of a regression check: cells, the differences of each round, and two stages of tests on groups of cells.
 
-The first stage finds the groups that look changed, the second adds rounds of their configurations alone.
+The first stage tests which groups look changed, the second whether fresh runs confirm it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hati.core import (
     replace,
 )
 from hati.harness import RULES
-from hati.stats import holm, holm_factors
+from hati.stats import POWER, holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
     ChangeVerdict,
@@ -244,7 +244,7 @@ RULE = RULES[Stopping.ANYTIME]
 
 
 class GroupAnswer(NamedTuple):
-    """A group's result; ``q_value`` is corrected for all groups, None with too few rounds.
+    """A group's result in one stage; ``q_value`` is corrected for all groups of the stage, None with too few rounds.
 
     ``questions`` is Holm's factor.
     """
@@ -272,24 +272,25 @@ class Rounds(NamedTuple):
         return judge(self.values, self.means, RULE, alpha, limit) if len(self.values) else None
 
 
-def corrected(found: Sequence[tuple[Group, AnyJudged | None]]) -> list[GroupAnswer]:
-    """Correct the tests of all groups, so that a level holds for all of them together (Holm)."""
-    p_values = [None if one is None else one.p_value for _, one in found]
+def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> list[GroupAnswer]:
+    """Test each series of rounds; the level holds for all of them together (Holm)."""
+    judged = [rounds.judged(level, limit) for _, rounds in found]
+    p_values = [None if one is None else one.p_value for one in judged]
     # Groups that cannot be tested yet count, too: else the level would depend on the order in which rounds arrive.
     padded = np.array([1.0 if p is None else p for p in p_values])
-    factors = zip(found, p_values, holm(padded).tolist(), holm_factors(padded).tolist(), strict=True)
+    corrected = zip(found, judged, p_values, holm(padded).tolist(), holm_factors(padded).tolist(), strict=True)
     return [
         GroupAnswer(group, None if one is None else among(one, factor), None if p is None else q, factor)
-        for (group, one), p, q, factor in factors
+        for (group, _), one, p, q, factor in corrected
     ]
 
 
 class GateJudgement(Struct, frozen=True, eq=False, dict=True):
     """The judgement of all groups by the evidence.
 
-    A change is *suspected* if exploring is significant at the square root of alpha, and *confirmed* if all rounds of
-    the group together are significant at alpha; rounds of its configurations alone are added until they are. A change
-    within the margin is neither, however clear it is.
+    A change is *suspected* if exploring is significant at the square root of alpha, and *confirmed* if fresh
+    rounds are significant again, in the same direction, at the square root of alpha: false confirmations have
+    probability alpha. A change within the margin is neither, however clear it is.
     """
 
     cells: tuple[Cell, ...]
@@ -301,27 +302,29 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def level(self) -> float:
-        """The level at which exploring suspects a change: the square root of alpha."""
+        """The level of each stage: the square root of alpha."""
         return math.sqrt(self.question.alpha)
 
     @cached_property
     def explored(self) -> list[GroupAnswer]:
         """Every group in the first stage."""
-        return corrected(
-            [(group, self.rounds(group, Stage.EXPLORING).judged(self.level, 0.0)) for group in self.groups]
-        )
-
-    @cached_property
-    def answers(self) -> dict[Group, GroupAnswer]:
-        """The test of each group's rounds of both stages, at alpha: it decides, and gives the size."""
-        judged = [(group, self._both(group).judged(self.question.alpha, self.limit(group))) for group in self.groups]
-        return {answer.group: answer for answer in corrected(judged)}
+        return ask([(group, self.rounds(group, Stage.EXPLORING)) for group in self.groups], self.level, 0.0)
 
     @cached_property
     def suspected(self) -> tuple[Group, ...]:
         """The groups that look changed in the first stage, and are not shown to be within the margin."""
         looking = (asked.group for asked in self.explored if asked.significant(self.level))
         return tuple(group for group in looking if not self._slight(group))
+
+    @cached_property
+    def confirming(self) -> list[GroupAnswer]:
+        """The suspected groups in the second stage."""
+        return ask([(group, self.rounds(group, Stage.CONFIRMING)) for group in self.suspected], self.level, 0.0)
+
+    def same(self, group: Group) -> bool:
+        """Whether exploring shows the change to be within the margin, at alpha."""
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.question.alpha, self.limit(group))
+        return judged is not None and judged.same
 
     def watched(self, group: Group) -> bool:
         """Whether exploring continues for a group: it does not look changed, but may have changed.
@@ -342,25 +345,34 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
 
     def verdict(self, group: Group) -> ChangeVerdict:
         """The verdict on a group."""
-        answer = self.answers[group]
-        whole = answer.judged
-        if whole is None:
+        if group not in self.suspected:
+            return ChangeVerdict.SAME if self.same(group) else ChangeVerdict.INCONCLUSIVE
+        [first] = [asked for asked in self.explored if asked.group == group]
+        [again] = [asked for asked in self.confirming if asked.group == group]
+        whole = self.whole(group)
+        if first.judged is None or again.judged is None or whole is None:
             return ChangeVerdict.INCONCLUSIVE
         if whole.same:
             return ChangeVerdict.SAME
-        if answer.significant(self.question.alpha) and not whole.slight:
-            worse = (whole.estimate > 0.0) == (group.metric.better is Better.LOWER)
+        confirmed = again.significant(self.level) and first.judged.estimate * again.judged.estimate > 0.0
+        if confirmed and not whole.slight:
+            worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
             return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER
         fresh = self.rounds(group, Stage.CONFIRMING).judged(self.question.alpha, self.limit(group))
-        refuted = group in self.suspected and fresh is not None and fresh.same
-        return ChangeVerdict.SAME if refuted else ChangeVerdict.INCONCLUSIVE
+        return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
 
-    def _both(self, group: Group) -> Rounds:
-        """A group's rounds as one sequence; fresh ones only if it is suspected: else they lack some of its cells."""
-        stages = [self.rounds(group, stage) for stage in (Stage if group in self.suspected else (Stage.EXPLORING,))]
+    def whole(self, group: Group) -> AnyJudged | None:
+        """The test of all rounds of both stages, at alpha, among the groups of its last stage: it gives the size."""
+        stages = [self.rounds(group, stage) for stage in Stage]
         means = [each.means for each in stages if each.means is not None]
         values = np.concatenate([each.values for each in stages])
-        return Rounds(values, np.concatenate(means) if len(means) == len(stages) else None)
+        both = Rounds(values, np.concatenate(means) if len(means) == len(stages) else None)
+        judged = both.judged(self.question.alpha, self.limit(group))
+        return None if judged is None else among(judged, self._questions(group))
+
+    def _questions(self, group: Group) -> float:
+        asked = self.confirming if group in self.suspected else self.explored
+        return next(each.questions for each in asked if each.group == group)
 
     def choice(self, group: Group) -> StatisticChoice:
         """The statistic of a run of a group's metric."""
@@ -379,18 +391,27 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
     def rounds_needed(self, group: Group) -> int | None:
         """The number of rounds of both stages that decides with 80 % power, if the estimate and the noise hold.
 
-        It exceeds the present number if that does not decide; None if 10,000 do not.
+        It exceeds the present number if that does not decide; None if 10,000 of a stage do not.
         """
-        answer = self.answers[group]
-        whole = answer.judged
+        whole = self.whole(group)
         if whole is None:
             return None
-        level = self.question.alpha / answer.questions
-        change = None if whole.slight else replace(whole, limit=0.0).pairs_needed(level)
-        found = [needed for needed in (whole.pairs_needed(None), change) if needed is not None]
+        found = [needed for needed in (whole.pairs_needed(None), self._to_confirm(group, whole)) if needed is not None]
         if not found or self.verdict(group) is not ChangeVerdict.INCONCLUSIVE:
             return min(found, default=None)
         return max(min(found), whole.pairs + 1)
+
+    def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
+        """The rounds that show a change in both stages; each has the root of the power if neither has shown it yet."""
+        if whole.slight:
+            return None
+        change = replace(whole, alpha=self.level, limit=0.0)
+        if group in self.suspected:
+            fresh = change.pairs_needed(self.level / len(self.suspected))
+            return None if fresh is None else len(self.series(group, Stage.EXPLORING)) + fresh
+        power = math.sqrt(POWER)
+        stages = [change.pairs_needed(self.level / questions, power) for questions in (len(self.groups), 1)]
+        return None if None in stages else sum(each for each in stages if each is not None)
 
     def series(self, group: Group, stage: Stage) -> FloatArray:
         """A group's difference in each round of a stage."""

@@ -108,8 +108,7 @@ def _nothing_to_compare(broken: Sequence[Broken], reference: Revision, evidence:
 
 def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revision) -> Comparison | None:
     """The comparison of a group; None if no round has both runs."""
-    answer = found.answers[group]
-    judged = answer.judged
+    judged = found.whole(group)
     if judged is None:
         return None
     differences = found.differences(group, Stage.EXPLORING)
@@ -117,12 +116,13 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
     low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
     low = max(low, least_ratio(differences.before, differences.after))
     detectable = judged.detectable(POWER)
+    p_value, q_value = _p_values(found, group)
     change = Change(
         verdict=found.verdict(group),
         ratio=ratio_of(judged.estimate, scale),
         interval=(low, high) if math.isfinite(high) else None,
-        p_value=judged.p_value,
-        q_value=answer.q_value,
+        p_value=p_value,
+        q_value=q_value,
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
         runs_needed=found.rounds_needed(group),
         of_tail=isinstance(judged, JudgedWithMean) and judged.of_tail,
@@ -139,6 +139,23 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
         after,
         choice=found.choice(group),
     )
+
+
+def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float | None]:
+    """The p-values of no change, alone and corrected for all groups: of exploring, or of both stages if suspected.
+
+    None for a suspicion without fresh rounds: exploring alone does not decide it.
+    """
+    [first] = [asked for asked in found.explored if asked.group == group]
+    p_value = first.judged.p_value if first.judged else None
+    if group not in found.suspected or p_value is None:
+        return p_value, first.q_value
+    [again] = [asked for asked in found.confirming if asked.group == group]
+    fresh = again.judged.p_value if again.judged else None
+    if fresh is None or first.q_value is None or again.q_value is None:
+        return None, None
+    # Both are tested at the square root of alpha: the larger of the two, squared, is the alpha at which both reject.
+    return max(p_value, fresh) ** 2, max(first.q_value, again.q_value) ** 2
 
 
 def _side(found: GateJudgement, group: Group, judged: AnyJudged, side: int, revision: Revision) -> Side:
@@ -234,13 +251,17 @@ def gate_id(
 
 
 def runs_to_decide(question: Question, questions: int) -> int:
-    """The fewest runs of a configuration that show a change among ``questions`` groups."""
-    return _SIDES * RULE.fewest(question.alpha / questions)
+    """The fewest runs of a configuration that find a change among ``questions`` groups, and confirm it.
+
+    A suspected change is tested again alone.
+    """
+    level = math.sqrt(question.alpha)
+    return _SIDES * (RULE.fewest(level / questions) + RULE.fewest(level))
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Measures both revisions at every cell, in rounds: exploring first, then only the cells of what looks changed.
+    """Measures both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
 
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
     ends when every group looks changed or is decided, or when the rest of the budget is needed to confirm. ``coverage``
@@ -266,11 +287,11 @@ class Gate:
             raise InputError("a gate needs configurations, each once")
         if self.reference.id == self.revision.id:
             raise InputError(f"{self.revision} is the reference itself", fix="name another by --reference")
-        least = RULE.fewest(math.sqrt(self.question.alpha)) * len(self.cells) * _SIDES
+        least = self._fewest * len(self.cells) * _SIDES
         if self.budget.runs < least:
             raise InputError(
                 f"{self.budget.runs:g} runs cannot decide on {len(self.cells)} configurations at two revisions",
-                fix=f"give --budget {self._enough} or more, or measure fewer configurations",
+                fix=f"give --budget {least + self._reserve(len(self.cells))} or more, or measure fewer configurations",
             )
 
     @cached_property
@@ -307,9 +328,13 @@ class Gate:
         return tuple(task for number in range(int(rounds)) for task in self._round(Stage.EXPLORING, number, everything))
 
     @property
-    def _enough(self) -> int:
-        """The fewest runs that show a change of any group."""
-        return runs_to_decide(self.question, len(self.groups)) * len(self.cells)
+    def _fewest(self) -> int:
+        """The fewest rounds after which a stage can decide."""
+        return RULE.fewest(math.sqrt(self.question.alpha))
+
+    def _reserve(self, cells: int) -> int:
+        """The fewest runs that confirm a change of ``cells`` cells."""
+        return self._fewest * cells * _SIDES
 
     def _next(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
         groups = [group for group in self.groups if not set(alive).isdisjoint(group.cells)]
@@ -322,13 +347,13 @@ class Gate:
         return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
 
     def _affords_exploring(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> bool:
-        """Whether another round leaves as many rounds of what looks changed as it was explored.
+        """Whether enough runs are left to confirm after another round: confirming takes as many as suspecting did.
 
-        If nothing looks changed yet, no runs are kept: all rounds count as evidence of a change.
+        If nothing looks changed yet, no runs are kept.
         """
         suspected = self._suspected_cells(found, alive)
         rounds = _rounds(evidence, Stage.EXPLORING) + 1
-        runs = _SIDES * (len(alive) + rounds * len(suspected))
+        runs = _SIDES * (len(alive) + max(self._fewest, rounds) * len(suspected))
         left = self.budget.left(evidence)
         each = evidence.seconds_per_run
         return runs <= left.runs and (not suspected or runs * each <= left.seconds)
