@@ -38,6 +38,29 @@ int main(int count, char **words) {
 needs_gcov = pytest.mark.skipif(shutil.which("gcov") is None, reason="gcov is not installed")
 
 
+PRINTED = """
+[options.mode]
+settings = ["a", "b"]
+env = "MODE"
+
+[[benchmark]]
+name    = "lines"
+command = ["cat", "lines.json"]
+reader  = "coverage"
+"""
+
+
+@pytest.mark.parametrize("chosen", ["samples", "csv", "benchstat"])
+def test_numbers_of_lines_are_not_exported_as_measurements(hati_here: Hati, tmp_path: Path, chosen: str) -> None:
+    (tmp_path / "hati.toml").write_text(PRINTED)
+    (tmp_path / "lines.json").write_text('{"files": {"a.py": {"executed_lines": [1, 2], "missing_lines": [3]}}}')
+    assert hati_here("run", "--budget", "2").status == 0
+    done = hati_here("export", "--format", chosen)
+    assert (done.status, "lines" in done.out) == (0, True), done.err
+    assert "a.py" not in done.out
+    assert "a.py" in hati_here("coverage").out
+
+
 @needs_gcov
 def test_lines_are_merged_over_configurations(hati_here: Hati, tmp_path: Path) -> None:
     (tmp_path / "hati.toml").write_text(PROJECT)

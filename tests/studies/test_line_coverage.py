@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hati.core import Configuration, Observations, Run, replace
+from hati.core.benchmark import LINE_NUMBER
 from hati.studies.line_coverage import AddingConfiguration, FileLines, coverage_document, merged_lines
 from hati.testing.conformance import a_run, a_study
 
@@ -14,7 +15,9 @@ def run(setting: int, *lines: int) -> Run:
     signed = [line if line in lines else -line for line in range(1, 7)]
     known = a_run(a_study())
     task = replace(known.task, configuration=Configuration({"o": setting}))
-    return replace(known, task=task, observations=(Observations("lines of a.c", "1", np.array(signed, dtype=float)),))
+    return replace(
+        known, task=task, observations=(Observations("lines of a.c", LINE_NUMBER, np.array(signed, dtype=float)),)
+    )
 
 
 def test_each_configuration_adds_the_most_lines_to_those_before_it() -> None:
@@ -36,3 +39,9 @@ def test_each_configuration_adds_the_most_lines_to_those_before_it() -> None:
 
 def test_runs_without_lines_have_no_coverage() -> None:
     assert merged_lines("b", [a_run(a_study())]) is None
+
+
+def test_a_metric_with_such_a_name_is_measured() -> None:
+    own = replace(a_run(a_study()), observations=(Observations("lines of code", "1", np.array([120.0])),))
+    assert own.measured == own.observations
+    assert merged_lines("b", [own]) is None

@@ -98,7 +98,7 @@ def test_a_run_has_the_number_of_lines_and_the_lines_of_each_file() -> None:
     check_reader(benchmark)
     number, first, second = read(benchmark, printed(GCOV), Resources(1.0, 1.0, 0.0, 1, 0, 0, 0.0))
     assert (number.metric, number.values.tolist()) == ("lines", [3.0])
-    assert (first.metric, first.values.tolist()) == ("lines of a.c", [27.0, 29.0, -31.0])
+    assert (first.metric, first.unit, first.values.tolist()) == ("lines of a.c", "line number", [27.0, 29.0, -31.0])
     assert (second.metric, second.values.tolist()) == ("lines of inc/b.h", [5.0])
 
 

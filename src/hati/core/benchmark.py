@@ -167,6 +167,17 @@ LINES = "lines"
 """The metric of the reader ``coverage``: the number of lines that a run executed."""
 LINES_OF = "lines of "
 """What the names of further observations of that reader begin with, before a file: line n as n, or -n if not run."""
+LINE_NUMBER = "line number"
+"""The unit of these further observations."""
+
+
+def are_line_numbers(metric: str, unit: str) -> bool:
+    """Whether observations are the numbers of a file's lines, which are no measurements.
+
+    >>> are_line_numbers("lines of a.c", LINE_NUMBER), are_line_numbers("lines of code", "1")
+    (True, False)
+    """
+    return unit == LINE_NUMBER and metric.startswith(LINES_OF)
 
 
 class SampleFormat(StrEnum):

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from hati.core.benchmark import LINES_OF, are_line_numbers
 from hati.core.errors import InputError
 from hati.core.metric import Metric, conversion
 from hati.core.study import Task
@@ -153,6 +154,20 @@ class Run(Struct, frozen=True):
         """The remarks on a completed run that concern that metric: on its warm-up, or on the whole run."""
         found = tuple(filter(None, self.detail.split(REMARKS_APART))) if self.outcome is Outcome.DONE else ()
         return tuple(one for one in found if not one.startswith(WARM_UP) or one.startswith(f"{WARM_UP} {metric!r}"))
+
+    @property
+    def measured(self) -> tuple[Observations, ...]:
+        """The observations without the numbers of executed lines."""
+        return tuple(o for o in self.observations if not are_line_numbers(o.metric, o.unit))
+
+    @property
+    def executed_lines(self) -> dict[str, list[int]]:
+        """The numbers of the lines of each file, negative where a line was not executed."""
+        return {
+            o.metric.removeprefix(LINES_OF): o.values.astype(int).tolist()
+            for o in self.observations
+            if are_line_numbers(o.metric, o.unit)
+        }
 
     def of(self, metric: str) -> Observations | None:
         """The observations of that metric, or None where the run has none."""

@@ -11,7 +11,6 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from hati.core import Configuration, Machine, Observations, Outcome, Plan, Run, Sample, Workload, usage
-from hati.core.benchmark import LINES_OF
 from hati.core.wording import counted, listed
 from hati.document.document import (
     Cell,
@@ -338,7 +337,7 @@ def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
 
 def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = None) -> Table:
     """All that is known about one run, and about the state of its machine at that time."""
-    task, own = run.task, _quantities(run)
+    task, own = run.task, run.measured
     states = {state.fingerprint: state.properties for state in machine.states} if machine else {}
     rows: list[tuple[Cell, ...]] = [
         ("task", task.id),
@@ -366,13 +365,8 @@ def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = 
     return Table(f"Run {task.id}", columns_of("property | value"), tuple(rows))
 
 
-def _quantities(run: Run) -> list[Observations]:
-    """A run's observations but the numbers of lines, which are no quantities."""
-    return [each for each in run.observations if not each.metric.startswith(LINES_OF)]
-
-
 def _row(run: Run) -> tuple[Cell, ...]:
-    measured = ", ".join(f"{o.metric} {quantity(o.mean, o.unit)}" for o in _quantities(run))
+    measured = ", ".join(f"{o.metric} {quantity(o.mean, o.unit)}" for o in run.measured)
     return (
         Shown(run.task.id[:_BEGINNING], run.task.id),
         Shown(f"{run.started:%Y-%m-%d %H:%M:%S}", run.started.isoformat()),

@@ -38,7 +38,7 @@ def measured_table(runs: Sequence[Run]) -> Table:
     """
     done = [run for run in runs if run.outcome is Outcome.DONE]
     options = _names(run.task.configuration for run in done)
-    metrics = list(dict.fromkeys((o.metric, o.unit) for run in done for o in run.observations))
+    metrics = list(dict.fromkeys((o.metric, o.unit) for run in done for o in run.measured))
     units = Counter(metric for metric, _ in metrics)
     named = [(f"{metric} ({unit})", None) if units[metric] > 1 else (metric, unit) for metric, unit in metrics]
     columns = (
@@ -48,7 +48,7 @@ def measured_table(runs: Sequence[Run]) -> Table:
     )
     rows = []
     for run in done:
-        values = {(o.metric, o.unit): o.mean for o in run.observations}
+        values = {(o.metric, o.unit): o.mean for o in run.measured}
         settings = (run.task.configuration.get(option) for option in options)
         rows.append((*_origin(run), *settings, *map(values.get, metrics)))
     return Table("Measured configurations", columns, tuple(rows))

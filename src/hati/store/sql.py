@@ -281,12 +281,12 @@ class SqlStore:
             connection.execute(update(schema.study).where(table.number < 0).values(number=-table.number))
 
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
-        """The selected runs with observations, grouped into samples; failures are left out."""
+        """The selected runs with measured observations, grouped into samples; failures are left out."""
         better = self._directions()
         grouped: dict[tuple[str, ...], list[tuple[Run, Observations]]] = defaultdict(list)
         for run in self.runs(selection):
             task = run.task
-            for o in run.observations:
+            for o in run.measured:
                 place = (task.benchmark, o.metric, o.unit, better.get((task.study, o.metric), Better.LOWER))
                 identity = (task.configuration.key, task.revision, task.workload.key, run.machine)
                 grouped[place + identity].append((run, o))

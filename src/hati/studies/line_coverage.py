@@ -10,7 +10,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, Run, setting_text
-from hati.core.benchmark import LINES_OF
 from hati.core.wording import counted
 from hati.document.document import Align, Column, Document, Shown, Table, percent
 from hati.document.publishing import Of, Settings
@@ -63,7 +62,7 @@ class LineCoverage(Struct, frozen=True):
 
 def merged_lines(benchmark: str, runs: Sequence[Run]) -> LineCoverage | None:
     """The merged lines of runs; None where none has any."""
-    found = [(run, lines) for run in runs if (lines := _lines_of(run))]
+    found = [(run, lines) for run in runs if (lines := run.executed_lines)]
     if not found:
         return None
     known = sorted({(file, abs(line)) for _, lines in found for file, own in lines.items() for line in own})
@@ -74,14 +73,6 @@ def merged_lines(benchmark: str, runs: Sequence[Run]) -> LineCoverage | None:
         row[[places[file, line] for file, own in lines.items() for line in own if line > 0]] = True
     executed = np.logical_or.reduce(list(rows.values()))
     return LineCoverage(benchmark, len(found), len(rows), tuple(_adding(rows)), tuple(_files(known, executed)))
-
-
-def _lines_of(run: Run) -> dict[str, list[int]]:
-    return {
-        each.metric.removeprefix(LINES_OF): each.values.astype(int).tolist()
-        for each in run.observations
-        if each.metric.startswith(LINES_OF)
-    }
 
 
 def _adding(rows: Mapping[Configuration, NDArray[np.bool_]]) -> Iterator[AddingConfiguration]:

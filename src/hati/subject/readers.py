@@ -35,7 +35,7 @@ from hati.core import (
     parse_unit,
     replace,
 )
-from hati.core.benchmark import COUNT, COUNTERS, LINES, LINES_OF
+from hati.core.benchmark import COUNT, COUNTERS, LINE_NUMBER, LINES, LINES_OF
 from hati.core.run import WARM_UP
 from hati.core.wording import listed, suggestion
 from hati.harness import State, leading, steadiness, warmup
@@ -365,8 +365,8 @@ def read(
             readings = _readings(benchmark, output, source, folder)
         found = tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
         covered = benchmark.reader.kind == ReaderKind.COVERAGE
-        further = [each for each in readings if covered and each.metric.startswith(LINES_OF)]
-        return (*found, *(Observations(each.metric, "1", each.values) for each in further))
+        further = [each for each in readings if covered and each.metric != LINES]
+        return (*found, *(Observations(each.metric, LINE_NUMBER, each.values) for each in further))
     except MissingMetricError as error:
         raise InputError(error.message, place=error.place, fix=_correction(benchmark, error)) from None
 

@@ -25,7 +25,6 @@ from hati.core import (
     StudyId,
     replace,
 )
-from hati.core.benchmark import LINES_OF
 from hati.core.wording import listed
 from hati.knowledge import Coverage
 from hati.project.project import unreached_warning
@@ -250,11 +249,7 @@ def stored_lines(path: Path, store: str | None, study: str | None, benchmark: st
     from hati.studies.line_coverage import merged_lines
 
     place = existing_store(path, store)
-    runs = [
-        run
-        for run in place.runs(selection_of(place, study, benchmark))
-        if any(each.metric.startswith(LINES_OF) for each in run.observations)
-    ]
+    runs = [run for run in place.runs(selection_of(place, study, benchmark)) if run.executed_lines]
     about = {(run.task.benchmark, run.task.revision) for run in runs}
     names, revisions = sorted({name for name, _ in about}), {revision for _, revision in about}
     if len(names) > 1:
