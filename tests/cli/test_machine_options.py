@@ -108,3 +108,13 @@ def test_this_machine_runs_what_it_has(hati_here: Hati, project: Path) -> None:
     refused = hati_here("run", "--set", "compiler=clang")
     assert refused.status == 2
     assert "compiler" in refused.err
+
+
+def test_a_setting_of_this_machine_that_no_option_has_is_an_error_with_its_place(
+    hati_here: Hati, project: Path
+) -> None:
+    file = project / "hati.toml"
+    file.write_text(file.read_text().replace('"gcc", "clang"', '"clang"'))
+    refused = hati_here("run", "--dry-run")
+    said = "hati.toml:12:7: this machine has compiler=gcc, not a setting of `compiler`: clang, icc"
+    assert (refused.status, said in refused.err) == (2, True), refused.err

@@ -54,6 +54,22 @@ BROKEN = {
         "[subject",
         "1:9: this is not valid TOML: Expected ']' at the end of a table declaration",
     ),
+    "a property that machines lack": (
+        'argument = "--cache={}"',
+        'has      = "procesor"',
+        "34:12: machines have no property 'procesor'; did you mean 'processor'?",
+    ),
+    "a number of a machine": (
+        'argument = "--cache={}"',
+        "has      = 5",
+        '34:12: has: expected a property or a command, found 5; as in has = "processor" or has = ["{}", "--version"]',
+    ),
+    "an empty command of a machine": (
+        'argument = "--cache={}"',
+        "has      = []",
+        "34:12: has: expected a property or a command, found an empty array; "
+        'as in has = "processor" or has = ["{}", "--version"]',
+    ),
     "a quote is missing": ('"shop"', '"shop', "2:13: this is not valid TOML: the string is never closed"),
     "no value": (
         "3\n",

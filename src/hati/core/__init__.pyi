@@ -41,6 +41,7 @@ from .ports import Store as Store
 from .ports import Study as Study
 from .provenance import MACHINE_CLASS as MACHINE_CLASS
 from .provenance import MACHINE_NAME as MACHINE_NAME
+from .provenance import MACHINE_PROPERTIES as MACHINE_PROPERTIES
 from .provenance import Machine as Machine
 from .provenance import MachineOption as MachineOption
 from .provenance import MachineState as MachineState

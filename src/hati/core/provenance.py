@@ -9,7 +9,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hati.core.errors import InputError
+from hati.core.errors import InputError, Place
 from hati.core.study import digest
 
 
@@ -59,6 +59,8 @@ MACHINE_CLASS = "class"
 """The property that holds the class of a machine that is not the owner's own."""
 VOLUNTEER = "volunteer"
 """The class of machines that the server of volunteers registered."""
+MACHINE_PROPERTIES = ("architecture", "cpus", "kernel", "memory", "processor", "system")
+"""The properties of a machine's state, apart from its name."""
 _HARDWARE = (MACHINE_NAME, "architecture", "cpus", "processor")
 
 
@@ -131,12 +133,13 @@ class MachineOption(Struct, frozen=True):
 
     ``attribute`` is the name under which a machine says what it has: that of a property of its state, or the option's.
     ``command`` finds it on a machine, without a shell: with ``{}`` it ends with status 0 for each setting that is
-    there, and without ``{}`` it prints the setting. It is empty for a property.
+    there, and without ``{}`` it prints the setting. It is empty for a property. ``place`` is where the project says so.
     """
 
     option: str
     attribute: str
     command: tuple[str, ...] = ()
+    place: Place | None = None
 
 
 _SHOWN = 12

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hati.core import (
+    MACHINE_PROPERTIES,
     Binding,
     Command,
     Commands,
@@ -525,11 +526,20 @@ def read_machine_options(root: TomlTable) -> tuple[MachineOption, ...]:
     return tuple(_machine_option(name, value) for name, table in tables if (value := table.get("has")) is not None)
 
 
+_HAS_EXAMPLE = 'as in has = "processor" or has = ["{}", "--version"]'
+
+
 def _machine_option(name: str, value: Value) -> MachineOption:
     if isinstance(value.data, str):
-        return MachineOption(name, value.line())
-    command = _command(value, "has", {""})
-    return MachineOption(name, name, command)
+        if value.line() not in (*MACHINE_PROPERTIES, name):
+            raise value.error(
+                f"machines have no property {value.data!r}", fix=suggestion(value.data, MACHINE_PROPERTIES)
+            )
+        return MachineOption(name, value.data, place=value.place)
+    if not isinstance(value.data, list) or not value.data:
+        found = "an empty array" if isinstance(value.data, list) else repr(value.data)
+        raise value.error(f"has: expected a property or a command, found {found}", fix=_HAS_EXAMPLE)
+    return MachineOption(name, name, _command(value, "has", {""}), value.place)
 
 
 def _reload(table: TomlTable) -> Commands | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hati.core import InputError, MachineOption, replace, setting_text
+from hati.core import InputError, MachineOption, Setting, replace, setting_text
 from hati.core.wording import listed
 from hati.formula import Comparator, Not, Or
 from hati.project import FILE, VOLUNTEERS, read_project
@@ -33,6 +33,8 @@ def within_machines(place: Workplace, announce: Announce) -> Workplace:
     before = place.project.space
     known = [_had(client, options) for client in clients(place)]
     template = _template(before, options, known)
+    if template is None:
+        raise _nothing_to_run(place, known[0])
     if template == TRUE:
         return place
     space = narrowed(before, (template,))
@@ -109,7 +111,7 @@ def this_client(place: Workplace) -> Client:
 
     project = place.project
     whole = place.whole or project.space
-    attributes = attributes_of(place.machine, project.machine_options, whole.options)
+    attributes = attributes_of(place.machine, project.machine_options, whole.options, project.root)
     about = dict(place.machine.properties)
     hardware = hardware_class(about.get("architecture", ""), about.get("processor", ""), about.get("cpus", ""))
     return Client(place.machine.id, place.machine.name, hardware=hardware, attributes=attributes)
@@ -140,48 +142,59 @@ def _had(client: Client, options: Sequence[MachineOption]) -> Had:
     return {each.option: attributes.get(each.attribute, ()) for each in options}
 
 
-def _template(space: Space, options: Sequence[MachineOption], known: Sequence[Had]) -> Constraint:
-    """A formula that holds for the configurations that one of the machines can run."""
-    found = [formula for had in known if (formula := _runnable(space, options, had)) is not None]
-    if not found:
-        wanted = listed(f"{each.option}=..." for each in options)
-        raise InputError(
-            f"no known machine has settings of the options that machines have: {wanted}",
+def _nothing_to_run(place: Workplace, first: Had) -> InputError:
+    """The error where no machine can run anything; ``first`` are the settings of the first of them."""
+    space, options = place.project.space, place.project.machine_options
+    if place.by_workers:
+        wanted = listed(f"{each.option}={setting_text(own)}" for each in options for own in _wanted(space, each))
+        return InputError(
+            f"no known machine has a setting of each option that machines have: {wanted}",
             fix="see `hati grid status`, and `settings` of these options",
         )
-    alternatives = tuple(dict.fromkeys(found))
+    lacking = next(each for each in options if _runnable(space, (each,), first) is None)
+    wanted = listed(map(setting_text, _wanted(space, lacking)))
+    own = listed(f"{lacking.attribute}={value}" for value in first[lacking.option])
+    return InputError(
+        f"this machine has {own or 'nothing'}, not a setting of `{lacking.option}`: {wanted}",
+        place=lacking.place,
+        fix="add the setting that it has, or use a machine that has one of these",
+    )
+
+
+def _wanted(space: Space, option: MachineOption) -> tuple[Setting, ...]:
+    """The settings of an option that a space has; none if it lacks the option."""
+    if option.option in space.fixed:
+        return (space.fixed[option.option],)
+    return space.by_name[option.option].settings if option.option in space.by_name else ()
+
+
+def _template(space: Space, options: Sequence[MachineOption], known: Sequence[Had]) -> Constraint | None:
+    """A formula that holds for the configurations that one of the machines can run; None if there are none."""
+    found = (_runnable(space, options, had) for had in known)
+    alternatives = tuple(dict.fromkeys(formula for formula in found if formula is not None))
     if TRUE in alternatives:
         return TRUE
-    return alternatives[0] if len(alternatives) == 1 else Or(alternatives)
+    return Or(alternatives) if len(alternatives) > 1 else next(iter(alternatives), None)
 
 
 def _runnable(space: Space, options: Sequence[MachineOption], had: Had) -> Constraint | None:
     """A formula that holds for what a machine can run; None if that is nothing."""
     parts: list[Constraint] = []
     for each in options:
-        if each.option in space.fixed:
-            if setting_text(space.fixed[each.option]) not in had[each.option]:
-                return None
-        elif each.option in space.by_name:
-            option = space.by_name[each.option]
-            own = [setting for setting in option.settings if setting_text(setting) in had[each.option]]
-            if len(own) == len(option.settings):
-                continue
-            terms = [TermComparison(Name(option.name), Comparator.EQUAL, Literal(setting)) for setting in own]
-            choices = [*terms, *([] if option.active_if is None else [Not(option.active_if)])]
-            if not choices:
-                return None
-            parts.append(choices[0] if len(choices) == 1 else Or(tuple(choices)))
+        wanted = _wanted(space, each)
+        own = [setting for setting in wanted if setting_text(setting) in had[each.option]]
+        if len(own) == len(wanted):
+            continue
+        option = space.by_name.get(each.option)
+        terms = [TermComparison(Name(each.option), Comparator.EQUAL, Literal(setting)) for setting in own]
+        choices = [*terms, *([] if option is None or option.active_if is None else [Not(option.active_if)])]
+        if not choices:
+            return None
+        parts.append(choices[0] if len(choices) == 1 else Or(tuple(choices)))
     return conjunction(*parts)
 
 
 def _left_out(option: MachineOption, before: Space, after: Space) -> list[str]:
     """The settings of an option that no known machine has."""
-    if option.option not in before.by_name:
-        return []
-    settings = before.by_name[option.option].settings
-    if option.option in after.by_name:
-        left = after.by_name[option.option].settings
-    else:
-        left = (after.fixed[option.option],) if option.option in after.fixed else ()
-    return [f"{option.option}={setting_text(each)}" for each in settings if each not in left]
+    left = _wanted(after, option)
+    return [f"{option.option}={setting_text(each)}" for each in _wanted(before, option) if each not in left]
