@@ -142,6 +142,20 @@ roles:
 ONE, TWO = (line for line in THREE.splitlines(keepends=True) if "cpu" in line)
 
 
+def test_the_address_without_its_token_is_explained(chromium: Browser, tmp_path: Path) -> None:
+    page, file = chromium, tmp_path / "three.yaml"
+    file.write_text(THREE)
+    with editing(file) as address:
+        page.open(address.partition("#")[0])
+        problem = "return document.getElementById('problem').textContent"
+        page.wait(lambda: "open that one" in page.script(problem), "refused")
+        assert "three" not in page.script("return document.body.innerText")
+        opened(page, address)
+        page.script("location.reload()")
+        page.wait(lambda: focused(page).startswith("task set"), "it may be loaded again")
+    page.messages()
+
+
 def test_tasks_are_moved_by_keyboard(chromium: Browser, tmp_path: Path) -> None:
     page, file = chromium, tmp_path / "three.yaml"
     file.write_text(THREE)

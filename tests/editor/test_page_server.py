@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from hati.editor import EditedFile, editor_schema, page_server
-from hati.editor.page_server import PageServer
+from hati.editor import EditedFile, EditorState, PageServer, editor_schema, page_server
 from hati.generate import CodeLoad, parse_task_set
 
 TEXT = """\
@@ -38,10 +37,10 @@ class Client:
     def __init__(self, server: PageServer) -> None:
         self.server = server
         self.own = f"127.0.0.1:{server.port}"
-        self.cookie = ""
+        self.authorization = f"Bearer {server.address.partition('#')[2]}"
 
     def ask(self, method: str, path: str, body: Any = None, **changed: str | None) -> Answer:
-        headers = {"Host": self.own, "Cookie": self.cookie}
+        headers: dict[str, str | None] = {"Host": self.own, "Authorization": self.authorization}
         if method == "POST":
             headers |= {"Origin": f"http://{self.own}", "Content-Type": "application/json"}
         headers |= {name.replace("_", "-"): value for name, value in changed.items()}
@@ -60,11 +59,6 @@ class Client:
         assert answer.status == status, answer.body
         return json.loads(answer.body)
 
-    def enter(self) -> Answer:
-        answer = self.ask("GET", self.server.address.partition(self.own)[2])
-        self.cookie = answer.headers.get("Set-Cookie", "").partition(";")[0] or self.cookie
-        return answer
-
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -75,7 +69,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(file: Path) -> Iterator[Client]:
-    with page_server(EditedFile(file, parse_task_set), editor_schema({})) as server:
+    with PageServer(EditedFile(file, parse_task_set), editor_schema({})) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield Client(server)
@@ -87,35 +81,33 @@ def test_only_this_machine_reaches_it(client: Client) -> None:
     assert client.server.server_address[0] == "127.0.0.1"
 
 
-def test_the_token_works_once(client: Client) -> None:
-    first = client.enter()
-    assert (first.status, first.headers["Location"]) == (303, "/")
-    assert {"HttpOnly", "SameSite=Strict"} <= set(first.headers["Set-Cookie"].split("; "))
-    assert client.enter().status == 303, "the same browser may open the address again"
-    client.cookie = ""
-    second = client.enter()
-    assert second.status == 403
-    assert "was used before" in second.body
+@pytest.mark.parametrize(("method", "path"), [("GET", "/schema"), ("POST", "/state"), ("POST", "/save")])
+@pytest.mark.parametrize("authorization", [None, "", "Bearer ", "Bearer wrong", "Basic {token}", "{token}", "Bearer ü"])
+def test_who_has_no_token_gets_nothing(client: Client, method: str, path: str, authorization: str | None) -> None:
+    named = authorization and authorization.format(token=client.authorization.removeprefix("Bearer "))
+    answer = client.ask(method, path, Authorization=named)
+    assert answer.status == 403
+    assert answer.body == "this is not the address that `hati probe edit` printed; open that one\n"
 
 
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/"), ("GET", "/main.js"), ("GET", "/schema"), ("POST", "/state")]
-)
-@pytest.mark.parametrize(
-    "cookie", ["", "hati-editor=x", 'session="', "hati-editor-{port}=wrong", "hati-editor-{port}=ü"]
-)
-def test_who_has_no_token_gets_nothing(client: Client, method: str, path: str, cookie: str) -> None:
-    client.enter()
-    client.cookie = cookie.format(port=client.server.port)
-    assert client.ask(method, path).status == 403
+def test_a_cookie_is_neither_given_nor_asked_for(client: Client) -> None:
+    answers = [client.ask("GET", path) for path in ("/", "/main.js", "/schema")] + [client.ask("POST", "/state")]
+    assert [(answer.status, answer.headers["Set-Cookie"]) for answer in answers] == [(200, None)] * 4
+    token = client.authorization.removeprefix("Bearer ")
+    assert client.ask("GET", f"/?token={token}", Authorization=None).status == 404
+
+
+def test_what_is_served_without_the_token_is_the_same_for_every_file(client: Client) -> None:
+    page = Path(page_server.__file__).parent / "page"
+    for file in page.iterdir():
+        assert client.ask("GET", f"/{file.name}", Authorization=None).body == file.read_text()
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "[::1]:{port}", None]
 )
-@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/save"), ("GET", "/?token=x")])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/save"), ("GET", "/schema")])
 def test_a_name_that_resolves_here_is_refused(client: Client, method: str, path: str, host: str | None) -> None:
-    client.enter()
     named = None if host is None else host.format(port=client.server.port)
     assert client.ask(method, path, Host=named).status == 421
 
@@ -124,7 +116,6 @@ def test_a_name_that_resolves_here_is_refused(client: Client, method: str, path:
     "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", None]
 )
 def test_another_page_cannot_act(client: Client, file: Path, origin: str | None) -> None:
-    client.enter()
     edit = [{"edit": "set", "path": DEMAND, "value": 2}]
     named = None if origin is None else origin.format(port=client.server.port)
     assert client.ask("POST", "/edit", edit, Origin=named).status == 403
@@ -132,39 +123,61 @@ def test_another_page_cannot_act(client: Client, file: Path, origin: str | None)
 
 
 def test_a_form_cannot_act(client: Client) -> None:
-    client.enter()
     assert client.ask("POST", "/save", Content_Type="text/plain").status == 415
 
 
 @pytest.mark.parametrize(
-    "path", ["/../page_server.py", "/%2e%2e/page_server.py", "//etc/passwd", "/x.js", "/nothing", "/page"]
+    "path",
+    [
+        "/../page_server.py",
+        "/%2e%2e/page_server.py",
+        "//etc/passwd",
+        "/x.js",
+        "/nothing",
+        "/page",
+        "http://[/",
+        f"/{'x' * 5000}.js",
+    ],
 )
 def test_only_the_page_is_served(client: Client, path: str) -> None:
-    client.enter()
     assert client.ask("GET", path).status == 404
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]x", b'[{"edit": "burn", "path": []}]', b'[{"edit": "set"}]', b"\xff"])
 def test_requests_that_are_no_edits(client: Client, body: bytes) -> None:
-    client.enter()
     assert client.ask("POST", "/edit", body).status == 400
 
 
-@pytest.mark.parametrize("length", ["", "-1", "9999999999", "x", "²"])
+def test_a_value_that_is_nested_too_deeply(client: Client) -> None:
+    value = b"[" * 900 + b"]" * 900
+    answer = client.ask("POST", "/edit", b'[{"edit": "set", "path": ["name"], "value": ' + value + b"}]")
+    assert (answer.status, answer.body) == (400, "the value is nested too deeply\n")
+    assert client.act("state")["text"] == TEXT
+
+
+def test_a_fault_is_reported_to_the_page(client: Client, capfd: pytest.CaptureFixture[str]) -> None:
+    def broken(_: bytes) -> EditorState:
+        raise ZeroDivisionError("of a test")
+
+    client.server.actions["/state"] = broken
+    answer = client.ask("POST", "/state")
+    assert answer.status == 500
+    assert answer.body == "a fault in Hati: ZeroDivisionError: of a test; report it with the file and the edit\n"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("length", ["", "-1", "9999999999", "1" * 5000, "x", "²"])
 def test_requests_without_a_length(client: Client, length: str) -> None:
-    client.enter()
     assert client.ask("POST", "/edit", b"", Content_Length=length).status == 413
 
 
 def test_the_page_may_load_nothing_from_elsewhere(client: Client) -> None:
-    client.enter()
     answer = client.ask("GET", "/")
     assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert "://" not in answer.body
 
 
 def test_an_edit_is_checked_undone_and_saved(client: Client, file: Path) -> None:
-    client.enter()
     wrong = client.act("edit", [{"edit": "set", "path": DEMAND, "value": -1}])
     assert wrong["problem"] == {
         "message": "-1 ms is not a demand",
@@ -182,14 +195,12 @@ def test_an_edit_is_checked_undone_and_saved(client: Client, file: Path) -> None
 
 
 def test_a_refused_edit_changes_nothing(client: Client) -> None:
-    client.enter()
     refused = client.act("edit", [{"edit": "remove", "path": DEMAND}, {"edit": "remove", "path": ["x"]}], 409)
     assert refused["message"] == "there is no place x"
     assert client.act("state")["text"] == TEXT
 
 
 def test_a_change_on_disk_is_not_overwritten(client: Client, file: Path) -> None:
-    client.enter()
     client.act("edit", [{"edit": "set", "path": ["name"], "value": "mine"}])
     file.write_text("name: theirs\n")
     assert "has changed on disk" in client.act("save", status=409)["message"]

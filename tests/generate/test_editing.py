@@ -145,6 +145,8 @@ def test_lines_of_code() -> None:
         (SetValue((*TASKS, 5, "kernel"), "spin"), "there is no place roles.0.task.tasks.5.kernel"),
         (RemoveValue(("roles", 0, "until")), "there is no place roles.0.until"),
         (InsertValue((*TASKS, 7), {}), "there is no place"),
+        (SetValue(("roles", -1, "name"), "x"), "there is no place roles.-1.name"),
+        (MoveValue(("roles", 0), ("roles", -1, "task")), "there is no place roles.-1.task"),
         (InsertValue(("roles", 0, "task"), {}), "there is already a `task`"),
         (MoveValue(("roles", 0), (*TASKS, 0)), "a task cannot be moved into itself"),
     ],

@@ -1,20 +1,21 @@
-"""The server of the page: for one person, on the loopback interface, by an address with a token that works once.
+"""The server of the page: for one person, on the loopback interface.
 
-The token is exchanged for a cookie. Requests whose ``Host`` or ``Origin`` is another's are refused: a web page
-elsewhere may resolve its own name to this machine (DNS rebinding), or send forms here.
+The address has a token as its fragment, which browsers do not send; the page sends it in the header ``Authorization``.
+Requests whose ``Host`` or ``Origin`` is another's are refused: a web page elsewhere may resolve its own name to this
+machine (DNS rebinding), or send forms here.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +25,9 @@ from hati.generate.editing import Edit
 
 _PAGE = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
+_JSON = "application/json"
 _MOST_BYTES = 1 << 20
+_LENGTH = re.compile(r"[0-9]{1,7}")
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -43,20 +46,27 @@ class _RefusedError(Exception):
         self.status = status
 
 
+class _Answer(NamedTuple):
+    kind: str
+    body: bytes
+    status: int = 200
+
+
 class PageServer(ThreadingHTTPServer):
-    """Serves the page of a file; ``address`` is where a browser opens it, once."""
+    """Serves the page of a file on a free port of the loopback interface; ``address`` is where a browser opens it."""
 
     daemon_threads = True
 
     def __init__(self, edited: EditedFile, schema: Mapping[str, Any]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = Lock()
-        self.schema = msgspec.json.encode(schema)
         self.port = int(self.server_address[1])
-        self.cookie = f"hati-editor-{self.port}"  # cookies do not tell ports apart
-        self.session = secrets.token_urlsafe(24)
-        self._token = secrets.token_urlsafe(24)
-        self.address = f"http://127.0.0.1:{self.port}/?token={self._token}"
+        token = secrets.token_urlsafe(24)
+        self.address = f"http://127.0.0.1:{self.port}/#{token}"
+        self.authorization = f"Bearer {token}"
+        files = [file for file in _PAGE.iterdir() if file.suffix in _TYPES]
+        self.page = {f"/{file.name}": _Answer(_TYPES[file.suffix], file.read_bytes()) for file in files}
+        self.schema = _Answer(_JSON, msgspec.json.encode(schema))
         self.actions: dict[str, Callable[[bytes], EditorState]] = {
             "/state": lambda _: edited.state(),
             "/edit": lambda body: edited.edit(msgspec.json.decode(body, type=list[Edit])),
@@ -71,18 +81,6 @@ class PageServer(ThreadingHTTPServer):
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
-    def redeemed(self, token: str) -> bool:
-        """Whether this is the token, which is used up by asking."""
-        with self.lock:
-            valid = bool(self._token) and secrets.compare_digest(token.encode(), self._token.encode())
-            self._token = "" if valid else self._token
-            return valid
-
-
-def page_server(edited: EditedFile, schema: Mapping[str, Any]) -> PageServer:
-    """A server on a free port of the loopback interface, which does not serve yet."""
-    return PageServer(edited, schema)
-
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
@@ -92,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """A part of the page, the schema, or the exchange of the token."""
+        """A part of the page, or the schema."""
         self._answered(self._get)
 
     def do_POST(self) -> None:
@@ -100,65 +98,49 @@ class _Handler(BaseHTTPRequestHandler):
         self._answered(self._post)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: a log would have the token."""
+        """Nothing: the terminal is for what concerns the file."""
 
-    def _answered(self, answer: Callable[[], None]) -> None:
+    def _answered(self, answer: Callable[[], _Answer]) -> None:
         try:
             self._check_host()
-            answer()
+            self._send(answer())
         except _RefusedError as error:
-            closing = {"Connection": "close"}  # what it sends further is not read
-            self._send(error.status, "text/plain; charset=utf-8", f"{error}\n".encode(), closing)
+            self._refuse(error.status, str(error))
+        except OSError:  # of the connection
+            raise
+        except Exception as error:  # noqa: BLE001 - the page shows every fault
+            self._refuse(500, f"a fault in Hati: {type(error).__name__}: {error}; report it with the file and the edit")
 
     def _check_host(self) -> None:
         if self.headers.get_all("Host", []) != [f"127.0.0.1:{self.server.port}"]:
             raise _RefusedError(421, "the request is for another host")
 
-    def _get(self) -> None:
-        address = urlsplit(self.path)
-        token = parse_qs(address.query).get("token", [""])[0]
-        if token and address.path == "/":
-            self._enter(token)
-            return
-        self._check_session()
-        if address.path == "/schema":
-            self._send(200, "application/json", self.server.schema)
-            return
-        file = _PAGE / (address.path.removeprefix("/") or "index.html")
-        if file.parent != _PAGE or file.suffix not in _TYPES or not file.is_file():
+    def _check_token(self) -> None:
+        given = self.headers.get("Authorization", "")
+        if not secrets.compare_digest(given.encode(), self.server.authorization.encode()):
+            raise _RefusedError(403, "this is not the address that `hati probe edit` printed; open that one")
+
+    def _get(self) -> _Answer:
+        if self.path == "/schema":
+            self._check_token()
+            return self.server.schema
+        found = self.server.page.get("/index.html" if self.path == "/" else self.path)
+        if found is None:
             raise _RefusedError(404, "there is no such page")
-        self._send(200, _TYPES[file.suffix], file.read_bytes())
+        return found
 
-    def _enter(self, token: str) -> None:
-        """Give the cookie for the token, and an address without it."""
-        if not self._has_session() and not self.server.redeemed(token):
-            raise _RefusedError(403, "the address was used before; end `hati probe edit` and start it again")
-        cookie = f"{self.server.cookie}={self.server.session}; HttpOnly; SameSite=Strict; Path=/"
-        self._send(303, "text/plain", b"", {"Location": "/", "Set-Cookie": cookie})
-
-    def _has_session(self) -> bool:
-        try:
-            found = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie)
-        except CookieError:
-            return False
-        return found is not None and secrets.compare_digest(found.value.encode(), self.server.session.encode())
-
-    def _check_session(self) -> None:
-        if not self._has_session():
-            raise _RefusedError(403, "open the address that `hati probe edit` prints")
-
-    def _post(self) -> None:
+    def _post(self) -> _Answer:
         if self.headers.get_all("Origin", []) != [f"http://127.0.0.1:{self.server.port}"]:
             raise _RefusedError(403, "the request comes from another page")
-        self._check_session()
-        if self.headers.get("Content-Type") != "application/json":
+        self._check_token()
+        if self.headers.get("Content-Type") != _JSON:
             raise _RefusedError(415, "the request is not JSON")
         action = self.server.actions.get(self.path)
         if action is None:
             raise _RefusedError(404, "there is no such action")
-        self._act(action, self._body())
+        return self._acted(action, self._body())
 
-    def _act(self, action: Callable[[bytes], EditorState], body: bytes) -> None:
+    def _acted(self, action: Callable[[bytes], EditorState], body: bytes) -> _Answer:
         try:
             with self.server.lock:
                 found: EditorState | EditProblem = action(body)
@@ -167,17 +149,24 @@ class _Handler(BaseHTTPRequestHandler):
             found, status = EditProblem(error.message, error.fix or "", (), str(error.place or "")), 409
         except msgspec.MsgspecError as error:
             raise _RefusedError(400, str(error)) from None
-        self._send(status, "application/json", msgspec.json.encode(found, enc_hook=str))
+        except RecursionError:
+            raise _RefusedError(400, "the value is nested too deeply") from None
+        return _Answer(_JSON, msgspec.json.encode(found, enc_hook=str), status)
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or int(length) > _MOST_BYTES:
+        if not _LENGTH.fullmatch(length) or int(length) > _MOST_BYTES:
             raise _RefusedError(413, f"the request has no length, or more than {_MOST_BYTES} bytes")
         return self.rfile.read(int(length))
 
-    def _send(self, status: int, kind: str, body: bytes, more: Mapping[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {**_HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), **(more or {})}.items():
+    def _refuse(self, status: int, reason: str) -> None:
+        """Say why, and end the connection: what it sends further is not read."""
+        self._send(_Answer("text/plain; charset=utf-8", f"{reason}\n".encode(), status), {"Connection": "close"})
+
+    def _send(self, answer: _Answer, more: Mapping[str, str] = MappingProxyType({})) -> None:
+        own = {"Content-Type": answer.kind, "Content-Length": str(len(answer.body))}
+        self.send_response(answer.status)
+        for name, value in {**_HEADERS, **own, **more}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(answer.body)

@@ -149,7 +149,7 @@ def _applied(data: Any, edit: Edit) -> Any:
 
 
 def _parent(data: Any, path: Path) -> Any:
-    if not path:
+    if not path or any(isinstance(step, int) and step < 0 for step in path):
         raise _nowhere(path)
     for step in path[:-1]:
         try:

@@ -7,7 +7,11 @@ import { draw, focus, next, pathOf, toggle } from "/tree.js";
 import { fill, plain } from "/form.js";
 
 const at = (id) => document.getElementById(id);
-const schema = await loadSchema();
+window.addEventListener("hashchange", () => location.reload()); // another token
+const schema = await loadSchema().catch((error) => {
+  at("problem").textContent = error.message;
+  throw error;
+});
 let state;
 let top;
 let selected = [];

@@ -81,10 +81,10 @@ def edit_task_set(file: Path, ready: Announce) -> None:
     Raises:
         InputError: where the file cannot be read, or is not YAML.
     """
-    from hati.editor import EditedFile, editor_schema, page_server
+    from hati.editor import EditedFile, PageServer, editor_schema
 
     kinds = {word: load() for word, load in _added_kinds().items()}
-    with page_server(EditedFile(file, _parsed), editor_schema(kinds)) as server:
+    with PageServer(EditedFile(file, _parsed), editor_schema(kinds)) as server:
         ready(server.address)
         server.serve_forever()
 
