@@ -84,11 +84,14 @@ def test_changes_on_disk_are_seen(tmp_path: Path, change: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"name: [", "not YAML"),
-        (b"- a\n", "not a mapping"),
-        (b"\xff\xfe", "it is not UTF-8"),
-        (b"a: &x 1\nb: *x\n", "the alias"),
-        (b"a: {1: b}\n", "the key 1 is not text"),
+        (b"name: [", r"a\.yaml:1:8: not YAML"),
+        (b"", r"a\.yaml:1:1: a task set is a mapping"),
+        (b"- a\n", r"a\.yaml:1:1: a task set is a mapping"),
+        (b"\xff\xfe", r"a\.yaml: cannot read it: it is not UTF-8"),
+        (b"a: &x 1\nb: *x\n", r"a\.yaml:2:4: the alias `\*x`"),
+        (b"a: {1: b}\n", r"a\.yaml:1:5: the key `1` is not text"),
+        (b"a: {? [b] : c}\n", r"a\.yaml:1:7: the key `\[b\]` is not text"),
+        (b'name: "\\uD800"\n', r"a\.yaml:1:7: '\\ud800' is half of a character; write the character itself"),
     ],
 )
 def test_what_has_no_tree_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

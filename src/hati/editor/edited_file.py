@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -62,7 +61,7 @@ class EditedFile:
         self._check = check
         self._on_disk = self._read()
         text = _NEW.format(name=inline(self._file.stem)) if self._on_disk is None else _decoded(self._on_disk, file)
-        self._parsed(text)
+        read_yaml(text, str(self._file))
         self._history = EditHistory((text,))
 
     def state(self, selected: ValuePath | None = None) -> EditorState:
@@ -108,7 +107,7 @@ class EditedFile:
         if found is None:
             raise InputError(f"{self._name} was removed", fix="save it, which creates it again")
         text = _decoded(found, self._file)
-        self._parsed(text)
+        read_yaml(text, str(self._file))
         self._on_disk = found
         self._history = self._history.followed_by(text)
         return self.state()
@@ -140,12 +139,6 @@ class EditedFile:
         except OSError as error:
             place = Place(str(self._file))
             raise InputError(f"cannot read it: {error.strerror}", place=place, fix="name a file in YAML") from None
-
-    def _parsed(self, text: str) -> None:
-        """Refuse a text that has no tree; any other mistake is shown on the page."""
-        with suppress(TaskSetError):
-            self._check(text, str(self._file))
-        read_yaml(text)
 
     def _problem(self, text: str) -> EditProblem | None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from hati.core import InputError, Place
+from hati.core import Place
 from hati.core.wording import suggestion
 from hati.generate.task_set import TaskSet, TaskSetError
 from hati.generate.tasks import CodeLoad, LoadTask, MachineTaskSet, NarrowInterval, Path, TaskAttributes
+from hati.generate.yaml_text import YamlText, read_yaml
 
 if TYPE_CHECKING:
     from hati.generate.tasks import TaskKind
@@ -34,25 +35,22 @@ def parse_task_set(text: str, file: str = "task set", kinds: Kinds = MappingProx
         TaskSetError: if it is not a valid task set, with the place.
         InputError: if it is not YAML.
     """
-    data, places = _loaded(text, file)
+    found = read_yaml(text, file)
     try:
-        return _converted(_coded(data, (), kinds, data))
+        return _converted(_coded(found.data, (), kinds, found.data))
     except TaskSetError as error:
-        place = places.of(error.path)
+        place = _Places(file, found).of(error.path)
         raise TaskSetError(error.message, error.path, error.fix or "", place) from None
 
 
 def _converted(data: Any) -> TaskSet:
-    if not isinstance(data, dict):
-        raise TaskSetError("a task set is a mapping", (), "write keys such as `name:`, `machines:` and `roles:`")
-    for name, task in _items(data.get("tasks")):  # msgspec does not say which key of a mapping is wrong
+    tasks = data.get("tasks")
+    for name, task in (
+        tasks.items() if isinstance(tasks, dict) else ()
+    ):  # msgspec does not say which key of a mapping is wrong
         _convert(task, LoadTask, data, ("tasks", name))
     found: TaskSet = _convert(data, TaskSet, data, ())
     return found
-
-
-def _items(tasks: Any) -> Iterable[tuple[str, Any]]:
-    return tasks.items() if isinstance(tasks, dict) and all(isinstance(key, str) for key in tasks) else ()
 
 
 def _coded(value: Any, path: Path, kinds: Kinds, data: Any) -> Any:
@@ -195,65 +193,27 @@ def _at(data: Any, path: Path) -> Any:
 class _Places:
     """The places of the values in a YAML text."""
 
-    def __init__(self, file: str, lines: list[str]) -> None:
+    def __init__(self, file: str, text: YamlText) -> None:
         self._file = file
-        self._lines = lines
+        self._text = text
         self._marks: dict[Path, tuple[int, int]] = {}
+        self._add(text.root)
 
-    def add(self, node: Any, path: Path = ()) -> None:
+    def _add(self, node: Any, path: Path = ()) -> None:
         """Record the places of a node and of everything in it."""
         self._marks[path] = node.start_mark.line, node.start_mark.column
         if isinstance(node.value, list):
             for number, each in enumerate(node.value):
                 if isinstance(each, tuple):
-                    self.add(each[1], (*path, each[0].value))
+                    self._add(each[1], (*path, each[0].value))
                     self._marks[*path, each[0].value, _KEY] = each[0].start_mark.line, each[0].start_mark.column
                     if each[1].start_mark.line != each[0].start_mark.line:  # a block below its key
                         self._marks[*path, each[0].value] = each[0].start_mark.line, each[0].start_mark.column
                 else:
-                    self.add(each, (*path, number))
+                    self._add(each, (*path, number))
 
     def of(self, path: Path) -> Place:
         """The place of a value or, if it is not written, of the nearest enclosing one."""
         while path and path not in self._marks:
             path = path[:-1]
-        return self.at(*self._marks.get(path, (0, 0)))
-
-    def at(self, line: int, column: int) -> Place:
-        """A place, from a line and a column that count from 0."""
-        text = self._lines[line] if line < len(self._lines) else ""
-        return Place(self._file, line + 1, column + 1, text)
-
-
-def _loaded(text: str, file: str) -> tuple[Any, _Places]:
-    """Plain values and their places; YAML errors are raised, and aliases refused, as they hide the place of a task."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-    from ruamel.yaml.events import AliasEvent
-
-    places = _Places(file, text.splitlines())
-    reader = YAML(typ="safe", pure=True)
-    try:
-        for event in reader.parse(text):
-            if isinstance(event, AliasEvent):
-                raise InputError(
-                    f"the alias `*{event.anchor}`",
-                    place=places.at(event.start_mark.line, event.start_mark.column),
-                    fix="write the task under `tasks:`, and `do: use` where it is used",
-                )
-        data = reader.load(text)
-        node = reader.compose(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = places.at(mark.line, mark.column) if mark else Place(file)
-        raise InputError(f"not YAML: {_words(error)}", place=place, fix="correct the text there") from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
-        raise InputError(f"not YAML: {words}", place=Place(file), fix="correct the text") from None
-    if node is not None:
-        places.add(node)
-    return data, places
-
-
-def _words(error: Any) -> str:
-    return str(error.problem or error.context or "").splitlines()[0]
+        return msgspec.structs.replace(self._text.place(*self._marks.get(path, (0, 0))), file=self._file)

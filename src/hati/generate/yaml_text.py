@@ -7,8 +7,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from hati.core import InputError
+import msgspec
 
+from hati.core import InputError, Place
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_STRING = "tag:yaml.org,2002:str"
 _COMMENT = re.compile(r"#[^\n]*")
 _INDENT = re.compile(r" *")
 
@@ -27,28 +31,58 @@ class YamlText:
     """A text of one YAML document, parsed; indices count characters.
 
     Raises:
-        InputError: where it is not a mapping in YAML.
+        InputError: where it is not a mapping in YAML, with the place; aliases are refused, as they hide that of a task.
     """
 
     def __init__(self, text: str) -> None:
         from ruamel.yaml import YAML
-        from ruamel.yaml.error import YAMLError
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
         reader = YAML(typ="safe", pure=True)
         self.text = text
+        self._lines = text.splitlines()
         try:
-            self.data = reader.load(text)
-            self.root = reader.compose(text)
             tokens = [*reader.scan(text)]
+            self._check_tokens(tokens)
+            self.root = reader.compose(text)
+            if getattr(self.root, "tag", "") != "tag:yaml.org,2002:map":
+                fix = "write keys such as `name:`, `machines:` and `roles:`"
+                raise InputError("a task set is a mapping", place=self.place(0, 0), fix=fix)
+            self._check_keys(self.root)
+            self.data = reader.constructor.construct_document(self.root)
+        except MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = self.place(mark.line, mark.column) if mark else Place("")
+            raise InputError(f"not YAML: {_words(error)}", place=place, fix="correct the text there") from None
         except (YAMLError, ValueError, RecursionError) as error:
-            raise InputError(f"not YAML: {str(error).splitlines()[0]}", fix="correct the text") from None
-        if not isinstance(self.data, dict):
-            raise InputError("not a mapping", fix="write keys such as `name:`")
-        _check_keys(self.data)
+            words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+            raise InputError(f"not YAML: {words}", place=Place(""), fix="correct the text") from None
         named = [(type(each).__name__, each.start_mark, each.end_mark) for each in tokens]
         self._dashes = [(start.index, start.column) for name, start, _ in named if name == "BlockEntryToken"]
         self._colons: list[int] = [end.index for name, _, end in named if name == "ValueToken"]
         self._gaps = _gaps([(start.index, end.index) for _, start, end in named], len(text))
+
+    def place(self, line: int, column: int) -> Place:
+        """A place, from a line and a column that count from 0; its file has no name."""
+        return Place("", line + 1, column + 1, self._lines[line] if line < len(self._lines) else "")
+
+    def _check_tokens(self, tokens: Sequence[Any]) -> None:
+        for each in tokens:
+            place = self.place(each.start_mark.line, each.start_mark.column)
+            if type(each).__name__ == "AliasToken":
+                fix = "write the task under `tasks:`, and `do: use` where it is used"
+                raise InputError(f"the alias `*{each.value}`", place=place, fix=fix)
+            if type(each).__name__ == "ScalarToken" and (half := _SURROGATE.search(each.value)):
+                raise InputError(f"{half[0]!r} is half of a character", place=place, fix="write the character itself")
+
+    def _check_keys(self, node: Any) -> None:
+        for each in node.value if isinstance(node.value, list) else ():
+            key, value = each if isinstance(each, tuple) else (None, each)
+            if key is not None and key.tag != _STRING:
+                place = self.place(key.start_mark.line, key.start_mark.column)
+                written = self.text[key.start_mark.index : key.end_mark.index]
+                raise InputError(f"the key `{written}` is not text", place=place, fix="write it in quotes")
+            self._check_keys(value)
 
     @cached_property
     def comments(self) -> dict[int, str]:
@@ -139,22 +173,26 @@ class YamlText:
         return [text for index, text in self.comments.items() if start <= index < end]
 
 
-def _check_keys(value: Any) -> None:
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-        if isinstance(value, dict) and not isinstance(key, str):
-            raise InputError(f"the key {key!r} is not text", fix="write it in quotes")
-        if isinstance(each, dict | list):
-            _check_keys(each)
-
-
 @lru_cache(maxsize=8)
-def read_yaml(text: str) -> YamlText:
-    """A text, parsed; its values are shared and must not be changed.
+def _parsed(text: str) -> YamlText:
+    return YamlText(text)
+
+
+def read_yaml(text: str, file: str = "task set") -> YamlText:
+    """A text, parsed; its values are shared and must not be changed. ``file`` names it in errors.
 
     Raises:
-        InputError: where it is not a mapping in YAML.
+        InputError: where it is not a mapping in YAML, with the place.
     """
-    return YamlText(text)
+    try:
+        return _parsed(text)
+    except InputError as error:
+        place = msgspec.structs.replace(error.place, file=file) if error.place else None
+        raise InputError(error.message, place=place, fix=error.fix) from None
+
+
+def _words(error: Any) -> str:
+    return str(error.problem or error.context or "").splitlines()[0]
 
 
 def _gaps(tokens: Sequence[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
