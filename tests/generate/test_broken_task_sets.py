@@ -42,7 +42,7 @@ BROKEN = {
     "a key twice": ("    count: 3", "    count: 3\n    count: 4", "25:5", "found duplicate key"),
     "an alias": ("task: work}", "task: *work}", "9:27", "the alias `*work`; write the task under `tasks:`"),
     "half a character": ("name: whole", r'name: "a\uD83D"', "1:7", r"'\ud83d' is half of a character; write the"),
-    "a key that is a number": ("    count: 3", "    3: count", "25:5", "the key `3` is not text; write it in quotes"),
+    "a key that is a number": ("    count: 3", "    3: count", "24:5", "the key `3` is not text; write it in quotes"),
     "a name that is empty": ("name: whole", "name: ''", "1:7", "the task set has no name; give it a name"),
     "no machines": ("[one, two]", "[]", "2:11", "there are no machines; name the machines"),
     "machines in a word": ("[one, two]", "one", "2:11", "`machines` is 'one'; write a list"),
