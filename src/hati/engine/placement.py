@@ -9,7 +9,7 @@ from hati.steering import CLASS
 
 
 class Placement(Struct, frozen=True):
-    """What batches need of machines, beside the subject's files.
+    """What batches need of machines, in addition to the subject's files.
 
     ``options`` are those whose settings a machine has to have. Repetition k of a configuration is run on the class k,
     modulo their number, of the ``classes``, and on any where there are none.

@@ -141,7 +141,7 @@ def siblings(raw: Raw) -> tuple[Property, ...]:
     ``pairs`` has two numbers of CPUs for each pair. ``alone_ns``, of shape (rounds, CPUs), and ``both_ns``, of shape
     (rounds, pairs, 2), flattened, are CPU times of the same work, which fills the units of a core. ``listed`` has 1 for
     a pair that the kernel lists as siblings, and 0 for others; it is missing where the kernel shows no list. ``others``
-    is the number of CPUs that others used: beside them, no CPU is alone.
+    is the number of CPUs that others used: then no CPU is alone.
     """
     names = ("cpu.sibling_pairs", "cpu.sibling_slowdown")
     cpus, pairs = raw["cpus"], raw["pairs"].reshape(-1, 2)

@@ -423,7 +423,7 @@ class SettingMachines(Struct, frozen=True):
 
 
 class ConfoundedOption(Struct, frozen=True):
-    """An option of which each machine ran one setting only: its effect cannot be told from the machines' differences.
+    """An option of which each machine ran one setting only: its effect is confounded with the machines' differences.
 
     ``within`` is the largest difference between machines with the same setting, as a fraction; None without such.
     """

@@ -91,7 +91,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
 
 
 def _of_machines(conclusion: ScreeningConclusion) -> str:
-    """The options whose effects cannot be told from those of machines."""
+    """The options whose effects are confounded with those of machines."""
     blocks = conclusion.machine_blocks
     if blocks is None or not blocks.confounded:
         return ""
