@@ -31,18 +31,11 @@ PAUSE = random.SystemRandom().uniform(0.0, 1e-3)  # of this process: times diffe
 
 def work(n):
     time.sleep(PAUSE)
-    total = 0
-    for i in range(n):
-        total += i * i
-    return total
+    return sum(i * i for i in range(n))
 
 
 def slower(n):
-    time.sleep(PAUSE)
-    total = 0
-    for i in range(n + n // 100):
-        total += i * i
-    return total
+    return work(n + n // 100)
 """
 PROGRAM = """
 int main(void) { int sum = 0; for (int i = 0; i < 10; i++) sum += i * i; return sum; }
