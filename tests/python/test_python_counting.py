@@ -124,7 +124,9 @@ def test_a_long_call_is_counted_alone() -> None:
 
 
 def test_parts_that_valgrind_writes_are_summed_with_those_of_children(tmp_path: Path) -> None:
-    counter = counting.counter(("instructions", "simulated_cache_misses"), str(tmp_path / "counts"))
+    counter = counting.counter(
+        ("instructions", "simulated_cache_misses"), f"valgrind:Ir,ILmr+DLmr+DLmw:{tmp_path}/counts"
+    )
     (tmp_path / "counts.0").write_text("left from before")
     counter.open()
     assert not list(tmp_path.iterdir())
@@ -142,7 +144,7 @@ def test_parts_that_valgrind_writes_are_summed_with_those_of_children(tmp_path: 
 
 def test_what_valgrind_does_not_mark_is_not_counted(tmp_path: Path) -> None:
     with pytest.raises(Trouble, match="does not see the function getppid"):
-        counting.counter(("instructions",), str(tmp_path / "counts")).counts()
+        counting.counter(("instructions",), f"valgrind:Ir:{tmp_path}/counts").counts()
 
 
 def test_without_an_engine_nothing_counts() -> None:

@@ -27,7 +27,7 @@ HARDWARE: Final = frozenset({"cycles", "branch_misses", "cache_misses"})
 COUNTERS: Final = frozenset({INSTRUCTIONS, PAGE_FAULTS}) | SIMULATED | HARDWARE
 COUNT: Final = "count"
 """The unit of all counters."""
-COUNTED_CALLS: Final = "HATI_COUNT"
+COUNTED_CALLS: Final = "HATI_COUNTED_EVENTS"
 """The environment variable of a benchmark of a function: the events of its calls that are counted."""
 
 

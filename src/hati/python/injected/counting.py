@@ -10,15 +10,9 @@ from typing import Any, Protocol
 
 from .trouble import Trouble
 
-EVENTS, PLACE = "HATI_COUNT", "HATI_COUNTS"
+EVENTS, PLACE = "HATI_COUNTED_EVENTS", "HATI_COUNTS_AT"
 """Variables: the names of the events, and where their counts are."""
-_PERF, _USAGE = "perf:", "usage"
-_SIMULATED = {
-    "instructions": (b"Ir",),
-    "simulated_cache_misses": (b"ILmr", b"DLmr", b"DLmw"),
-    "simulated_branch_misses": (b"Bcm", b"Bim"),
-}
-"""The events of Callgrind that each counter sums."""
+_PERF, _USAGE, _VALGRIND = "perf:", "usage", "valgrind:"
 
 
 class Counter(Protocol):
@@ -95,8 +89,10 @@ class _Valgrind:
     part does no harm: the parts are summed.
     """
 
-    def __init__(self, names: Sequence[str], files: str) -> None:
-        self._parts = [_SIMULATED[name] for name in names]
+    def __init__(self, place: str) -> None:
+        """Take from ``place`` the events of Callgrind that each count sums, and the names of its files."""
+        sums, _, files = place.partition(":")
+        self._parts = [each.encode().split(b"+") for each in sums.split(",")]
         self._folder, prefix = os.path.split(files)
         self._own = f"{prefix}.{os.getpid()}."
         self.mark = os.getppid
@@ -145,4 +141,4 @@ def counter(names: Sequence[str], place: str) -> Counter:
     if place.startswith(_PERF):
         first = int(place[len(_PERF) :])
         return _Kernel(range(first, first + len(names)))
-    return _Valgrind(names, place)
+    return _Valgrind(place[len(_VALGRIND) :])

@@ -29,7 +29,7 @@ UNFIXED = (
 )
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _FILE = "counts"
-_PLACE: Final = "HATI_COUNTS"
+_PLACE: Final = "HATI_COUNTS_AT"
 """The variable by which a recorder finds the counts of its process."""
 _FIRST = 100
 """The first of the descriptors at which a recorder reads the kernel's counters."""
@@ -201,7 +201,9 @@ def counted_program(program: Program, benchmark: Benchmark, folder: Path) -> Pro
         *simulated,
         *(located(program), *program.argv[1:]),
     )
-    return replace(program, argv=argv, layout=True, env={**program.env, **({_PLACE: files} if calls else {})})
+    sums = ",".join("+".join(_PARTS[name]) for name in names)
+    place = {_PLACE: f"valgrind:{sums}:{files}"} if calls else {}
+    return replace(program, argv=argv, layout=True, env={**program.env, **place})
 
 
 def counts_of(ending: ProcessResult, benchmark: Benchmark, folder: Path) -> Mapping[str, float]:
