@@ -233,9 +233,12 @@ def test_rates_of_a_bursty_disk_are_those_of_all_its_time() -> None:
 
 def test_the_network_counts_what_arrived() -> None:
     windows = {"window_ns": np.full(10, 5e7), "acknowledged_bytes": np.array([9e6] + [5e5] * 9)}
-    found = by_name(network({"round_trip_ns": np.full(99, 2e4)} | windows))
+    raw = {"round_trip_ns": np.full(99, 2e4), "others": np.zeros(1)} | windows
+    found = by_name(network(raw))
     assert found["net.loopback_bandwidth"].value == pytest.approx(1e7)
     assert found["net.loopback_round_trip"].value == pytest.approx(20.0)
+    assert {each.verdict for each in found.values()} == {ProbeVerdict.MEASURED}
+    assert {each.verdict for each in network(raw | {"others": np.array([0.4])})} == {ProbeVerdict.CONTAMINATED}
 
 
 def link_raw(rng, trip_us, rate, loss, lost_of=200, others=0.02):

@@ -25,7 +25,7 @@ from hati.probing.kernel import (
 )
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
-_IDLE, _IOWAIT, _STEAL = 3, 4, 7
+_IDLE, _IOWAIT, _SOFT, _STEAL = 3, 4, 6, 7
 _LEAST = 0.01
 
 
@@ -33,7 +33,7 @@ class Accounts(Struct, frozen=True):
     """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs.
 
     ``foreign`` is the number of cores that neither this process nor its children used, in total: other processes, those
-    that ended meanwhile included, interrupts, and stolen time.
+    that ended meanwhile included, interrupts, and stolen time. ``soft`` are the cores of soft interrupts.
     """
 
     wall: float
@@ -41,6 +41,7 @@ class Accounts(Struct, frozen=True):
     stolen: float
     neighbours: tuple[Neighbour, ...]
     foreign: float = 0.0
+    soft: float = 0.0
 
     @property
     def others(self) -> float:
@@ -70,7 +71,7 @@ class Watch:
             if share > _LEAST and cpu in self._cpus:
                 found.append(Neighbour(name, pid, cpu, share))
         ordered = tuple(sorted(found, key=lambda each: -each.share))
-        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign)
+        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, ticks[_SOFT] / hertz / wall)
 
     def _read_ticks(self) -> list[int]:
         lines = dict(
@@ -252,10 +253,10 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
     if len(setting.cpus) < 2:
         raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
     first, second = setting.cpus[:2]
-    units = int(2.0 * inputs["cpu.rate"])
+    units = max(1, int(0.5 * inputs["cpu.rate"]))
     raw: Series = {}
     for group, cpus in (("a", [first]), ("b", [second]), ("both", [first, second])):
-        raw |= _prefixed(setting.run("work", setting.duration(0.7), units, "other", *cpus), group)
+        raw |= _prefixed(setting.run("wide", setting.duration(0.4), units, "other", *cpus), group)
     return raw, ()
 
 
@@ -325,14 +326,14 @@ def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
     watched = []
     for processes in (2, 3, 4):
         watch = Watch([setting.cpus[0]])
-        raw |= _prefixed(_spin(setting, inputs, 1.5, cpu=setting.cpus[0], processes=processes), str(processes))
+        raw |= _prefixed(_spin(setting, inputs, 1.0, cpu=setting.cpus[0], processes=processes), str(processes))
         watched.append(watch.accounts())
     return raw, watched
 
 
 def _round_robin(setting: Setting, inputs: Inputs) -> Execution:
     watch = Watch([setting.cpus[-1]])
-    found = _spin(setting, inputs, 3.0, cpu=setting.cpus[-1], processes=2, policy="rr")
+    found = _spin(setting, inputs, 2.4, cpu=setting.cpus[-1], processes=2, policy="rr")
     return found, (watch.accounts(),)
 
 
@@ -430,11 +431,21 @@ def _disk(setting: Setting, _: Inputs) -> Execution:
 
 def execute_link(setting: Setting, address: str, namespace: str, rounds: int = 500) -> Series:
     """Round trips and a stream to an address of a network namespace; raw observations as in ``net.loopback``."""
-    return setting.run("net", address, namespace, rounds, setting.duration(6.0), 200 * _MS)
+    return _streamed(setting, address, namespace, rounds, setting.duration(6.0), 200 * _MS)[0]
 
 
 def _loopback(setting: Setting, _: Inputs) -> Execution:
-    return setting.run("net", "127.0.0.1", "-", 1000, setting.duration(1.0), 50 * _MS), ()
+    found, accounts = _streamed(setting, "127.0.0.1", "-", 1000, setting.duration(1.0), 50 * _MS)
+    return found, (accounts,)
+
+
+def _streamed(setting: Setting, *arguments: object) -> tuple[Series, Accounts]:
+    """Both ends are on this machine: soft interrupts are of their packets, and not of others."""
+    watch = Watch(setting.cpus)
+    found = setting.run("net", *arguments)
+    accounts = watch.accounts()
+    others = max(accounts.others, accounts.foreign - accounts.soft) / len(setting.cpus)
+    return {**found, "others": np.array([others])}, accounts
 
 
 _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {

@@ -686,6 +686,7 @@ static void net(const char *address, const char *namespace, int rounds, int64_t 
     struct linger none = {1, 0};
     setsockopt(peer, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     close(peer);
+    wait_for_children(1);
     _exit(0);
 }
 

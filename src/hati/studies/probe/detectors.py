@@ -24,7 +24,7 @@ from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
 RATE_METHOD = "cpu-time-2"
 CORES_METHOD = "cpu-share-1"
 QUOTA_METHOD = "gap-refill-2"
-PAIR_METHOD = "rate-ratio-1"
+PAIR_METHOD = "rate-ratio-2"
 
 _OTHERS = 0.03
 _THROTTLED_MS = 1.0
@@ -118,8 +118,8 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
 def pair_slowdown(raw: Raw) -> tuple[Property, ...]:
     """The time of work on two CPUs at once over its time on one alone; near 1 for separate cores.
 
-    ``a/`` and ``b/`` are from each CPU alone, ``both/`` from both; CPU time is compared, so that other processes count
-    less.
+    ``a/`` and ``b/`` are from each CPU alone, ``both/`` from both, of work that fills the units of a core; CPU time is
+    compared, so that other processes count less.
     """
     alone = [float(np.median(pooled(raw, f"{which}work_cpu_ns"))) for which in ("a/", "b/")]
     both = each(raw, "both/work_cpu_ns")
@@ -373,7 +373,7 @@ def _value(of: Property) -> float:
 
 
 DISK_METHOD = "durable-rates-1"
-NETWORK_METHOD = "acknowledged-1"
+NETWORK_METHOD = "acknowledged-2"
 _BLOCK = 2.0**20
 _PARTS = 8
 
@@ -408,15 +408,17 @@ def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     """The round trip of a byte in µs, and the acknowledged bytes per second of a stream.
 
     Written bytes may wait in buffers: only acknowledged bytes have arrived. The first window fills the buffers and is
-    left out.
+    left out. ``others`` is as in ``remote_link``.
     """
     trips = median_property(f"{prefix}_round_trip", raw["round_trip_ns"] / 1e3, "us")
     rates: FloatArray = (raw["acknowledged_bytes"] / raw["window_ns"])[1:]
     if rates.size < 3:
-        return trips, inconclusive(f"{prefix}_bandwidth", "B/s", "the stream has fewer than three windows")
+        few = inconclusive(f"{prefix}_bandwidth", "B/s", "the stream has fewer than three windows")
+        return (*_alone(raw, trips), few)
     total = float(pooled(raw, "acknowledged_bytes")[1:].sum() / pooled(raw, "window_ns")[1:].sum())
     low, high = median_interval(rates)
-    return trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", (min(low, total) * 1e9, max(high, total) * 1e9))
+    interval = (min(low, total) * 1e9, max(high, total) * 1e9)
+    return _alone(raw, trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", interval))
 
 
 LINK_METHOD = "remote-2"
@@ -443,8 +445,13 @@ def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
     total = float(raw["stream_bytes"][0]) * times.size / float(times.sum()) * 1e9
     low, high = median_interval(rates)
     bandwidth = Property(name, total, "B/s", (min(low, total), max(high, total)))
+    return (*_alone(raw, trips, bandwidth), loss)
+
+
+def _alone(raw: Raw, *found: Property) -> tuple[Property, ...]:
+    """The properties, contaminated where ``others``, a fraction of the CPUs' time, is too large."""
     others = float(raw["others"][0])
-    if others > _MOST_OTHERS:
-        reason = f"others used {others:.0%} of the CPUs meanwhile; repeat it when the machine is quiet"
-        return contaminated(trips, reason), contaminated(bandwidth, reason), loss
-    return trips, bandwidth, loss
+    if others <= _MOST_OTHERS:
+        return found
+    reason = f"others used {others:.0%} of the CPUs meanwhile; repeat it when the machine is quiet"
+    return tuple(contaminated(one, reason) for one in found)

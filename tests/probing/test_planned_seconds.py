@@ -1,0 +1,89 @@
+"""The time that ``hati probe --quick`` plans for its experiments, whatever they take on this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from hati.probing import KernelProgram, Setting, execute, executing
+from hati.probing.executing import Accounts
+from hati.studies.probe import chosen_experiments
+
+S, MS = 1e9, 1e6
+INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0, "mem.caches": 32e6}
+WORK = {"clock": 0.1, "switch": 0.6, "chase": 2.0, "triad": 2.0, "disk": 1.0}
+"""Kernels that do a fixed amount of work: their seconds on a usual machine."""
+TRIP = 30e-6
+
+
+def planned(kernel: str, *given: Any) -> float:
+    """The seconds that a kernel runs by its arguments, as in ``kernels.c``."""
+    if kernel in WORK:
+        return WORK[kernel]
+    if kernel == "spin":
+        duration, _, _, processes = given[:4]
+        return float(duration / S + 0.02 + 0.002 * processes)
+    if kernel in {"work", "wide"}:
+        return float(given[0] / S + 0.02 + 0.002 * len(given[3:]))
+    if kernel == "steps":
+        rounds, pause, working = given[:3]
+        return float(rounds * (pause + working) / S)
+    if kernel == "wake":
+        return float(given[0] * given[1] / S)
+    if kernel == "spread":
+        return float(given[0] * (given[1] + 22 * MS) / S)
+    assert kernel == "net"
+    return float(given[3] / S + 1.1 * given[2] * TRIP)
+
+
+class Planner:
+    """Takes the place of the kernels: sums what they would take, by experiment."""
+
+    def __init__(self) -> None:
+        self.experiment, self.seconds, self.kernels = "", defaultdict[str, float](float), set[tuple[str, str]]()
+
+    def run(self, *given: Any, timeout: float, prefix: object) -> dict[str, np.ndarray]:
+        seconds = planned(*given)
+        assert timeout > seconds
+        self.kernels.add((self.experiment, given[0]))
+        self.wait(seconds)
+        names = ("window_ns", "work_cpu_ns", "work_cpu_ns/0", "work_cpu_ns/1", "load_ps/0")
+        return {name: np.ones(1) for name in names if (given[0] == "chase") == ("load" in name)}
+
+    def wait(self, seconds: float) -> None:
+        self.seconds[self.experiment] += seconds
+
+    def accounts(self) -> Accounts:
+        return Accounts(1.0, 0.0, 0.0, ())
+
+
+def plan(monkeypatch: pytest.MonkeyPatch, cpus: int) -> Planner:
+    planner = Planner()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    monkeypatch.setattr(executing, "Watch", lambda _: planner)
+    monkeypatch.setattr(time, "sleep", planner.wait)
+    setting = Setting(cast("KernelProgram", planner), Path())
+    for each in chosen_experiments(()):
+        planner.experiment = each.name
+        execute(each.name, setting, INPUTS)
+    return planner
+
+
+@pytest.mark.parametrize(("cpus", "most"), [(2, 45.0), (4, 50.0)])
+def test_all_experiments_are_planned_to_fit_in_a_minute(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, most: float
+) -> None:
+    seconds = plan(monkeypatch, cpus).seconds
+    assert sum(seconds.values()) <= most, seconds
+
+
+def test_pairs_of_cpus_do_work_that_fills_a_cores_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = plan(monkeypatch, 2).kernels
+    assert {("cpu.pair", "wide"), ("cpu.siblings", "wide")} <= kernels
+    assert ("cpu.pair", "work") not in kernels
