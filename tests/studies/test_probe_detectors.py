@@ -107,6 +107,14 @@ def test_quotas_are_found_within_five_percent(truth: float, period: float) -> No
         assert found["cpu.quota_period"].value == pytest.approx(period, rel=0.05)
 
 
+def test_gaps_before_the_first_refill_and_after_the_last_do_not_shift_the_period() -> None:
+    starts = np.array([20.0, *np.arange(100.0, 2900.0, 200.0), 2880.0])
+    lengths = np.array([4.0, *np.full(14, 100.0), 4.0])
+    found = by_name(quota(raw_of(starts, lengths, 2900.0) | {"unused": np.array([0.5])}))
+    assert found["cpu.quota"].value == pytest.approx(100.0, rel=0.001)
+    assert found["cpu.quota_period"].value == pytest.approx(200.0, rel=0.001)
+
+
 def test_no_quota_is_none() -> None:
     found = quota(raw_of([100.0, 900.0], [0.1, 2.0]) | {"unused": np.zeros(1)})
     assert [(each.value, each.verdict) for each in found] == [(None, ProbeVerdict.MEASURED)] * 2

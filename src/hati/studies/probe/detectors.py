@@ -23,7 +23,7 @@ from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
 
 RATE_METHOD = "cpu-time-2"
 CORES_METHOD = "cpu-share-1"
-QUOTA_METHOD = "gap-refill-2"
+QUOTA_METHOD = "gap-refill-3"
 PAIR_METHOD = "rate-ratio-2"
 
 _OTHERS = 0.03
@@ -65,7 +65,8 @@ def quota(raw: Raw) -> tuple[Property, ...]:
     """A limit on CPU time: the quota and the period in ms; no value if there is none.
 
     A process that never waits is stopped once in each period, and runs again when the quota is refilled. The period is
-    the median of the times between refills, refined; the quota is the period without the gaps. ``unused`` is the
+    the median of the times between refills, refined by those from the first to the last regular one: other gaps may
+    come before and after. The quota is the period without the gaps. ``unused`` is the
     fraction of the window in which the CPU was idle, as it would not be with a competitor; ``throttled`` is the
     fraction by the kernel's account of the control group, if known.
     """
@@ -88,15 +89,17 @@ def quota(raw: Raw) -> tuple[Property, ...]:
         empty = (Property(name, None, "ms", None, reason="none seen") for name in names)
         return tuple(contaminated(each_, reason) for each_ in empty)
     intervals = np.diff(refills)
-    intervals = intervals[intervals > _THROTTLED_MS]
-    period = float(np.median(intervals))
-    regular = np.abs(intervals / period - 1.0) < _REGULAR
-    if regular.mean() < 0.6:
+    apart = intervals[intervals > _THROTTLED_MS]
+    period = float(np.median(apart))
+    regular = np.flatnonzero(np.abs(intervals / period - 1.0) < _REGULAR)
+    if regular.size < 0.6 * apart.size:
         reason = "the process is stopped, but not in a period"
         return tuple(inconclusive(name, "ms", reason) for name in names)
+    chosen = slice(regular[0], regular[-1] + 2)
+    refills, lengths = refills[chosen], long.lengths[chosen]
     periods = np.round((refills[-1] - refills[0]) / period)
     period = float(refills[-1] - refills[0]) / float(periods)
-    run = _runs(refills, long.lengths, period)
+    run = _runs(refills, lengths, period)
     budget = Property(names[0], float(run.mean()), "ms", _bounds(run))
     own = intervals[regular]
     spread = 1.96 * float(own.std(ddof=1)) / float(periods)
