@@ -12,6 +12,7 @@ import pytest
 from worker_processes import Workers
 
 from conftest import Hati
+from hati.steering import Client
 from hati.store import EntryKind, Selection, open_store, read_store
 
 PROJECT = """
@@ -67,7 +68,7 @@ def workers(project: Path, store: Path) -> Iterator[Workers]:
 def known(store: Path) -> int:
     """The number of known machines."""
     with closing(open_store(str(store))) as found:
-        return len(found.ledger.known())
+        return len(found.ledger.clients())
 
 
 def test_tasks_go_to_machines_that_have_their_settings(hati_here: Hati, workers: Workers, store: Path) -> None:
@@ -96,9 +97,23 @@ def test_repetitions_are_spread_over_known_classes(hati_here: Hati, workers: Wor
     assert (refused.status, "2 classes of machines are wanted, and 1 known: " in refused.err) == (2, True)
     assert hati_here(*about, "--classes", "all").status == 0
     with closing(read_store(str(store))) as found:
-        [wanted] = {client.hardware for client in found.ledger.known()}
+        [wanted] = {client.hardware for client in found.ledger.clients()}
         released = [each.content for each in found.ledger.history() if each.what is EntryKind.RELEASED]
     assert [each["requirements"]["attributes"] for each in released] == [[["class", wanted], ["compiler", "gcc"]]] * 2
+
+
+def test_studies_are_planned_without_a_machine_that_is_forgotten(hati_here: Hati, project: Path, store: Path) -> None:
+    with closing(open_store(str(store))) as found:
+        for name, compiler in (("one", "gcc"), ("old", "icc")):
+            found.ledger.record_client(Client(f"id-{name}", name, attributes=(("compiler", (compiler,)),)))
+        found.ledger.enter("one-1", found.ledger.clients()[1])
+    about = ("--store", str(store))
+    planned = ("run", "--dry-run", "--engine", "workers", *about)
+    assert "left out: compiler=clang, which no" in hati_here(*planned).err
+    assert "machine 'one' has a worker" in hati_here("grid", "forget", "one", *about).err
+    assert "did you mean 'old'?" in hati_here("grid", "forget", "odl", *about).err
+    assert hati_here("grid", "forget", "old", *about).status == 0
+    assert "left out: compiler=clang, compiler=icc, which no" in hati_here(*planned).err
 
 
 def test_this_machine_runs_what_it_has(hati_here: Hati, project: Path) -> None:

@@ -41,6 +41,8 @@ from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, distu
 if TYPE_CHECKING:
     from typer._click import Context
 
+    from hati.wiring import Workplace
+
 ProjectPath = Annotated[Path, typer.Argument(metavar="PATH", help="Folder with hati.toml, or the file.")]
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead; - is standard output.")
@@ -174,7 +176,9 @@ def _run(
 
         place = (kind.look if dry_run else kind.open)(root or path, store, request, say)
         until = None if due is None else time.time() + parse_duration(due)
-        place = kind.on_machines(with_engine(place, engine, replicate, Urgency(priority, until)), say, classes)
+        place = with_engine(place, engine, replicate, Urgency(priority, until))
+        kind.check_engine(place)
+        place = _narrowed(place, classes)
         prepared = kind.prepare(place, request, fresh=fresh)
         if dry_run:
             write_plan(prepared.planned(), of_plan(chosen), output)
@@ -185,6 +189,19 @@ def _run(
         answer = kind.concluded(prepared, request, make_watched(kind, prepared, request), warning)
         pages = place.project.root / ".hati" / "reports"
     return _finished(answer, [(chosen, output), *reports], pages)
+
+
+def _narrowed(place: Workplace, classes: str | None) -> Workplace:
+    """The workplace narrowed to what machines have, with repetitions spread over that number of classes of them."""
+    if place.project.machine_options:
+        from hati.wiring.machine_options import narrow_to_machines
+
+        place = narrow_to_machines(place, say)
+    if classes is None:
+        return place
+    from hati.wiring.machine_classes import over_classes
+
+    return over_classes(place, classes)
 
 
 def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Path | None) -> int:

@@ -50,7 +50,7 @@ def status(
     """Show machines, batches, why batches wait, and what failed."""
     from hati import render
     from hati.steering.document import grid_tables
-    from hati.wiring.machine_options import grid_status
+    from hati.wiring.grid import grid_status
 
     check_output(output)
     found = grid_status(path, store)
@@ -84,6 +84,17 @@ def sign(key: _KeyFile, path: ProjectPath = HERE, revision: _Revision = None, st
     for name, why in found.left_out:
         say(f"not signed: benchmark {name}, which volunteers cannot run: {why}")
     say(f"artefact: {found.artefact[:12]}, {found.bytes / 2**10:,.1f} KiB")
+
+
+@app.command("forget")
+def forget(
+    name: _Name, path: Annotated[Path, typer.Option("--project", metavar="PATH")] = HERE, store: StorePlace = None
+) -> None:
+    """Plan no longer for what a machine has that ended its worker; its runs stay."""
+    from hati.wiring.grid import forget_machine
+
+    forget_machine(path, store, name)
+    say(f"{name}: studies are planned without it")
 
 
 @app.command("revoke")

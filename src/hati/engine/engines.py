@@ -69,8 +69,8 @@ def engine_of(name: str) -> MakeEngine:
 def _workers(setup: EngineSetup) -> WorkersEngine:
     from hati.engine.workers import WorkersEngine
 
-    how = (setup.machines, setup.waiting, setup.asked, setup.placement)
-    return WorkersEngine(_store(setup, WORKERS).ledger, *how)
+    ledger = _store(setup, WORKERS).ledger
+    return WorkersEngine(ledger, setup.machines, setup.waiting, asked=setup.asked, placement=setup.placement)
 
 
 def _dask(address: ClusterAddress, setup: EngineSetup) -> DaskEngine:
@@ -85,8 +85,9 @@ def _volunteers(setup: EngineSetup) -> VolunteersEngine:
     from hati.engine.volunteers import VolunteersEngine
 
     store = _store(setup, VOLUNTEERS)
-    how = (setup.benchmarks, setup.waiting, setup.asked, setup.placement)
-    return VolunteersEngine(store.ledger, store.volunteers, *how)
+    return VolunteersEngine(
+        store.ledger, store.volunteers, setup.benchmarks, setup.waiting, asked=setup.asked, placement=setup.placement
+    )
 
 
 def _store(setup: EngineSetup, engine: str) -> SqlStore:

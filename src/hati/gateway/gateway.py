@@ -167,7 +167,7 @@ class Gateway:
         self._observe(volunteer, message.client)
         about = (volunteer.machine, volunteer.name, message.client.cpus, (), ClientKind.VOLUNTEER)
         client = Client(*about, _hardware(message.client), _attributes(message.client))
-        self._know(client)
+        self._record_client(client)
         worker = f"{volunteer.name}/{message.key}"
         with self._turn:  # threads that wait here do not ask the database again and again whether it is free
             choice = self._choice(message.client.template)
@@ -315,10 +315,10 @@ class Gateway:
                     return
             after = max(batches)
 
-    def _know(self, client: Client) -> None:
+    def _record_client(self, client: Client) -> None:
         """Keep which attributes a machine has, where they have changed since this server was started."""
         if self._known.get(client.machine) != client.attributes:
-            self._store.ledger.know(client)
+            self._store.ledger.record_client(client)
             self._known[client.machine] = client.attributes
 
     def _observe(self, volunteer: Volunteer, client: ClientDescription) -> None:

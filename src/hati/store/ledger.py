@@ -28,9 +28,9 @@ from hati.store.ledger_batches import (
     BATCH,
     CONTENTS,
     DUE,
-    KNOW,
     LEASED,
     OUT,
+    RECORD_CLIENT,
     REMOVE_GONE,
     SAME,
     STATES,
@@ -256,13 +256,19 @@ class Ledger:
         return tuple({client.machine: client for client in found}.values())
 
     @_repeated
-    def know(self, client: Client) -> None:
+    def record_client(self, client: Client) -> None:
         """Keep which attributes a machine has, also after its worker has left."""
         with self._turn() as (connection, _):
             about = {"machine": client.machine, "client": msgspec.json.encode(client).decode()}
-            change(connection, KNOW, about)
+            change(connection, RECORD_CLIENT, about)
 
-    def known(self) -> tuple[Client, ...]:
+    @_repeated
+    def forget_client(self, machine: str) -> None:
+        """Remove what a machine said of its attributes; its attempts and results stay."""
+        with self._turn() as (connection, _):
+            connection.execute(delete(schema.client).where(schema.client.c.machine == machine))
+
+    def clients(self) -> tuple[Client, ...]:
         """The machines that ever said which attributes they have, as they said it last."""
         query = select(schema.client.c.client).order_by(schema.client.c.machine)
         with self._reading() as connection:

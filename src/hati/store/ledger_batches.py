@@ -119,7 +119,7 @@ _ENTER = text("""
     ON CONFLICT (key) DO UPDATE SET machine = excluded.machine, client = excluded.client, seen = excluded.seen,
     until = excluded.until
 """)
-KNOW = text("""
+RECORD_CLIENT = text("""
     INSERT INTO client (machine, client) VALUES (:machine, :client)
     ON CONFLICT (machine) DO UPDATE SET client = excluded.client
 """)

@@ -317,10 +317,12 @@ class LedgerConformance(ABC):
 
     def test_what_a_machine_has_is_known_after_it_left(self, ledger: Ledger) -> None:
         for compilers in (("gcc",), ("clang", "gcc")):
-            ledger.know(replace(a_client("one"), attributes=(("compiler", compilers),)))
-        assert [each.attributes for each in ledger.known()] == [(("compiler", ("clang", "gcc")),)]
+            ledger.record_client(replace(a_client("one"), attributes=(("compiler", compilers),)))
+        assert [each.attributes for each in ledger.clients()] == [(("compiler", ("clang", "gcc")),)]
         ledger.rebuild()
-        assert len(ledger.known()) == 1
+        assert len(ledger.clients()) == 1
+        ledger.forget_client(a_client("one").machine)
+        assert ledger.clients() == ()
 
     def test_a_lost_reply_changes_nothing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
         lost = LostReplies(ledger, monkeypatch)

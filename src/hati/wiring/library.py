@@ -153,7 +153,11 @@ class OpenedProject(Struct, frozen=True):
 
     def _measured(self, kind: AnyStudyType, root: Path, request: Struct, *, fresh: bool) -> CommandResult:
         place = kind.open(root, self.store, request, self.announce)
-        place = kind.on_machines(place, self.announce)
+        kind.check_engine(place)
+        if place.project.machine_options:
+            from hati.wiring.machine_options import narrow_to_machines
+
+            place = narrow_to_machines(place, self.announce)
         prepared = kind.prepare(place, request, fresh=fresh)
         if prepared.finished and prepared.evidence().runs and (text := kind.nothing_left(prepared)):
             self.announce(text)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from hati.core import InputError, MachineOption, Setting, replace, setting_text
 from hati.core.wording import listed
 from hati.formula import Comparator, Not, Or
-from hati.project import FILE, VOLUNTEERS, read_project
+from hati.project import VOLUNTEERS
 from hati.space import Constraint, Space, narrowed
 from hati.space.constraint import TRUE, Literal, Name, TermComparison, conjunction
-from hati.steering import Client, ClientKind, LedgerStatus, SettingStatus, hardware_class
-from hati.wiring.workplace import Announce, Workplace, existing_store
+from hati.steering import Client, ClientKind, hardware_class
+from hati.wiring.workplace import Announce, Workplace
 
-Had = Mapping[str, tuple[str, ...]]
+Settings = Mapping[str, tuple[str, ...]]
 """The settings that a machine has, as texts, by the names of options."""
 
 
-def within_machines(place: Workplace, announce: Announce) -> Workplace:
+def narrow_to_machines(place: Workplace, announce: Announce) -> Workplace:
     """The workplace with the space narrowed to the configurations that a known machine can run.
 
     Without options that machines have, and for a table, it is the same.
@@ -31,7 +29,7 @@ def within_machines(place: Workplace, announce: Announce) -> Workplace:
     if not options or place.table is not None:
         return place
     before = place.project.space
-    known = [_had(client, options) for client in clients(place)]
+    known = [_settings_of(client, options) for client in clients(place)]
     template = _template(before, options, known)
     if template is None:
         raise _nothing_to_run(place, known[0])
@@ -53,7 +51,7 @@ def clients(place: Workplace) -> Sequence[Client]:
     """
     if place.by_workers:
         kind = ClientKind.VOLUNTEER if place.project.engine == VOLUNTEERS else ClientKind.WORKER
-        known = [each for each in place.store.ledger.known() if each.kind is kind]
+        known = [each for each in place.store.ledger.clients() if each.kind is kind]
         found = [each for each in known if not place.pool or each.name in place.pool]
         if not found:
             raise InputError(
@@ -64,35 +62,6 @@ def clients(place: Workplace) -> Sequence[Client]:
     if place.pool:
         raise InputError("`has` in [options] needs workers where a pool shares a study", fix="use --engine workers")
     return (this_client(place),)
-
-
-ALL = "all"
-"""All known classes of machines."""
-
-
-def over_classes(place: Workplace, wanted: str | None) -> Workplace:
-    """The workplace whose repetitions are spread over ``wanted`` classes of machines: a number, or ``ALL``; None: any.
-
-    These are the classes with the most known machines, and among equals the first by name.
-
-    Raises:
-        InputError: where these are no classes, too few are known, or this machine alone measures.
-    """
-    if wanted is None:
-        return place
-    if not place.by_workers:
-        raise InputError("--classes is for campaigns that share workers", fix="add --engine workers, or leave it out")
-    if wanted != ALL and not (wanted.isdecimal() and int(wanted)):
-        raise InputError(f"--classes {wanted!r} is not a number of classes", fix=f"write 1 or more, or `{ALL}`")
-    found = Counter(client.hardware for client in clients(place))
-    number = len(found) if wanted == ALL else int(wanted)
-    if number > len(found):
-        raise InputError(
-            f"{number} classes of machines are wanted, and {len(found)} known: {listed(sorted(found), separator='; ')}",
-            fix=f"start workers on others, or write --classes {len(found)}",
-        )
-    ordered = sorted(found, key=lambda each: (-found[each], each))
-    return replace(place, classes=tuple(sorted(ordered[:number])))
 
 
 _STARTED = {
@@ -117,32 +86,12 @@ def this_client(place: Workplace) -> Client:
     return Client(place.machine.id, place.machine.name, hardware=hardware, attributes=attributes)
 
 
-def grid_status(path: Path, store: str | None) -> LedgerStatus:
-    """The status of a store's ledger, with the settings that machines have of the project at a path, if there is one.
-
-    Raises:
-        InputError: for any error in the project, and where there is no store.
-    """
-    ledger = existing_store(path, store).ledger
-    if not (path / FILE if path.is_dir() else path).is_file():
-        return ledger.status()
-    project = read_project(path)
-    known, here = ledger.known(), {client.machine for client in ledger.present()}
-    found = []
-    for each in project.machine_options:
-        for setting in map(setting_text, project.space.option(each.option).settings):
-            own = [client for client in known if client.has(each.attribute, setting)]
-            present = tuple(client.name for client in own if client.machine in here)
-            found.append(SettingStatus(each.option, setting, tuple(client.name for client in own), present))
-    return replace(ledger.status(), settings=tuple(found))
-
-
-def _had(client: Client, options: Sequence[MachineOption]) -> Had:
+def _settings_of(client: Client, options: Sequence[MachineOption]) -> Settings:
     attributes = dict(client.attributes)
     return {each.option: attributes.get(each.attribute, ()) for each in options}
 
 
-def _nothing_to_run(place: Workplace, first: Had) -> InputError:
+def _nothing_to_run(place: Workplace, first: Settings) -> InputError:
     """The error where no machine can run anything; ``first`` are the settings of the first of them."""
     space, options = place.project.space, place.project.machine_options
     if place.by_workers:
@@ -168,7 +117,7 @@ def _wanted(space: Space, option: MachineOption) -> tuple[Setting, ...]:
     return space.by_name[option.option].settings if option.option in space.by_name else ()
 
 
-def _template(space: Space, options: Sequence[MachineOption], known: Sequence[Had]) -> Constraint | None:
+def _template(space: Space, options: Sequence[MachineOption], known: Sequence[Settings]) -> Constraint | None:
     """A formula that holds for the configurations that one of the machines can run; None if there are none."""
     found = (_runnable(space, options, had) for had in known)
     alternatives = tuple(dict.fromkeys(formula for formula in found if formula is not None))
@@ -177,7 +126,7 @@ def _template(space: Space, options: Sequence[MachineOption], known: Sequence[Ha
     return Or(alternatives) if len(alternatives) > 1 else next(iter(alternatives), None)
 
 
-def _runnable(space: Space, options: Sequence[MachineOption], had: Had) -> Constraint | None:
+def _runnable(space: Space, options: Sequence[MachineOption], had: Settings) -> Constraint | None:
     """A formula that holds for what a machine can run; None if that is nothing."""
     parts: list[Constraint] = []
     for each in options:

@@ -201,11 +201,11 @@ class StudyType(ABC, Generic[R, S, C]):
         """
 
     @final
-    def on_machines(self, place: Workplace, announce: Announce, classes: str | None = None) -> Workplace:
-        """The workplace with the space narrowed to what its engine's machines have, over so many ``classes`` of them.
+    def check_engine(self, place: Workplace) -> None:
+        """Check that the machines of the workplace's engine may decide this kind of study.
 
         Raises:
-            InputError: where volunteers would decide a verdict, and where no machine can run anything.
+            InputError: where volunteers would decide a verdict.
         """
         from hati.project import VOLUNTEERS
 
@@ -214,11 +214,6 @@ class StudyType(ABC, Generic[R, S, C]):
                 f"`hati {self.name}` decides on a verdict, and volunteers' numbers never do",
                 fix="use --engine local or workers; volunteers may do `run`, `screen` and `failures`",
             )
-        if not place.project.machine_options and classes is None:
-            return place
-        from hati.wiring.machine_options import over_classes, within_machines
-
-        return over_classes(within_machines(place, announce), classes)
 
     @abstractmethod
     def restore(self, stored: StoredStudy) -> S:
