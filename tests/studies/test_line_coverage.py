@@ -31,10 +31,11 @@ def test_each_configuration_adds_the_most_lines_to_those_before_it() -> None:
     assert found.files == (FileLines("a.c", 6, 4, (5, 6)),)
     report = coverage_document(found)
     assert report.answer == (
-        "4 configurations executed 4 of 6 lines (66.7 %), the best alone 3; 2 lines were executed by none."
+        "4 configurations executed 4 of 6 lines (66.7 %), the best alone 3; 2 lines were missed by all."
     )
     assert "2 further configurations add no line." in report.tables[0].notes
     assert report.tables[1].rows == (("a.c", 6, 4, "5-6"),)
+    assert report.tables[1].columns[-1].name == "missed lines"
 
 
 def test_runs_without_lines_have_no_coverage() -> None:

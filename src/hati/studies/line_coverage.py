@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, Run, setting_text
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Shown, Table, percent
+from hati.document.document import Align, Column, Document, Table, percent
 from hati.document.publishing import Of, Settings
 
 _SHOWN = 20
@@ -115,12 +115,11 @@ def ranges(lines: Iterable[int]) -> list[str]:
 
 def coverage_document(found: LineCoverage) -> Document:
     """The report of merged lines."""
-    fewest = found.adding[0].lines if found.adding else 0
+    most, missed = found.adding[0].lines if found.adding else 0, found.lines - found.executed
     answer = (
         f"{counted(found.configurations, 'configuration')} executed {found.executed:,} of "
-        f"{counted(found.lines, 'line')} ({percent(found.executed / found.lines)}), the best alone {fewest:,}; "
-        f"{counted(found.lines - found.executed, 'line')} {'was' if found.lines - found.executed == 1 else 'were'} "
-        "executed by none."
+        f"{counted(found.lines, 'line')} ({percent(found.executed / found.lines)}), the best alone {most:,}; "
+        f"{counted(missed, 'line')} {'was' if missed == 1 else 'were'} missed by all."
     )
     facts = (("runs", f"{found.runs:,}"),)
     return Document(f"Lines executed by {found.benchmark}", answer, facts, (_adding_table(found), _files_table(found)))
@@ -130,10 +129,7 @@ def _adding_table(found: LineCoverage) -> Table:
     columns = (Column("configuration"), *(Column(name, align=Align.RIGHT) for name in ("lines", "adds", "total")))
     names = {name for each in found.adding for name in each.configuration}
     varied = sorted(name for name in names if len({str(each.configuration.get(name)) for each in found.adding}) > 1)
-    rows = tuple(
-        (_shown(each.configuration, varied), each.lines, each.added, Shown(f"{each.total:,}", each.total))
-        for each in found.adding
-    )
+    rows = tuple((_shown(each.configuration, varied), each.lines, each.added, each.total) for each in found.adding)
     others = found.configurations - len(found.adding)
     notes = ["Each adds the most lines to those above it."]
     notes += [f"{counted(others, 'further configuration')} add{'s' if others == 1 else ''} no line."] if others else []
@@ -150,7 +146,7 @@ def _files_table(found: LineCoverage) -> Table:
         Column("file"),
         Column("lines", align=Align.RIGHT),
         Column("executed", align=Align.RIGHT),
-        Column("executed by none"),
+        Column("missed lines"),
     )
     rows = tuple((each.file, each.lines, each.executed, _missed(each)) for each in found.files)
     return Table("Files", columns, rows)
