@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
@@ -87,6 +92,7 @@ def test_changes_on_disk_are_seen(tmp_path: Path, change: str) -> None:
         (b"name: [", r"a\.yaml:1:8: not YAML"),
         (b"", r"a\.yaml:1:1: a task set is a mapping"),
         (b"- a\n", r"a\.yaml:1:1: a task set is a mapping"),
+        (b"a: 1\r\nb: 2\nc: 3\r\n", r"a\.yaml:2: some lines end with \\r\\n, this one with \\n; end all with \\n"),
         (b"\xff\xfe", r"a\.yaml: cannot read it: it is not UTF-8"),
         (b"a: &x 1\nb: *x\n", r"a\.yaml:2:4: the alias `\*x`"),
         (b"a: {1: b}\n", r"a\.yaml:1:5: the key `1` is not text"),
@@ -111,3 +117,34 @@ def test_the_command_refuses_it_with_its_place(tmp_path: Path, capsys: pytest.Ca
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read it: Is a directory"):
         opened(tmp_path)
+
+
+def test_a_file_in_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no folder .*/missing; create it, or name another file"):
+        opened(tmp_path / "missing" / "a.yaml")
+
+
+def test_saving_leaves_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(_: int) -> int:
+        raise AssertionError("other threads would create files with it")
+
+    monkeypatch.setattr(os, "umask", changed)
+    opened(tmp_path / "a.yaml").save()
+
+
+@pytest.mark.parametrize(("edits", "said"), [(2, "not saved: a.yaml\ninterrupted\n"), (0, "interrupted\n")])
+def test_edits_that_are_lost_are_reported(tmp_path: Path, edits: int, said: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("name: a\n")
+    command = [sys.executable, "-m", "hati", "probe", "edit", file.name]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            page, _, token = process.stderr.readline().removeprefix("open ").strip().partition("/#")
+            headers = {"Authorization": f"Bearer {token}", "Origin": page, "Content-Type": "application/json"}
+            body = json.dumps([{"edit": "set", "path": ["name"], "value": f"b{n}"} for n in range(edits)])
+            with build_opener(ProxyHandler({})).open(Request(f"{page}/edit", body.encode(), headers)) as answer:
+                assert json.load(answer)["changed"] == bool(edits)
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == f"Ctrl-C ends the editor\n{said}"

@@ -318,7 +318,7 @@ def edit(
     """Compose a task set in a browser, on a page that only this machine serves."""
     from hati.wiring.probes.task_sets import edit_task_set
 
-    edit_task_set(file, lambda address: say(f"open {address}\nCtrl-C ends the editor"))
+    edit_task_set(file, say)
 
 
 @app.command("calibrate")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from secrets import token_hex
 from typing import Any
 
 from msgspec import Struct
@@ -60,9 +60,15 @@ class EditedFile:
         self._name = file.name
         self._check = check
         self._on_disk = self._read()
-        text = _NEW.format(name=inline(self._file.stem)) if self._on_disk is None else _decoded(self._on_disk, file)
-        read_yaml(text, str(self._file))
-        self._history = EditHistory((text,))
+        if self._on_disk is None and not self._file.parent.is_dir():
+            raise InputError(f"there is no folder {self._file.parent}", fix="create it, or name another file")
+        new = _NEW.format(name=inline(self._file.stem)).encode()
+        self._history = EditHistory((_text(new if self._on_disk is None else self._on_disk, self._file),))
+
+    @property
+    def changed(self) -> bool:
+        """Whether the current text is not on disk."""
+        return self._on_disk is None or self._history.text.encode() != self._on_disk
 
     def state(self, selected: ValuePath | None = None) -> EditorState:
         """The current text, its values and what is wrong with it."""
@@ -72,7 +78,7 @@ class EditedFile:
             text,
             read_yaml(text).data,
             self._problem(text),
-            self._on_disk is None or text.encode() != self._on_disk,
+            self.changed,
             self._history.current > 0,
             self._history.current + 1 < len(self._history.texts),
             selected,
@@ -106,8 +112,7 @@ class EditedFile:
         found = self._read()
         if found is None:
             raise InputError(f"{self._name} was removed", fix="save it, which creates it again")
-        text = _decoded(found, self._file)
-        read_yaml(text, str(self._file))
+        text = _text(found, self._file)
         self._on_disk = found
         self._history = self._history.followed_by(text)
         return self.state()
@@ -149,31 +154,31 @@ class EditedFile:
         return None
 
 
-def _decoded(content: bytes, file: Path) -> str:
+def _text(content: bytes, file: Path) -> str:
+    """The text of a file that can be edited."""
     try:
-        return content.decode()
+        text = content.decode()
     except UnicodeDecodeError:
         raise InputError("cannot read it: it is not UTF-8", place=Place(str(file)), fix="name a file in YAML") from None
+    ends = text.count("\r\n")
+    if ends and ends != text.count("\n"):
+        place = Place(str(file), next(n for n, line in enumerate(text.split("\n"), 1) if not line.endswith("\r")))
+        raise InputError("some lines end with \\r\\n, this one with \\n", place=place, fix="end all with \\n")
+    read_yaml(text, str(file))
+    return text
 
 
 def _replace(file: Path, content: bytes) -> None:
     """Write a file by renaming a complete one, with the old one's permissions."""
-    with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as written:
+    part = file.with_name(f".{file.name}.{token_hex(4)}")
+    with part.open("xb") as written:
         try:
+            if file.exists():
+                part.chmod(file.stat().st_mode & 0o7777)
             written.write(content)
             written.flush()
             os.fsync(written.fileno())
-            if file.exists():
-                Path(written.name).chmod(file.stat().st_mode & 0o7777)
-            else:
-                Path(written.name).chmod(0o666 & ~_umask())
-            Path(written.name).replace(file)
+            part.replace(file)
         except BaseException:
-            Path(written.name).unlink()
+            part.unlink()
             raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -71,12 +71,12 @@ def read_task_set(file: Path) -> TaskSet:
     return _parsed(text, str(file))
 
 
-def edit_task_set(file: Path, ready: Announce) -> None:
+def edit_task_set(file: Path, announce: Announce) -> None:
     """Serve a page on which the task set of a file is composed, until the process is interrupted.
 
     Args:
         file: in YAML; it is created when it is saved for the first time.
-        ready: receives the address of the page.
+        announce: receives the address of the page and, at the end, that edits are not saved.
 
     Raises:
         InputError: where the file cannot be read, or is not YAML.
@@ -84,9 +84,14 @@ def edit_task_set(file: Path, ready: Announce) -> None:
     from hati.editor import EditedFile, PageServer, editor_schema
 
     kinds = {word: load() for word, load in _added_kinds().items()}
-    with PageServer(EditedFile(file, _parsed), editor_schema(kinds)) as server:
-        ready(server.address)
-        server.serve_forever()
+    edited = EditedFile(file, _parsed)
+    with PageServer(edited, editor_schema(kinds)) as server:
+        announce(f"open {server.address}\nCtrl-C ends the editor")
+        try:
+            server.serve_forever()
+        finally:
+            if edited.changed:
+                announce(f"not saved: {file}")
 
 
 def _parsed(text: str, file: str) -> TaskSet:
