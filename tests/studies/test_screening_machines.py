@@ -21,6 +21,7 @@ from hati.studies.screening.words import answer
 from hati.testing import FakeEngine, MemoryStore
 
 OPTIONS = space(6)
+COMPILER = Option("compiler", ("gcc", "clang", "icc"), default="gcc")
 EFFECTS = {"a": 0.10, "b": -0.06}
 Value = Callable[[Task], float]
 
@@ -123,6 +124,41 @@ def test_an_option_whose_settings_machines_have_is_confounded_with_them(study: A
         "cannot estimate f" in text or "cannot distinguish the effect of f" in text for text in found.warnings
     )
     assert "Nothing is known of f: each machine ran one setting of it only." in answer(found)
+
+
+@pytest.mark.parametrize(
+    ("machines", "groups", "offset"),
+    [
+        ({"gcc": "a", "clang": "a", "icc": "b"}, [{frozenset(("gcc", "clang")), frozenset(("icc",))}], 1.3 / 1.05),
+        ({"gcc": "a", "clang": "ab", "icc": "b"}, [], 1.3),
+    ],
+    ids=["a setting that one machine has alone", "linked by a machine that ran both"],
+)
+def test_settings_that_no_machines_link_are_named(
+    machines: dict[str, str], groups: list[set[frozenset[str]]], offset: float
+) -> None:
+    """clang is 10 % slower than gcc, and the machine b 30 % slower than a: icc on b may be as fast as gcc."""
+    compilers = Space((*(Option(name, (False, True), default=False) for name in "abcd"), COMPILER))
+    study = _screening(of_pool(choose_followed(compilers, 48, generator(1, "design"), ()), 2), compilers)
+    value, store = multiplying(EFFECTS, noise=0.005), MemoryStore()
+    while ahead := study.plan(store.evidence(study.id)):
+        for place, task in enumerate(ahead.tasks):
+            compiler = str(task.configuration["compiler"])
+            machine = machines[compiler][place % len(machines[compiler])]
+            factor = (1.3 if machine == "b" else 1.0) * (1.1 if compiler == "clang" else 1.0)
+            engine = FakeEngine(lambda t, f=factor: {"latency": [f * value(t)]}, machine=machine)
+            store.record(next(engine.run((task,))))
+    found = study.conclude(store.evidence(study.id))
+    assert found.machine_blocks is not None
+    named = [option.groups for option in found.machine_blocks.confounded]
+    assert [{frozenset(each.setting for each in group) for group in own} for own in named] == groups
+    assert "compiler" in found.important, "clang and gcc ran on one machine"
+    offsets = {each.fingerprint: 1.0 + each.offset for each in found.machine_blocks.machines}
+    assert offsets["b"] / offsets["a"] == pytest.approx(offset, abs=0.02)
+    assert any(text.startswith("no machines link all settings of compiler (") for text in found.warnings) == bool(
+        groups
+    )
+    assert ("Not all settings of compiler can be compared" in answer(found)) == bool(groups)
 
 
 def test_one_machine_has_no_blocks() -> None:

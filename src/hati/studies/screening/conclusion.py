@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -423,14 +424,35 @@ class SettingMachines(Struct, frozen=True):
 
 
 class ConfoundedOption(Struct, frozen=True):
-    """An option of which each machine ran one setting only: its effect is confounded with the machines' differences.
+    """An option whose settings no machines link: differences between its groups may be those between machines.
 
-    ``within`` is the largest difference between machines with the same setting, as a fraction; None without such.
+    Machines that ran several settings link these. ``within`` is the largest difference between machines with the same
+    setting, as a fraction; None without such.
     """
 
     option: str
     settings: tuple[SettingMachines, ...]
     within: float | None
+
+    @property
+    def groups(self) -> tuple[tuple[SettingMachines, ...], ...]:
+        """The settings that machines link; each machine ran one setting if each group has one."""
+        return linked_settings(self.settings)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no two settings can be compared."""
+        return len(self.groups) == len(self.settings)
+
+
+def linked_settings(settings: Sequence[SettingMachines]) -> tuple[tuple[SettingMachines, ...], ...]:
+    """Groups of settings, in their order: two are in one group if machines that ran both link them, also via others."""
+    groups: list[tuple[SettingMachines, ...]] = []
+    for own in settings:
+        linked = [group for group in groups if any(set(own.machines) & set(each.machines) for each in group)]
+        merged = (*(each for group in linked for each in group), own)
+        groups = [group for group in groups if group not in linked] + [merged]
+    return tuple(sorted(groups, key=lambda group: settings.index(group[0])))
 
 
 class MachineBlocks(Struct, frozen=True):
@@ -438,7 +460,7 @@ class MachineBlocks(Struct, frozen=True):
 
     ``tested`` are the options whose interaction with machine was tested, ``p_value`` is the smallest p-value of these,
     corrected for their number, and ``differing`` are the options whose effect differs between machines. Nothing is
-    known of the effects of ``confounded`` options.
+    known of differences between settings of ``confounded`` options that no machines link.
     """
 
     machines: tuple[MeasuredMachine, ...]

@@ -39,6 +39,7 @@ from hati.studies.screening.conclusion import (
     MachineBlocks,
     MeasuredMachine,
     SettingMachines,
+    linked_settings,
 )
 from hati.studies.screening.contrasts import Analysis, analyse_log_variance
 from hati.studies.screening.model import ModelAnalysis
@@ -230,25 +231,23 @@ def compare_machines(
     )
 
 
-def settings_of_machines(found: MeasuredDesign) -> dict[str, dict[Setting, list[str]]]:
-    """The machines of each setting, of the options with several settings of which each machine ran one only."""
-    ran: dict[str, dict[str, set[Setting]]] = {}
+def settings_of_machines(found: MeasuredDesign) -> dict[str, tuple[SettingMachines, ...]]:
+    """The settings, with the machines of each, of options that have settings that no machines link."""
+    ran: dict[str, dict[Setting, dict[str, None]]] = {}
     pairs = {(run.machine, row): run for run, row in zip(found.runs, found.rows.tolist(), strict=True)}
     for (machine, _), run in pairs.items():
         for option, setting in run.task.configuration.items():
-            ran.setdefault(option, {}).setdefault(machine, set()).add(setting)
-    confounded: dict[str, dict[Setting, list[str]]] = {}
-    for option, settings in ran.items():
-        if all(len(own) == 1 for own in settings.values()) and len(set[Setting]().union(*settings.values())) > 1:
-            for machine, (setting,) in settings.items():
-                confounded.setdefault(option, {}).setdefault(setting, []).append(machine)
-    return confounded
+            ran.setdefault(option, {}).setdefault(setting, {})[machine] = None
+    settings = {
+        option: tuple(SettingMachines(setting, tuple(machines)) for setting, machines in own.items())
+        for option, own in ran.items()
+    }
+    return {option: own for option, own in settings.items() if len(linked_settings(own)) > 1}
 
 
 def _confounded_options(found: MeasuredDesign, offsets: Mapping[str, float]) -> Iterator[ConfoundedOption]:
-    for option, machines in settings_of_machines(found).items():
-        shared = [[offsets[name] for name in names] for names in machines.values() if len(names) > 1]
-        settings = tuple(SettingMachines(setting, tuple(names)) for setting, names in machines.items())
+    for option, settings in settings_of_machines(found).items():
+        shared = [[offsets[name] for name in own.machines] for own in settings if len(own.machines) > 1]
         yield ConfoundedOption(option, settings, max((max(own) - min(own) for own in shared), default=None))
 
 
@@ -257,11 +256,13 @@ def _measured_machines(
 ) -> tuple[MeasuredMachine, ...]:
     """The machines in the order of their first runs, each with its offset from the first as a fraction of its mean.
 
-    The offsets are estimated by least squares, together with the other columns, but those that machines determine.
+    The offsets are estimated by least squares, together with the other columns, but their combinations that machines
+    determine.
     """
     machines, beside = np.column_stack([found.machine_columns, np.ones(len(found.values))]), np.hstack(others)
     left = beside - machines @ np.linalg.lstsq(machines, beside, rcond=None)[0]
-    columns = np.hstack([machines, beside[:, np.linalg.norm(left, axis=0) > _SAME * len(left)]])
+    _, sizes, directions = np.linalg.svd(left, full_matrices=False)
+    columns = np.hstack([machines, beside @ directions[sizes > _SAME * len(left)].T])
     solved = np.linalg.lstsq(columns, readable.values, rcond=None)[0]
     offsets = np.concatenate([[0.0], solved[: len(names) - 1]])
     ordered = sorted(range(len(names)), key=lambda place: int(found.order[found.machines == place].min()))

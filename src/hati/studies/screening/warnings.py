@@ -12,7 +12,7 @@ from hati.core import Configuration, Run, replace, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import percent
 from hati.stats import Signs, Term
-from hati.studies.screening.conclusion import ConfoundedOption, DesignSummary, MachineBlocks, Noise
+from hati.studies.screening.conclusion import ConfoundedOption, DesignSummary, MachineBlocks, Noise, SettingMachines
 from hati.studies.screening.contrasts import Analysis, Estimated, likely_pairs
 from hati.studies.screening.planning.models import PARTIAL, ModelChoice
 from hati.studies.screening.runs import MeasuredDesign
@@ -278,14 +278,23 @@ def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
 
 
 def _of_machines(each: ConfoundedOption) -> str:
-    ran = "; ".join(f"{setting_text(own.setting)} on {listed(own.machines)}" for own in each.settings)
+    ran = "; ".join(_group(own) for own in each.groups)
     text = (
         f"each machine ran one setting of {each.option} ({ran}): its effect cannot be distinguished from the other "
         "differences between these machines, and nothing is said of it"
+        if each.is_unknown
+        else f"no machines link all settings of {each.option} ({ran}): differences between these groups cannot be "
+        "distinguished from those between their machines, and nothing is said of them"
     )
     if each.within is None:
-        return f"{text}; a machine that has several of the settings would show it"
+        more = "several of the settings" if each.is_unknown else "settings of several groups"
+        return f"{text}; a machine that has {more} would show {'it' if each.is_unknown else 'them'}"
     return f"{text}; machines with the same setting differ by up to {percent(each.within, 2)}"
+
+
+def _group(settings: Sequence[SettingMachines]) -> str:
+    machines = dict.fromkeys(machine for own in settings for machine in own.machines)
+    return f"{listed([setting_text(own.setting) for own in settings])} on {listed(list(machines))}"
 
 
 def partial_warnings(choice: ModelChoice) -> tuple[str, ...]:

@@ -95,8 +95,11 @@ def _of_machines(conclusion: ScreeningConclusion) -> str:
     blocks = conclusion.machine_blocks
     if blocks is None or not blocks.confounded:
         return ""
-    names = listed([each.option for each in blocks.confounded], MOST_NAMED)
-    return f"Nothing is known of {names}: each machine ran one setting of it only."
+    unknown = listed([each.option for each in blocks.confounded if each.is_unknown], MOST_NAMED)
+    partly = listed([each.option for each in blocks.confounded if not each.is_unknown], MOST_NAMED)
+    found = [f"Nothing is known of {unknown}: each machine ran one setting of it only."] if unknown else []
+    found += [f"Not all settings of {partly} can be compared: no machines link them."] if partly else []
+    return " ".join(found)
 
 
 def _all_equal(conclusion: ScreeningConclusion) -> bool:
