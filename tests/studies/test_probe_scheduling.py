@@ -139,5 +139,10 @@ def test_evenness_and_the_time_to_spread() -> None:
 
 def test_balance_beside_other_load_is_contaminated() -> None:
     assert {each.verdict for each in balance(balanced([5.0] * 7, others=0.5))} == {CONTAMINATED}
-    raw = balanced([5.0] * 7) | repeated(np.full((4, 3), 0.5))
-    assert {each.verdict for each in balance(raw)} == {CONTAMINATED}
+
+
+def test_processes_that_stay_on_one_of_two_cpus_are_uneven_balancing_and_no_other_load() -> None:
+    beside = np.tile([0.25, 0.25, 0.5], (4, 1))
+    even, spread = balance(balanced([100.0, 90.0, 80.0, 5.0, 70.0]) | repeated(beside))
+    assert (even.verdict, even.value) == (MEASURED, pytest.approx(0.75))
+    assert (spread.verdict, spread.value) == (MEASURED, 80.0)

@@ -22,7 +22,7 @@ WAKEUP_METHOD = "timer-lateness-1"
 SWITCH_METHOD = "pipe-pair-1"
 WEIGHTS_METHOD = "cpu-time-ratio-1"
 RESERVE_METHOD = "fifo-gaps-1"
-BALANCE_METHOD = "spread-1"
+BALANCE_METHOD = "spread-2"
 
 WEIGHT_STEPS = 5
 """The steps of niceness between two competitors; by the kernel's weights their ratio is 1024/335."""
@@ -127,14 +127,14 @@ def balance(raw: Raw) -> tuple[Property, ...]:
 
     Evenness is the least CPU time over the mean, in repetitions whose names begin with ``0/``, ``1/`` ...; those of
     ``spread_ns`` are times from the permission to use all CPUs to the first move, at most ``limit_ns``. ``cpus`` is the
-    number of CPUs, and ``others`` that of CPUs used by others meanwhile.
+    number of CPUs, and ``others`` that of CPUs used by others meanwhile. A CPU that stays idle is bad balancing, and no
+    other load.
     """
     groups = _repetitions(raw)
     times = np.array([[gaps.cpu for gaps in group] for group in groups])
     even = mean_property("sched.evenness", times.min(axis=1) / times.mean(axis=1), "1")
     found = (even, _spread(raw["spread_ns"] / 1e6, float(raw["limit_ns"][0]) / 1e6))
-    own = min(_own(group) for group in groups) / float(raw["cpus"][0])
-    others = max(1.0 - own, float(raw["others"][0]) / float(raw["cpus"][0]))
+    others = float(raw["others"][0]) / float(raw["cpus"][0])
     if others > _OTHERS:
         reason = f"something else had {others:.0%} of the CPUs' time; repeat it when the machine is quiet"
         return tuple(contaminated(each, reason) for each in found)
