@@ -284,6 +284,10 @@ def test_streams_that_are_shorter_than_a_round_trip_are_inconclusive() -> None:
     found = by_name(remote_link(raw | {"stream_ns": np.full(6, 1e5)}, "net.two"))
     assert found["net.two_bandwidth"].verdict is ProbeVerdict.INCONCLUSIVE
     assert found["net.two_round_trip"].verdict is ProbeVerdict.MEASURED
+    busy = by_name(remote_link(raw | {"stream_ns": np.full(6, 1e5), "others": np.array([0.9])}, "net.two"))
+    assert busy["net.two_bandwidth"].verdict is ProbeVerdict.INCONCLUSIVE
+    assert busy["net.two_round_trip"].verdict is ProbeVerdict.CONTAMINATED
+    assert "90%" in busy["net.two_round_trip"].reason
 
 
 @pytest.mark.parametrize("period", [50.0, 100.0, 250.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -56,6 +57,22 @@ def test_changes_at_other_times_in_each_round_are_contaminated_and_never_a_step(
     assert {each.verdict for each in both} == {CONTAMINATED}
     assert both[1].value == pytest.approx(1.5, rel=0.02)
     assert "2 changes" in both[0].reason
+
+
+@pytest.mark.parametrize("second", [120.0, 130.0, 140.0])
+def test_a_step_of_a_round_is_matched_once(second: float) -> None:
+    changes = [[(100.0, 1.2), (second, 1.2)], *[[((100.0 + second) / 2.0, 1.44)]] * 3]
+    found = frequency_steps(rounds(np.random.default_rng(1), changes, scatter=1e-4))
+    assert {each.verdict for each in found} == {CONTAMINATED}
+    assert found[0].value <= 1.0
+    assert re.search(r"has [1-9]\d* changes? of", found[0].reason)
+
+
+def test_two_close_steps_that_begin_later_in_some_rounds_are_two() -> None:
+    changes = [[(100.0, 1.5), (130.0, 0.8)], [(110.0, 1.5), (140.0, 0.8)]]
+    count, step, place = frequency_steps(rounds(np.random.default_rng(1), changes, scatter=1e-4))
+    assert (count.verdict, count.value) == (MEASURED, 2.0)
+    assert (step.value, place.value) == (pytest.approx(1.5, rel=0.02), pytest.approx(105.0, abs=20.0))
 
 
 def test_a_process_that_hardly_runs_is_inconclusive() -> None:

@@ -424,7 +424,7 @@ def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     return _alone(raw, trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", interval))
 
 
-LINK_METHOD = "remote-2"
+LINK_METHOD = "remote-3"
 _MOST_OTHERS = 0.1
 _FEWEST_STREAMS = 3
 
@@ -443,7 +443,8 @@ def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
     times = raw["stream_ns"] - float(np.median(raw["round_trip_ns"]))
     name = f"{prefix}_bandwidth"
     if times.size < _FEWEST_STREAMS or times.min() <= 0.0:
-        return trips, inconclusive(name, "B/s", "the streams are too few, or shorter than a round trip"), loss
+        few = inconclusive(name, "B/s", "the streams are too few, or shorter than a round trip")
+        return (*_alone(raw, trips), few, loss)
     rates = float(raw["stream_bytes"][0]) / times * 1e9
     total = float(raw["stream_bytes"][0]) * times.size / float(times.sum()) * 1e9
     low, high = median_interval(rates)

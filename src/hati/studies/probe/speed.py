@@ -17,7 +17,7 @@ from hati.studies.probe.finding import (
     median_interval,
 )
 
-STEPS_METHOD = "rate-changes-1"
+STEPS_METHOD = "rate-changes-2"
 SIBLINGS_METHOD = "wide-work-pairs-1"
 
 _BLOCK_MS, _MOST_BLOCKS = 10.0, 80
@@ -47,10 +47,11 @@ def frequency_steps(raw: Raw) -> tuple[Property, ...]:
         units = {"cpu.steps": "1", "cpu.step": "1", "cpu.step_at": "ms"}
         return tuple(inconclusive(name, unit, reason) for name, unit in units.items())
     rounds = [_steps(_filled(row)) for row in rates]
-    common = [place for place in rounds[0] if all(_near(place, other) is not None for other in rounds[1:])]
+    matched = [_matched(list(rounds[0]), own) for own in rounds]
+    common = [place for place in rounds[0] if all(place in own for own in matched)]
     block = float(_edges(raw)[1])
     count = Property("cpu.steps", float(len(common)), "1")
-    sizes = [[own[_near(place, own) or 0] for own in rounds] for place in common]
+    sizes = [[own[place] for own in matched] for place in common]
     found = (count, *_largest(common, np.array(sizes).reshape(len(common), len(rounds)), block))
     others = sum(len(own) for own in rounds) - len(common) * len(rounds)
     if others:
@@ -129,10 +130,15 @@ def _pieces(values: FloatArray, penalty: float) -> list[int]:
     return places[-2::-1]
 
 
-def _near(place: int, steps: dict[int, float]) -> int | None:
-    """The nearest step, if it is within two blocks."""
-    nearest = min(steps, key=lambda other: abs(other - place), default=None)
-    return nearest if nearest is not None and abs(nearest - place) <= _NEAR else None
+def _matched(places: list[int], steps: dict[int, float]) -> dict[int, float]:
+    """The steps of a round by the places of another one, at most two blocks away: as many as can be, each once."""
+    left, found = sorted(steps), {}
+    for place in places:
+        near = [step for step in left if abs(step - place) <= _NEAR]
+        if near:
+            found[place] = steps[near[0]]
+            left = [step for step in left if step > near[0]]
+    return found
 
 
 def siblings(raw: Raw) -> tuple[Property, ...]:
