@@ -268,6 +268,18 @@ def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
     assert late.q_value <= found.question.alpha
 
 
+def test_fresh_rounds_of_one_stratum_do_not_count_for_the_whole_space() -> None:
+    """A stratum is 20 % slower, and the mean of eight strata within the margin."""
+    where = {"a": True, "b": True, "c": True}
+    change = measured(lambda settings: 1.2 if where.items() <= dict(settings).items() else 1.0, 0.05)
+    found, _ = made(gate(EIGHT, 32 * 20), change)
+    assert found.confirmed
+    [row] = found.rows
+    assert row.change.ratio == pytest.approx(1.2**0.125, abs=0.01)
+    assert row.before.mean == pytest.approx(3.0, rel=0.02)
+    assert row.before.runs == found.explored
+
+
 def test_a_change_among_more_questions_takes_more_runs_to_decide() -> None:
     asked = Question()
     several = Benchmark("main", ("true",), Reader(ReaderKind.HATI), tuple(Metric(f"m{i}", "s") for i in range(4)))

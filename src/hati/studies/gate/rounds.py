@@ -362,13 +362,18 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
 
     def whole(self, group: Group) -> AnyJudged | None:
-        """The test of all rounds of both stages, at alpha, among the groups of its last stage: it gives the size."""
-        stages = [self.rounds(group, stage) for stage in Stage]
+        """The test of all rounds of its stages, at alpha, among the groups of the last one: it gives the size."""
+        stages = [self.rounds(group, stage) for stage in self.stages(group)]
         means = [each.means for each in stages if each.means is not None]
         values = np.concatenate([each.values for each in stages])
         both = Rounds(values, np.concatenate(means) if len(means) == len(stages) else None)
         judged = both.judged(self.question.alpha, self.limit(group))
         return None if judged is None else among(judged, self._questions(group))
+
+    def stages(self, group: Group) -> tuple[Stage, ...]:
+        """The stages whose rounds have all cells of a group: fresh ones have those of what is suspected."""
+        fresh = {position for suspected in self.suspected for position in suspected.cells}
+        return tuple(Stage) if fresh.issuperset(group.cells) else (Stage.EXPLORING,)
 
     def _questions(self, group: Group) -> float:
         asked = self.confirming if group in self.suspected else self.explored

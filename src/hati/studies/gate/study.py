@@ -161,7 +161,9 @@ def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float |
 def _side(found: GateJudgement, group: Group, judged: AnyJudged, side: int, revision: Revision) -> Side:
     runs = list(_runs(found, group, side))
     means = [
-        found.differences(group, stage).means(group, found.cells)[side] for stage in Stage if _has(found, group, stage)
+        found.differences(group, stage).means(group, found.cells)[side]
+        for stage in found.stages(group)
+        if _has(found, group, stage)
     ]
     disturbed = sum(map(bool, disturbances([usage(run) for run in runs])))
     machine = runs[0].machine if runs else ""
