@@ -65,6 +65,8 @@ def test_a_full_data_set_that_may_be_cut_off_is_told(hati: Hati, table: Path) ->
     assert "warning: cut.csv:97: this last line has no line end" in done.err
     both = hati("suite", "cut.csv", *words[2:], "--against", "cut.csv")
     assert both.err.count("this last line has no line end") == 1
+    drawn = hati(*words, "--deviation", "cut.csv", "--against", "cut.csv")
+    assert (drawn.status, drawn.err.count("this last line has no line end")) == (0, 1), drawn.err
 
 
 def test_text_markdown_and_the_report(hati: Hati, table: Path) -> None:

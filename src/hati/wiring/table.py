@@ -76,6 +76,7 @@ def table_workplace(request: TableRequest, store: str | None = None, announce: A
             f"{project.file} has no options", fix=f"make it with: hati space import {request.table} --output hati.toml"
         )
     conditions = tuple(RowCondition.parse(text) for text in request.where)
+    announce = _once(announce)
     sheet = selected(_read(request.table, announce), conditions)
     columns = _metric_columns(sheet, project, request)
     deviations, drawn_from = _deviations(sheet, project, columns, conditions, request.deviation, announce)
@@ -189,6 +190,18 @@ def _deviations(
             raise other.missing(column.name, "for the metric's deviations")
     found = read_deviations(other, project.space, {column.metric.name: column.name for column in columns})
     return found, f"file {other.content}"
+
+
+def _once(announce: Announce) -> Announce:
+    """Announce each text only the first time: several parts of a request may name one file."""
+    announced: set[str] = set()
+
+    def first(text: str) -> None:
+        if text not in announced:
+            announced.add(text)
+            announce(text)
+
+    return first
 
 
 def _read(file: Path, announce: Announce) -> Sheet:

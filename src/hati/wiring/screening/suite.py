@@ -29,7 +29,7 @@ from hati.wiring.known.screenings import important_options, working_space
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.stored import of_tables
 from hati.wiring.table import TableRequest, table_workplace
-from hati.wiring.workplace import Workplace
+from hati.wiring.workplace import Workplace, mute
 
 RUNS = 32
 """The default number of configurations of a suite."""
@@ -134,17 +134,13 @@ def population(
 ) -> FloatArray | None:
     """The metric's values in the named full data set, converted to the metric's unit if they have one; None without.
 
-    Warnings about the file are announced at the place, which has announced them already if its table is that file.
+    Warnings about the file are announced at the place, unless reading its table announced them already.
     """
     if request.against in {None, RANDOM}:
         return None
     given = TableRequest(Path(str(request.against)), space_file, (metric.name,), request.where)
-    warnings: list[str] = []
-    table = table_workplace(given, announce=warnings.append).table
+    table = table_workplace(given, announce=mute if place is None else place.announce).table
     assert table is not None
-    if place is not None and (place.table is None or place.table.content != table.content):
-        for warning in warnings:
-            place.announce(warning)
     values = table.means(metric.name)
     values = values[np.isfinite(values)]
     if not len(values):
