@@ -13,7 +13,7 @@ import pytest
 from hati.campaign import Observer
 from hati.cli import progress as module
 from hati.cli.progress import progress
-from hati.core import Configuration, Evidence, Observations, Outcome, Plan, Run, Task, Workload
+from hati.core import Configuration, Evidence, Observations, Outcome, Plan, Run, Task, Workload, replace
 
 
 class Terminal(io.StringIO):
@@ -52,6 +52,17 @@ def test_the_last_line_counts_all_that_is_known(capsys: pytest.CaptureFixture[st
     with progress("b") as observe:
         watched(observe)
     assert capsys.readouterr().err == "b: 6 of 6 runs\n"
+
+
+def test_pilot_runs_are_not_counted_as_runs_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("screening") as observe:
+        made: list[Run] = []
+        for stage, number in (("pilot", 3), ("isolation", 2), ("design", 4)):
+            plan, before = Plan.of(replace(task, stage=stage) for task in tasks(number)), Evidence(tuple(made))
+            for task in plan.tasks:
+                made.append(run(task))
+                observe(made[-1], before, plan)
+    assert capsys.readouterr().err == "screening: 5 of 5 runs\nscreening: 4 of 4 runs\n"
 
 
 def test_a_terminal_shows_what_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:

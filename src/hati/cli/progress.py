@@ -58,31 +58,35 @@ def _nothing(_: Evidence) -> str:
 
 
 class _Counter:
-    """An observer that counts runs, and shows the position after each; one campaign may follow another."""
+    """An observer that counts runs, and shows the position after each; one campaign may follow another.
+
+    Pilot runs and runs that isolate failures are counted apart from those of the design that they prepare.
+    """
 
     def __init__(self, show: _Bar | _Lines) -> None:
         self._show = show
-        self._study = ""
+        self._counted = ("", False)
         self._plan: Plan | None = None
         self._made: list[Run] = []
         self._failed = 0
 
     def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
-        from hati.core import Outcome, replace  # late: it loads NumPy, which a `hati --help` must not pay for
+        from hati.core import Outcome, prepares, replace  # late: it loads NumPy, which a `hati --help` must not pay for
 
-        if run.task.study != self._study:
+        preparing = prepares(run.task)
+        if (run.task.study, preparing) != self._counted:
             self._show.end()
-            self._study, self._failed = run.task.study, 0
+            self._counted, self._failed = (run.task.study, preparing), 0
         if plan is not self._plan:
             self._plan, self._made = plan, []
         self._made.append(run)
         self._failed += run.outcome is not Outcome.DONE
-        before, made = evidence.runs, self._made
+        made, before = self._made, sum(prepares(each.task) == preparing for each in evidence.runs)
 
         def known() -> Evidence:
-            return replace(evidence, runs=(*before, *made))
+            return replace(evidence, runs=(*evidence.runs, *made))
 
-        self._show(Position(len(before) + len(made), len(before) + plan.expected_total, self._failed, known))
+        self._show(Position(before + len(made), before + plan.expected_total, self._failed, known))
 
 
 @contextmanager

@@ -80,6 +80,8 @@ from .run import SampledRun as SampledRun
 from .run import Usage as Usage
 from .run import sampled as sampled
 from .run import usage as usage
+from .study import ISOLATION_STAGE as ISOLATION_STAGE
+from .study import PILOT_STAGE as PILOT_STAGE
 from .study import Batch as Batch
 from .study import BatchOrder as BatchOrder
 from .study import Budget as Budget
@@ -90,6 +92,7 @@ from .study import StudyId as StudyId
 from .study import Task as Task
 from .study import batches as batches
 from .study import digest as digest
+from .study import prepares as prepares
 from .values import Assignment as Assignment
 from .values import Configuration as Configuration
 from .values import Setting as Setting

@@ -97,6 +97,15 @@ class Task(Struct, frozen=True, dict=True):
         )
 
 
+PILOT_STAGE = "pilot"
+ISOLATION_STAGE = "isolation"
+
+
+def prepares(task: Task) -> bool:
+    """Whether a task is done before its study has a design: a pilot, or one that isolates failures."""
+    return task.stage in {PILOT_STAGE, ISOLATION_STAGE}
+
+
 _TYPICAL = 3
 
 

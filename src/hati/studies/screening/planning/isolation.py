@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.core import (
+    ISOLATION_STAGE,
     Benchmark,
     Configuration,
     Evidence,
@@ -59,7 +60,7 @@ def _parts(elements: tuple[Element, ...], number: int) -> list[tuple[Element, ..
     return [elements[start:end] for start, end in pairwise(ends) if end > start]
 
 
-STAGE = "isolation"
+STAGE = ISOLATION_STAGE
 _BY_CHANCE = 1e-4
 """The probability below which repeated failures of a configuration are not taken for chance."""
 _FEWEST_REPEATED = 3

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import (
+    PILOT_STAGE,
     Benchmark,
     Budget,
     Configuration,
@@ -42,7 +43,7 @@ from hati.studies.screening.runs import measured
 if TYPE_CHECKING:
     from hati.space import Space
 
-STAGE = "pilot"
+STAGE = PILOT_STAGE
 _DRAWN = 3
 _DRAWN_TO_COVER = 256
 RUNS = 5
