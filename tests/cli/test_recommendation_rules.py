@@ -125,6 +125,17 @@ def test_a_screening_of_another_revision_is_named_beside_what_was_measured_now(h
     assert said.startswith("the screening is of another revision (")
 
 
+def test_a_small_effect_beside_a_dominating_option_is_refused_with_the_way_to_fix_it(
+    hati_here: Hati, server: Path
+) -> None:
+    words = ("screen", ".", "--metric", "tps", "--budget", "40", "--detect", "3%")
+    refused = hati_here(*words)
+    assert refused.status == 2, refused.out
+    assert "fix an option that dominates by --set OPTION=SETTING" in " ".join(refused.err.split())
+    narrowed = hati_here(*words, "--set", "jit=off")
+    assert "option that dominates" not in " ".join(narrowed.err.split())
+
+
 def test_what_is_ruled_out_is_not_recommended(hati_here: Hati, server: Path) -> None:
     restrict(server, "fsync", "recommend = false")
     restrict(server, "buffers", 'recommend = ["off"]')

@@ -68,8 +68,9 @@ def test_one_of_a_kind_is_in_the_singular() -> None:
         choose(3, 2)
     with pytest.raises(InputError, match=r"^the design was chosen for 1 option, and there are 2"):
         choose(1, 2).design(["a", "b"])
-    with pytest.raises(InputError, match="after 1 pilot run of"):
+    with pytest.raises(InputError, match="after 1 pilot run of") as refused:
         affordable_runs(Budget.parse("1"), PilotResult(1.0, None, 1, 0, 1.0))
+    assert "at a faster one by --set OPTION=SETTING" in str(refused.value.fix)
 
 
 def test_the_budget_that_repeats_is_told_where_there_is_one() -> None:

@@ -39,7 +39,7 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.follow_up import PAIRS
 from hati.studies.screening.planning.costs import RESERVE
-from hati.studies.screening.planning.pilot import left_for_design
+from hati.studies.screening.planning.pilot import LEFT, left_for_design
 from hati.studies.screening.planning.set_aside import with_look
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.promises import (
@@ -56,6 +56,8 @@ _SHARE = 4
 _FEWEST = 5
 _POWER = "90 % power"
 _TWO = 2
+_DOMINATED = LEFT * math.log(2.0) / 2.0
+"""The deviation beyond main effects that a pilot expects where one option changes the metric by a factor of two."""
 _DEVIATION = "give the table's noise by --deviation, or leave out --detect"
 
 
@@ -140,6 +142,8 @@ def _refusal(
         fixes.append(f"give --budget {_budget(short.needed, pilot, budget)}")
     if short.found:
         fixes.append(f"ask for --detect {_rounded_up(short.found).replace(' ', '')}")
+    if deviations[1] > _DOMINATED:
+        fixes.append("screen without --detect, and fix an option that dominates by --set OPTION=SETTING")
     noise, left = (percent(each, 2) for each in deviations)
     beyond = f", configurations beyond main effects by about {left}" if deviations[1] else ""
     return InputError(

@@ -210,7 +210,8 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     if runs < 1.0:
         raise InputError(
             f"after {counted(pilot.runs, 'pilot run')} of {pilot.seconds:.3g} s in all, the budget has no run left",
-            fix=f"a run takes {run:.3g} s{f' and a build {build:.3g} s' if build else ''}: give more time",
+            fix=f"a run takes {run:.3g} s{f' and a build {build:.3g} s' if build else ''}: give more time, or "
+            "fix an option whose setting is slow at a faster one by --set OPTION=SETTING",
         )
     if math.isinf(runs):
         raise InputError("the budget has no end", fix="give a number of runs such as 96 or a time such as 2m")
