@@ -9,9 +9,11 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Struct
 
-from hati.core import InputError, Place
+from hati.core import FloatArray, InputError, Place
+from hati.core.benchmark import LINES, LINES_OF
 
 Executed = dict[int, bool]
 """Whether each line that can be executed was."""
@@ -75,6 +77,16 @@ def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
             fix="print it by `gcov --json-format --stdout` or `coverage json -o -`",
         )
     return found
+
+
+def line_values(files: Mapping[str, Executed]) -> dict[str, FloatArray]:
+    """The values of each metric: the number of executed lines, and the numbers of each file's lines."""
+    number = sum(sum(lines.values()) for lines in files.values())
+    signed = {
+        f"{LINES_OF}{file}": np.array([line if executed else -line for line, executed in sorted(lines.items())], float)
+        for file, lines in sorted(files.items())
+    }
+    return {LINES: np.array([float(number)]), **signed}
 
 
 _OPENING = re.compile(r'^\{\s*"', re.MULTILINE)

@@ -35,11 +35,11 @@ from hati.core import (
     parse_unit,
     replace,
 )
-from hati.core.benchmark import COUNT, COUNTERS, LINE_NUMBER, LINES, LINES_OF
+from hati.core.benchmark import COUNT, COUNTERS, LINE_NUMBER, LINES
 from hati.core.run import WARM_UP
 from hati.core.wording import listed, suggestion
 from hati.harness import State, leading, steadiness, warmup
-from hati.subject.line_coverage import read_coverage
+from hati.subject.line_coverage import line_values, read_coverage
 
 OUTPUT = "standard output"
 
@@ -417,15 +417,9 @@ def _readings(benchmark: Benchmark, output: bytes, source: str, folder: Path | N
 
 
 def _line_readings(output: bytes, source: str) -> list[Reading]:
-    """The number of executed lines, and the lines of each file."""
-    place, files = Place(source), read_coverage(output, source)
-    number = sum(sum(lines.values()) for lines in files.values())
-    signed = {
-        file: np.array([line if executed else -line for line, executed in sorted(lines.items())], dtype=np.float64)
-        for file, lines in sorted(files.items())
-    }
-    count = Reading(LINES, np.array([float(number)]), place, per_run=True)
-    return [count, *(Reading(f"{LINES_OF}{file}", values, place) for file, values in signed.items())]
+    place = Place(source)
+    found = line_values(read_coverage(output, source))
+    return [Reading(metric, values, place, per_run=metric == LINES) for metric, values in found.items()]
 
 
 _KEYS: dict[str, str] = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
