@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
+from ruamel.yaml import YAML
 
 from hati.cli import main
 from hati.core import InputError
@@ -68,6 +69,20 @@ def test_a_save_that_cannot_be_done_leaves_the_file(tmp_path: Path, monkeypatch:
     assert file.read_text() == "name: a\n"
     assert [each.name for each in tmp_path.iterdir()] == ["a.yaml"]
     assert editing.state().changed
+
+
+def test_each_text_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, compose = list[str](), YAML.compose
+
+    def counted(self: YAML, text: str) -> object:
+        read.append(text)
+        return compose(self, text)
+
+    monkeypatch.setattr(YAML, "compose", counted)
+    file = tmp_path / "a.yaml"
+    file.write_text("name: read once\n")
+    assert opened(file).edit([SetValue(("name",), "and once more")]).problem is not None
+    assert read == ["name: read once\n", "name: and once more\n"]
 
 
 @pytest.mark.parametrize("change", ["edited", "removed", "created"])
