@@ -374,6 +374,8 @@ def overlaps(folder: Path) -> Iterator[str]:
 
 def campaigns(faults: int, server: Server | None, folder: Path | None, by: str) -> Iterator[Disturbed]:
     """Campaigns, seeds 1, 2 ..., until that number of faults; in SQLite where there is no server."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
     kept = None if folder is None else folder / f"campaigns-{by}.jsonl"
     known = [Disturbed(**json.loads(line)) for line in kept.read_text().splitlines()] if kept and kept.exists() else []
     yield from known

@@ -8,6 +8,7 @@ Run it as: .venv/bin/python -m benchmarks.serving_volunteers [URL of an empty Po
 
 from __future__ import annotations
 
+import argparse
 import base64
 import gzip
 import hashlib
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -227,8 +229,11 @@ def rate(folder: Path, place: str, kind: str, trial: int) -> tuple[float, float]
     return requests / (max(end for _, end in found) - min(began for began, _ in found)), used / requests * 1e3
 
 
-def main(place: str | None = None) -> bool:
+def main(words: Sequence[str] | None = None) -> bool:
     """Print the rates; whether the goal is reached."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store", nargs="?", help="URL of an empty PostgreSQL database; by default, a file of SQLite")
+    place = parser.parse_args(words).store
     measured: dict[str, list[tuple[float, float]]] = {_PLAIN: [], _LEDGER: []}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -256,4 +261,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
         serve(sys.argv[2], Path(sys.argv[3]), sys.argv[4])
     else:
-        sys.exit(not main(*sys.argv[1:]))
+        sys.exit(not main())

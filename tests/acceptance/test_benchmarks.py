@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from benchmarks import designs, launching, starting, storing
+from benchmarks import designs, launching, serving_volunteers, starting, storing
 
 
 @pytest.mark.acceptance
@@ -20,3 +22,14 @@ def test_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storing, "ROUNDS", 2)
     for benchmark in (starting, storing, designs):
         assert "| --- |" in benchmark.result()[0]
+
+
+def test_help_is_not_a_store_of_volunteers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        serving_volunteers.main(["--help"])
+    assert ended.value.code == 0
+    assert "PostgreSQL" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []

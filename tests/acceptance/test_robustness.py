@@ -49,6 +49,15 @@ def test_chaos_sees_what_is_lost_counted_twice_or_overlaps(tmp_path: Path) -> No
     ]
 
 
+def test_campaigns_under_faults_are_kept_in_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = chaos.Disturbed({"kill": 2}, 1, 0, 0, ())
+    monkeypatch.setattr(chaos, "disturbed", lambda *_: made)
+    assert list(chaos.campaigns(4, None, tmp_path / "new" / "folder", "store")) == [made, made]
+    monkeypatch.delattr(chaos, "disturbed")
+    kept = chaos.campaigns(4, None, tmp_path / "new" / "folder", "store")
+    assert [each.faults for each in kept] == [made.faults, made.faults]
+
+
 def test_campaigns_of_workers_lose_nothing_and_count_nothing_twice() -> None:
     text, held = chaos.result(12)
     assert held, text

@@ -64,7 +64,8 @@ def commands(body: str) -> list[tuple[str, str]]:
 def run(command: str, folder: Path, server: Server, variables: Mapping[str, str]) -> str:
     """What a command prints, both streams together; the exit status is in the last line where it is not 0."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    own = {"PATH": path, "COLUMNS": "80", "TERM": "dumb", "HATI_LOCK": str(folder.parent / "lock")}
+    state = {"XDG_STATE_HOME": str(folder.parent / f"{folder.name}-state"), "HATI_LOCK": str(folder.parent / "lock")}
+    own = {"PATH": path, "COLUMNS": "80", "TERM": "dumb", **state}
     environment = {**os.environ, **own, **variables}
     words = shlex.split(command)
     if words[0] == "hati":
