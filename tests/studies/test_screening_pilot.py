@@ -69,6 +69,11 @@ def test_builds_are_no_part_of_what_a_run_costs() -> None:
     assert affordable_runs(Budget(seconds=100.0), found) == 125  # (95 - 32.5) / 0.5
 
 
+def test_a_time_buys_no_more_runs_than_a_design_can_have() -> None:
+    found = PilotResult(0.001, None, 5, 0, 0.005)
+    assert affordable_runs(Budget.parse("999999999h"), found) == 10_000
+
+
 def test_builds_that_are_left_are_paid_from_the_budget() -> None:
     cost = PilotResult(0.5, 0.01, 5, 0, 7.0, seconds_per_build=10.0, builds_left=2)
     assert affordable_runs(Budget(seconds=60.0), cost) == 60  # (57 - 7 - 20) / 0.5

@@ -56,6 +56,7 @@ from .matrix import letters as letters
 from .matrix import parse_factors as parse_factors
 from .matrix import read_runs as read_runs
 from .matrix import run_order as run_order
+from .optimal_designs import MOST_RUNS as MOST_RUNS
 from .optimal_designs import Augmentation as Augmentation
 from .optimal_designs import Criterion as Criterion
 from .optimal_designs import OptimalDesign as OptimalDesign

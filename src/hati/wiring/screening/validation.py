@@ -11,6 +11,7 @@ import numpy as np
 
 from hati.core import Budget, Evidence, InputError, StudyId
 from hati.core.wording import listed, suggestion
+from hati.design import MOST_RUNS
 from hati.space import Space
 from hati.studies.screening import AnyScreening, Effect, EffectScale, RelativeChange, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
@@ -193,7 +194,7 @@ def _validation(place: Workplace, found: ScreeningConclusion, screening: AnyScre
 
 
 def runs_of(budget: str, screened: ScreeningConclusion) -> int:
-    """A budget as a number of runs; a time is divided by the screening's mean time of a run.
+    """A budget as a number of runs; a time is divided by the screening's mean time of a run, at most 10,000.
 
     Raises:
         InputError: for a time shorter than a run of the screening, or if its runs took no time.
@@ -206,7 +207,7 @@ def runs_of(budget: str, screened: ScreeningConclusion) -> int:
         raise InputError("the screening's runs took no time", fix="give a number of runs, for instance --budget 16")
     if limit.seconds < each:
         raise InputError(f"a run takes {each:.3g} s, longer than the budget of {budget}", fix="give more time")
-    return int(limit.seconds / each)
+    return int(min(limit.seconds / each, MOST_RUNS))
 
 
 def _refuse_unfinished(screening: AnyScreening, evidence: Evidence) -> None:

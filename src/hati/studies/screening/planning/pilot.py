@@ -27,6 +27,7 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import counted
+from hati.design import MOST_RUNS
 from hati.knowledge import Variation
 from hati.studies.schedule import failure_reasons, nothing_measured
 from hati.studies.screening import (
@@ -201,6 +202,8 @@ class Pilot(Struct, frozen=True, dict=True):
 def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     """The number of runs that a budget buys after the pilot; one twentieth of the time is kept in reserve.
 
+    No design has more than 10,000 runs, whatever the time.
+
     Raises:
         InputError: if it buys none.
     """
@@ -215,7 +218,7 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
         )
     if math.isinf(runs):
         raise InputError("the budget has no end", fix="give a number of runs such as 96 or a time such as 2m")
-    return int(runs)
+    return int(min(runs, MOST_RUNS))
 
 
 def _spread(configurations: Sequence[Configuration], values: FloatArray) -> float | None:
