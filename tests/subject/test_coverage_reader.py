@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -88,8 +89,28 @@ def test_a_document_of_several_lines_is_read() -> None:
 
 
 def test_coverage_of_other_folders_says_so() -> None:
-    with pytest.raises(InputError, match=r"all files of the coverage are outside .* as /lib/m\.py"):
+    with pytest.raises(InputError, match=r"all files of the coverage are outside .*: /lib/m\.py"):
         read_coverage(printed({"files": {"/lib/m.py": {"executed_lines": [1], "missing_lines": []}}}), "out")
+
+
+@pytest.mark.parametrize("file", ["/p/src/a.c", "../src/a.c", "/p/build/../src/a.c"])
+def test_files_of_a_build_out_of_the_sources_are_those_of_the_project(file: str) -> None:
+    lines = [{"line_number": 1, "count": 1}]
+    files = [{"file": name, "lines": lines} for name in (file, "gen.c", "/usr/include/x.h", "../../other/b.c")]
+    found = read_coverage(printed({"current_working_directory": "/p/build", "files": files}), "out", Path("/p"))
+    assert found == {"src/a.c": {1: True}, "build/gen.c": {1: True}}
+
+
+def test_files_that_a_command_compiles_elsewhere_are_relative_to_that_folder() -> None:
+    assert sorted(read_coverage(printed(GCOV), "out", Path("/p"))) == ["a.c", "inc/b.h"]
+    python = {"files": dict.fromkeys(("m.py", "/p/n.py", "sub/../o.py"), PYTHON["files"]["m.py"])}
+    assert sorted(read_coverage(printed(python), "out", Path("/p"))) == ["m.py", "n.py", "o.py"]
+
+
+def test_all_files_outside_are_named_once() -> None:
+    files = [{"file": name, "lines": [{"line_number": 1, "count": 1}]} for name in ("/x/a.c", "/x/b.c", "/x/a.c")]
+    with pytest.raises(InputError, match=r"program's folder: /x/a\.c, /x/b\.c;"):
+        read_coverage(printed({"files": files}), "out", Path("/p"))
 
 
 def test_a_run_has_the_number_of_lines_and_the_lines_of_each_file() -> None:

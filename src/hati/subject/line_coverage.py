@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from msgspec import Meta, Struct
 
 from hati.core import FloatArray, InputError, Place
 from hati.core.benchmark import LINES, LINES_OF
+from hati.core.wording import listed
 
 Executed = dict[int, bool]
 """Whether each line that can be executed was."""
@@ -44,11 +46,12 @@ class _Coverage(Struct, frozen=True):
     current_working_directory: str = ""
 
 
-def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
+def read_coverage(output: bytes, source: str, project: Path | None = None) -> dict[str, Executed]:
     """The lines of each file, from all documents in an output; other lines of it are ignored.
 
-    Files outside of the program's folder, such as the system's headers, are left out. A line counts as executed if it
-    is in one of the documents.
+    Paths are relative to the folder ``project``, where it is known and has the file, as in a build out of the sources;
+    else to the folder of the compiler. Files outside of both, such as the system's headers, are left out. A line counts
+    as executed if it is in one of the documents.
 
     Raises:
         InputError: where there is no such document, or one of them is cut off or wrong.
@@ -57,7 +60,7 @@ def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
     outside: list[str] = []
     for document in _documents(output.decode("utf-8", "replace"), source):
         for file, lines in _files(document):
-            path = _inside(file, document.current_working_directory)
+            path = _inside(file, document.current_working_directory, project)
             if path is None:
                 outside.append(file)
                 continue
@@ -66,7 +69,7 @@ def read_coverage(output: bytes, source: str) -> dict[str, Executed]:
                 own[number] = executed or own.get(number, False)
     if not found and outside:
         raise InputError(
-            f"all files of the coverage are outside of the program's folder, as {outside[0]}",
+            f"all files of the coverage are outside of the program's folder: {listed(dict.fromkeys(outside))}",
             place=Place(source),
             fix="print it in the folder that has these files",
         )
@@ -142,9 +145,10 @@ def _files(document: _Coverage) -> Iterator[tuple[str, Executed]]:
             yield each.file, lines
 
 
-def _inside(file: str, folder: str) -> str | None:
-    """The file's path in the folder; None if it is outside."""
-    path = PurePosixPath(file)
-    if path.is_absolute() and folder and path.is_relative_to(folder):
-        path = path.relative_to(folder)
+def _inside(file: str, folder: str, project: Path | None) -> str | None:
+    """The file's path in the project, or in the folder that it is relative to; None if it is outside of both."""
+    path = PurePosixPath(normpath(PurePosixPath(folder or project or "", file)))
+    for root in (project, folder):
+        if root and path.is_relative_to(root):
+            return str(path.relative_to(root))
     return None if path.is_absolute() or ".." in path.parts else str(path)

@@ -344,11 +344,12 @@ def read(
     source: str = OUTPUT,
     folder: Path | None = None,
     counts: Mapping[str, float] = _NOTHING,
+    project: Path | None = None,
 ) -> tuple[Observations, ...]:
     """The observations of each metric of the benchmark, in its unit, from a run's output, resource usage and counts.
 
     ``source`` names the origin of the output, ``folder`` is the folder of an output file; ``counts`` are the numbers
-    of the command's events.
+    of the command's events. ``project`` is the folder in which the command ran, where it is known.
 
     Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as warm-up, or more
     if the benchmark marked more; one figure for the whole run has none. With the warm-up ``auto``, the observations
@@ -362,7 +363,7 @@ def read(
         if benchmark.reader.kind == ReaderKind.PROCESS:
             readings = read_process(resources, counts)
         else:
-            readings = _readings(benchmark, output, source, folder)
+            readings = _readings(benchmark, output, source, folder, project)
         found = tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
         covered = benchmark.reader.kind == ReaderKind.COVERAGE
         further = [each for each in readings if covered and each.metric != LINES]
@@ -403,12 +404,14 @@ def check_reader(benchmark: Benchmark) -> None:
             (parse_path if reader.kind == ReaderKind.JSON else parse_expression)(patterns[metric.name])
 
 
-def _readings(benchmark: Benchmark, output: bytes, source: str, folder: Path | None) -> list[Reading]:
+def _readings(
+    benchmark: Benchmark, output: bytes, source: str, folder: Path | None, project: Path | None
+) -> list[Reading]:
     reader = benchmark.reader
     if reader.kind == ReaderKind.HATI:
         return read_lines(output, source)
     if reader.kind == ReaderKind.COVERAGE:
-        return _line_readings(output, source)
+        return _line_readings(output, source, project)
     names = [metric.name for metric in benchmark.metrics]
     if is_tool(reader.kind):
         return read_tool(reader, names, output, source, folder)
@@ -416,9 +419,9 @@ def _readings(benchmark: Benchmark, output: bytes, source: str, folder: Path | N
     return (read_document if reader.kind == ReaderKind.JSON else read_matches)(output, patterns, source)
 
 
-def _line_readings(output: bytes, source: str) -> list[Reading]:
+def _line_readings(output: bytes, source: str, project: Path | None) -> list[Reading]:
     place = Place(source)
-    found = line_values(read_coverage(output, source))
+    found = line_values(read_coverage(output, source, project))
     return [Reading(metric, values, place, per_run=metric == LINES) for metric, values in found.items()]
 
 

@@ -213,7 +213,7 @@ class Deployment:
         benchmark = recipe.benchmark
         if recipe.reader is not benchmark.reader:
             benchmark = replace(benchmark, reader=recipe.reader)
-        observations = self._read(benchmark, ending, written)
+        observations = self._read(benchmark, ending, written, recipe.tree)
         remarks = [*unsettled(benchmark, observations), *([UNFIXED] if command.layout and not ending.laid else [])]
         return AttemptResult(ending, observations, REMARKS_APART.join(remarks))
 
@@ -223,7 +223,9 @@ class Deployment:
         if self.user is not None:
             give(self.user, self.counts, self.counts)
 
-    def _read(self, benchmark: Benchmark, ending: ProcessResult, written: Path | None) -> tuple[Observations, ...]:
+    def _read(
+        self, benchmark: Benchmark, ending: ProcessResult, written: Path | None, project: Path
+    ) -> tuple[Observations, ...]:
         """The observations in the output; if it cannot be read, the message quotes no part of a secret."""
         counts = counts_of(ending, benchmark, self.counts)
         used, source = resources(ending, 0.0), OUTPUT if written is None else written.name
@@ -233,7 +235,7 @@ class Deployment:
         except InputError as error:
             raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
         try:
-            return read_observations(benchmark, output, used, source, folder, counts, self.masking)
+            return read_observations(benchmark, output, used, source, folder, counts, self.masking, project)
         except InputError as error:
             raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
 

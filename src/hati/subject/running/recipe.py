@@ -487,6 +487,7 @@ def read_observations(
     folder: Path | None = None,
     counts: Mapping[str, float] = NO_COUNTS,
     masking: Masking = _NO_MASKING,
+    project: Path | None = None,
 ) -> tuple[Observations, ...]:
     """The observations in a command's output; the arguments are those of ``read``.
 
@@ -494,11 +495,11 @@ def read_observations(
         InputError: where it cannot be read; the message quotes no part of a secret.
     """
     try:
-        return read(benchmark, output, used, source, folder, counts)
+        return read(benchmark, output, used, source, folder, counts, project)
     except InputError as error:
         why = error
     try:
-        read(benchmark, masking.mask_bytes(output), used, source, folder, counts)
+        read(benchmark, masking.mask_bytes(output), used, source, folder, counts, project)
     except InputError as error:
         why = error
     raise InputError(str(why))
