@@ -230,7 +230,7 @@ def test_a_project_without_options_and_benchmarks_is_not_sound(hati: Hati, tmp_p
     (tmp_path / "hati.toml").write_text("")
     done = hati("space", "check")
     assert (done.status, done.out) == (2, "")
-    assert "no options and no benchmarks; write [options.NAME] and [benchmarks.NAME]" in done.err
+    assert "no options and no benchmarks; write [options.NAME] and [[benchmark]]" in done.err
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,12 @@ def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture) ->
     assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
 
 
+@pytest.mark.parametrize("words", [("--fit", "--quick"), ("--quick", "--fit"), ("fit", "--quick")])
+def test_whether_this_machine_is_fit_is_always_measured_quickly(capfd: Capture, words: tuple[str, ...]) -> None:
+    assert main(["probe", *words]) == 2
+    assert "is always quick; leave out --quick" in capfd.readouterr().err
+
+
 @pytest.mark.acceptance
 def test_a_library_that_is_killed_in_the_middle_keeps_what_was_measured(capfd: Capture, tmp_path: Path) -> None:
     words = ("probe", "--quick")

@@ -247,7 +247,7 @@ BROKEN = {
     "a default that is not a valid setting": (
         "[10, 200]",
         "[10, 200]\ndefault = 100",
-        "34:11: option 'cache' has the default '100', which is none of its settings; use one of: 10, 200",
+        "34:11: option 'cache' has the default 100, which is none of its settings; use one of: 10, 200",
     ),
     "an option named as a placeholder": (
         "[options.cache]",

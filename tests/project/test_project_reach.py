@@ -54,6 +54,11 @@ def test_an_option_of_a_template_reaches_its_benchmark(tmp_path: Path) -> None:
     assert unreached(parse_project(BENCHMARK + file + OPTIONS, tmp_path / "hati.toml")) == ()
 
 
+def test_a_setting_that_the_machine_has_needs_no_way_to_a_benchmark(tmp_path: Path) -> None:
+    more = '\nargument = "{}"\n[options.compiler]\nsettings = ["gcc", "clang"]\nhas = ["{}", "--version"]\n'
+    assert unreached(parse_project(BENCHMARK + OPTIONS + more, tmp_path / "hati.toml")) == ()
+
+
 def test_without_a_benchmark_nothing_is_missing(tmp_path: Path) -> None:
     assert unreached(parse_project(OPTIONS, tmp_path / "hati.toml")) == ()
 

@@ -37,8 +37,6 @@ def init(
     output: _Output = None,
 ) -> None:
     """Create a commented hati.toml, its JSON Schema, or a CI pipeline."""
-    if not path.is_dir():
-        raise InputError(f"there is no folder {path}", fix="make it first")
     if schema and service is not None:
         raise InputError("--schema and --ci write different files", fix="give them one by one")
     if service is not None:
@@ -82,6 +80,8 @@ def _write_pipeline(path: Path, service: str, output: str | None, *, force: bool
     known = [one.value for one in PipelineService]
     if service not in known:
         raise InputError(f"there is no pipeline for {service!r}", fix=suggestion(service, known))
+    if not path.is_dir():
+        raise InputError(f"there is no folder {path}", fix="write its hati.toml first: `hati init`")
     revisions = Revisions(path)
     branch = "main" if revisions.history is None else revisions.history.main_branch()
     mark = comment_mark(check_name(revisions.within))
@@ -132,10 +132,6 @@ def _write_files(texts: Mapping[Path, str], *, force: bool) -> None:
         if file.exists() and not force:
             raise InputError(f"{file} is there already", fix=fix)
     for file, text in texts.items():
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{file.parent} cannot be made: {error.strerror}") from error
         _write_new(file, text, force=force, fix=fix)
     written = " and ".join(map(str, texts))
     typer.echo(f"{written} {'is' if len(texts) == 1 else 'are'} written; every change is checked by: hati check")
@@ -156,6 +152,10 @@ def _shown(file: Path) -> Path:
 
 
 def _write_new(file: Path, text: str, *, force: bool, fix: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{file.parent} cannot be made: {error.strerror}") from error
     try:
         with file.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)

@@ -43,6 +43,8 @@ class ProbeGroup(TyperGroup):
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put the command in front if the first word is not one; words after ``--`` stay as they are."""
         end = args.index("--") if "--" in args else len(args)
+        if "--quick" in args[:end] and ("--fit" in args[:end] or args[:1] == ["fit"]):
+            raise InputError("`hati probe --fit` is always quick", fix="leave out --quick")
         for flag in _FLAGS:
             if flag in args[:end]:
                 rest = [word for word in args[:end] if word not in {flag, "--fit"}]

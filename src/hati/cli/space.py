@@ -105,7 +105,7 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
     if not project.space.options and not project.benchmarks:
         raise InputError(
             f"{project.file} has no options and no benchmarks",
-            fix="write [options.NAME] and [benchmarks.NAME], or begin with `hati init`",
+            fix="write [options.NAME] and [[benchmark]], or begin with `hati init`",
         )
     diagnosis = diagnose(project.space)
     write_table(diagnosis_table(project.space, diagnosis), chosen, output)

@@ -346,10 +346,14 @@ def _source(value: Value) -> str:
 
 
 def unreached(project: Project) -> tuple[str, ...]:
-    """The options whose settings reach no benchmark and on which no other option depends; none without benchmarks."""
+    """The options whose settings reach no benchmark and on which no other option depends; none without benchmarks.
+
+    A setting that the machine has needs no way to a benchmark.
+    """
     if not project.benchmarks:
         return ()
     used = set(_mentioned(project.space)).union(*map(_used, project.benchmarks))
+    used.update(option.option for option in project.machine_options)
     templates = [file.template for benchmark in project.benchmarks for file in benchmark.files]
     left = (name for name in project.space.names if name not in used)
     return tuple(name for name in left if not any(name in template for template in templates))

@@ -112,8 +112,9 @@ class Option:
     def _check_default(self) -> None:
         if self.position(self.default) is None:
             shown = ", ".join(setting_text(setting) for setting in self.settings[:12])
+            default = repr(self.default) if isinstance(self.default, str) else setting_text(self.default)
             raise OptionError(
-                f"option {self.name!r} has the default {setting_text(self.default)!r}, which is none of its settings",
+                f"option {self.name!r} has the default {default}, which is none of its settings",
                 "default",
                 fix=f"use one of: {shown}",
             )
