@@ -47,7 +47,7 @@ def without_identities(file: Path) -> None:
     with closing(sqlite3.connect(file)) as store:
         for column in ("identity", "since", "checksum"):
             store.execute(f"ALTER TABLE machine DROP COLUMN {column}")
-        later = "report", "release", "artefact_part", "artefact", "volunteer"
+        later = "client", "report", "release", "artefact_part", "artefact", "volunteer"
         for table in (*later, "worker", "result", "lease", "attempt", "batch", "ledger"):
             store.execute(f"DROP TABLE {table}")
         store.execute("UPDATE alembic_version SET version_num = '0006'")
