@@ -319,15 +319,6 @@ def test_a_project_that_was_not_there_yet_is_told(repo: Path, git: Git) -> None:
     assert caught.value.outcome is Outcome.NOT_BUILT
 
 
-def test_both_ends_of_a_line_of_commits_keep_their_names(repo: Path, git: Git) -> None:
-    git("tag", "v1", "HEAD~2")
-    git("tag", "v3", "HEAD")
-    revisions = Revisions(project(repo))
-    line = revisions.between(revisions.find("v1"), revisions.find("v3"))
-    assert [found.name for found in line] == ["v1", line[1].name, "v3"]
-    assert line[1].name not in {"v1", "v3"}
-
-
 def test_commits_between_two_are_those_of_first_parents(repo: Path, git: Git) -> None:
     git("checkout", "--quiet", "-b", "side", "HEAD~1")
     git("commit", "--quiet", "--allow-empty", "--message", "aside")

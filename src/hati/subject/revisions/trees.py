@@ -492,7 +492,7 @@ class Revisions:
         return self.known(found)
 
     def between(self, first: Revision, last: Revision) -> list[Revision]:
-        """Both revisions, under their names, and those between them in the repository, oldest first.
+        """Both revisions and those between them in the repository, oldest first.
 
         Raises:
             InputError: where one is not in the repository, both are the same, or ``last`` does not come after
@@ -504,8 +504,7 @@ class Revisions:
         assert self.history is not None
         if first.id == last.id:
             raise InputError(f"{first} and {last} are the same revision", fix="name an earlier one, or a later one")
-        line = [first, *map(self.known, self.history.between(first, last))]
-        return [*line[:-1], last if line[-1].id == last.id else line[-1]]
+        return [first, *map(self.known, self.history.between(first, last))]
 
     def known(self, revision: Revision) -> Revision:
         """Record the origin of a revision's files, and return the revision."""
