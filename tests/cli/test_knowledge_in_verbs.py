@@ -240,3 +240,20 @@ def test_effects_are_compared_in_the_design_of_the_most_informative_screening(ma
     best = screened(hati_here, made)
     assert hati_here("screen", "--budget", "4", "--seed", "2").status == 0
     assert f"(the design of {best}: 32 runs, " in " ".join(hati_here(*words).out.split())
+
+
+def test_the_important_options_are_kept_in_the_projects_folder(made: Evolving, hati_here: Hati) -> None:
+    screened(hati_here, made)
+    words = ("check", "HEAD", "--reference", "HEAD~1", "--dry-run", "--format", "json")
+
+    def planned() -> set[tuple[str, str, str]]:
+        return {(task["stage"], task["a"], task["b"]) for task in hati_here(*words).json["tasks"]}
+
+    first = planned()
+    [file] = (made.project / ".hati" / "important").iterdir()
+    written = file.stat().st_mtime_ns
+    assert planned() == first
+    assert file.stat().st_mtime_ns == written
+    file.write_bytes(b"")
+    assert planned() == first
+    assert file.stat().st_size > 0

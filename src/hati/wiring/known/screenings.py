@@ -7,13 +7,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Assignment, Benchmark, Budget, HatiError, InputError, Metric, generator, replace, setting_text
+from hati.core import (
+    Assignment,
+    Benchmark,
+    Budget,
+    HatiError,
+    InputError,
+    Metric,
+    digest,
+    generator,
+    replace,
+    setting_text,
+)
+from hati.core.wording import counted
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_LEFT,
@@ -45,8 +59,12 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.campaigns import run_cost
+from hati.wiring.known.kept import inputs_of, kept
+from hati.wiring.screening.campaign import is_slow_to_analyse
 from hati.wiring.screening.stored import study_over
 from hati.wiring.workplace import Workplace
+
+T = TypeVar("T")
 
 
 def important_options(
@@ -57,10 +75,10 @@ def important_options(
     If ``--set`` narrowed the space and the narrowed space was not screened, those of the whole space that are left.
     ``now`` is the time at which ages are computed [default: the clock's].
     """
-    known = screened(place, benchmark, metric, now)
+    known = _most_informative(place, benchmark, metric, now, None, partial(_influence, place, metric))
     if known is not None:
-        _, found, entry = known
-        return Entry(_important(found), entry.provenance, entry.age, entry.preferred)
+        (important, part), entry = known
+        return Entry(important, replace(entry.provenance, space=part), entry.age, entry.preferred)
     if place.whole is None:
         return None
     whole = replace(place, project=replace(place.project, space=place.whole), whole=None)
@@ -85,18 +103,62 @@ def screened(
 
     Only screenings of ``revision`` count if it is given; effects below ``relevant`` are not important.
     """
+
+    def concluded(record: StudyRecord) -> tuple[AnyScreening, ScreeningConclusion]:
+        study = study_over(place, record, place.project.space, metric.name, relevant)
+        return study, study.conclude(place.store.evidence(study.id))
+
+    known = _most_informative(place, benchmark, metric, now, revision, concluded)
+    if known is None:
+        return None
+    (study, found), entry = known
+    return study, found, replace(entry, provenance=replace(entry.provenance, space=_part(found)))
+
+
+def _most_informative(
+    place: Workplace,
+    benchmark: Benchmark,
+    metric: Metric,
+    now: datetime | None,
+    revision: str | None,
+    concluded: Callable[[StudyRecord], T],
+) -> tuple[T, Entry[str]] | None:
+    """What the most informative screening that can be concluded shows, and an entry with its key."""
     records = {record.id.key: record for record in _compatible(place, benchmark, metric, revision)}
     measured = _all_measured(place, benchmark, metric, revision)
     for one, reason in by_information(measured, benchmark.definition):
         provenance = one.provenance
         try:
-            study = study_over(place, records[provenance.study], place.project.space, metric.name, relevant)
-            found = study.conclude(place.store.evidence(study.id))
+            found = concluded(records[provenance.study])
         except HatiError:  # its choice or its runs can no longer be read
             continue
         age = (now or datetime.now(UTC)) - provenance.measured
-        return study, found, Entry(provenance.study, replace(provenance, space=_part(found)), age, reason)
+        return found, Entry(provenance.study, provenance, age, reason)
     return None
+
+
+def _influence(place: Workplace, metric: Metric, record: StudyRecord) -> tuple[ImportantOptions, str]:
+    """The important options of a screening, and the part of the space that they are of, kept in Hati's folder.
+
+    Raises:
+        HatiError: where its choice or its runs can no longer be read.
+    """
+    evidence, project = place.store.evidence(record.id), place.project
+
+    def concluded() -> tuple[ImportantOptions, str]:
+        if is_slow_to_analyse(evidence, project.space):
+            place.announce(
+                f"finding the important options for {metric.name} in {counted(len(evidence.runs), 'run')} "
+                f"of {record.id.key}"
+            )
+        found = study_over(place, record, project.space, metric.name).conclude(evidence)
+        return _important(found), _part(found)
+
+    file = project.root / ".hati" / "important" / f"{record.id.key}-{digest(metric.name, 12)}"
+    text = project.file.read_bytes() if project.file.is_file() else b""
+    template = map(str, project.space.template)
+    known = (record.id.key, record.id.parameters, record.choice or "", repr(record.metrics), metric.name, *template)
+    return kept(file, tuple[ImportantOptions, str], (text, *known, inputs_of(evidence)), concluded)
 
 
 def _part(found: ScreeningConclusion) -> str:

@@ -298,11 +298,16 @@ class ScreeningCampaign(Struct, frozen=True):
         if place.pool and (left := prepared.left):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
             _announce_without_block(place, prepared.designed(prepared.choice), announce)
-        if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
+        if is_slow_to_analyse(evidence, prepared.space):
             announce(f"analysing {len(evidence.runs):,} runs")
         study = with_budget(prepared.designed(prepared.choice), self.request.limit, evidence)
         conclusion = study.conclude(evidence)
         return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
+
+
+def is_slow_to_analyse(evidence: Evidence, space: Space) -> bool:
+    """Whether the analysis of the runs may take so long that it is announced."""
+    return len(evidence.runs) * len(space.options) ** 2 > _SLOW_TO_ANALYSE
 
 
 def with_budget(study: AnyScreening, limit: str, evidence: Evidence) -> AnyScreening:
