@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from hati.core import Evidence, InputError, Plan, Run, replace
+from hati.studies.screening import ScreeningConclusion
 from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
 from hati.wiring import TableRequest, Workplace, prepare_screening, prepare_validation, table_workplace, validation_of
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.kinds.validation import ValidationRequest
+from hati.wiring.screening.validation import runs_of
 
 OPTIONS = "".join(f"[options.{name}]\nsettings = [0, 1]\n" for name in "abcde")
 SIZE = "[options.size]\nsettings = [1, 2, 3]\n"
@@ -98,6 +100,13 @@ def test_an_unfinished_screening_is_finished_before_it_is_validated(tmp_path: Pa
     assert "same `hati screen` command" in str(told.value.fix)
     prepare_screening(place, request, fresh=False).make()
     assert made(place).screening_runs == 16
+
+
+def test_a_time_buys_no_more_runs_than_a_design_can_have(tmp_path: Path) -> None:
+    found = prepare_screening(a_table(tmp_path, (1,)), ScreeningRequest(budget="16"), fresh=False).make()
+    assert isinstance(found, ScreeningConclusion)
+    assert runs_of("5s", replace(found, seconds=16.0, done=16, failed=0)) == 5
+    assert runs_of("999999999h", replace(found, seconds=16.0, done=16, failed=0)) == 10_000
 
 
 @pytest.mark.acceptance
