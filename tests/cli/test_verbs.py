@@ -281,7 +281,8 @@ class TestInit:
         assert main(["space", "count", str(tmp_path)]) == 0
         assert main(["init", str(tmp_path)]) == 2
         assert (tmp_path / "hati.toml").read_bytes() == before
-        assert main(["init", str(tmp_path / "nowhere")]) == 2
+        assert main(["init", str(tmp_path / "new" / "folder")]) == 0
+        assert (tmp_path / "new" / "folder" / "hati.toml").is_file()
 
 
 def heeding_signals() -> None:
