@@ -18,6 +18,7 @@ from golden_json import held
 
 from hati.cli import INTERRUPTED, app, commands, main
 from hati.wiring.study_types import own_type
+from interrupts import heeding_signals
 
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).resolve().parents[2]
@@ -283,12 +284,6 @@ class TestInit:
         assert (tmp_path / "hati.toml").read_bytes() == before
         assert main(["init", str(tmp_path / "new" / "folder")]) == 0
         assert (tmp_path / "new" / "folder" / "hati.toml").is_file()
-
-
-def heeding_signals() -> None:
-    """Tests may run in the background, where a shell has signals ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def test_what_is_ignored_stays_ignored(project: Path) -> None:

@@ -18,6 +18,7 @@ from hati.core import InputError
 from hati.editor import EditedFile
 from hati.generate import parse_task_set
 from hati.generate.editing import InsertValue, SetValue
+from interrupts import heeding_signals
 
 
 def opened(file: Path) -> EditedFile:
@@ -152,7 +153,9 @@ def test_edits_that_are_lost_are_reported(tmp_path: Path, edits: int, said: str)
     file = tmp_path / "a.yaml"
     file.write_text("name: a\n")
     command = [sys.executable, "-m", "hati", "probe", "edit", file.name]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_signals
+    ) as process:
         assert process.stderr is not None
         try:
             page, _, token = process.stderr.readline().removeprefix("open ").strip().partition("/#")

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from webdriver import Browser, browser, missing
 
+from interrupts import heeding_signals
+
 TEXT = """\
 # How long is a timeslice?
 name: two-spinners
@@ -41,13 +43,16 @@ def editing(file: Path, package: Path | None = None) -> Iterator[str]:
     command = [sys.executable, "-m", "hati", "probe", "edit", str(file)]
     paths = os.pathsep.join(filter(None, [str(package or ""), os.environ.get("PYTHONPATH", "")]))
     own = {**os.environ, "PYTHONPATH": paths}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=own) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=own, preexec_fn=heeding_signals) as process:
         assert process.stderr is not None
         try:
             yield process.stderr.readline().removeprefix("open ").strip()
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            try:
+                assert process.wait(10) == 130
+            finally:
+                process.kill()
 
 
 @pytest.fixture(scope="module")

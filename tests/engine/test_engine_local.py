@@ -18,6 +18,7 @@ from hati.engine import FileLock, LocalEngine
 from hati.engine.locks import Locks
 from hati.subject import Trees, machine
 from hati.subject.revisions.trees import Folder, TreeOrigin
+from interrupts import heeding_signals
 
 PROCESS = Reader(ReaderKind.PROCESS)
 WALL = (Metric("wall_time", "s"),)
@@ -64,12 +65,6 @@ def all_gone(mark: str) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def heeding_signals() -> None:
-    """Tests may run in the background, where a shell or nohup has signals ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
