@@ -87,6 +87,11 @@ def test_a_dry_run_prints_the_tasks_and_stores_nothing(hati: Hati, fake_project:
     assert [row["stage"] for row in planned] == [row["stage"] for row in made] == ["design"] * 16
 
 
+def test_a_large_budget_is_planned_as_far_as_a_design_goes(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--budget", "10000000", "--format", "json")
+    assert 1_000 < len(hati(*command, "--dry-run").json["tasks"]) <= 10_000
+
+
 def test_a_time_budget_buys_pilots_and_then_a_design(hati: Hati, tmp_path: Path) -> None:
     options = "".join(f"[options.{name}]\nsettings = [1, 2]\n" for name in "abc")
     (tmp_path / "hati.toml").write_text(

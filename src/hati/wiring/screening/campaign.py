@@ -26,7 +26,7 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import counted
-from hati.design import Design, check_two_level, letters, parse_generators, read_csv, read_json
+from hati.design import MOST_RUNS, Design, check_two_level, letters, parse_generators, read_csv, read_json
 from hati.design.matrix import symbols
 from hati.studies.recalibration import Prior
 from hati.studies.screening import (
@@ -228,7 +228,7 @@ class ScreeningCampaign(Struct, frozen=True):
             if self.place.table is not None:
                 return choose_design(space, runs, rng, self.place.repetitions)
             seconds = self.budget.seconds if math.isfinite(self.budget.seconds) else 0.0
-            return of_pool(choose_followed(space, runs, rng, known, seconds), self.place.member[1])
+            return of_pool(choose_followed(space, min(runs, MOST_RUNS), rng, known, seconds), self.place.member[1])
         check_two_level(space)
         asked = asked_fraction(self.fraction, len(space.options), runs, rng, self.place.repetitions)
         fraction = self._assigned(asked)
