@@ -418,6 +418,12 @@ def namespaces() -> Iterator[tuple[str, str]]:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
+def is_load(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.name() == "load"
+    return False
+
+
 class Agent:
     """`hati probe agent` in the second namespace."""
 
@@ -440,7 +446,7 @@ class Agent:
 
     def programs(self) -> list[psutil.Process]:
         """The load programs that it runs."""
-        return [each for each in self.process.children(recursive=True) if each.name() == "load"]
+        return [each for each in self.process.children(recursive=True) if is_load(each)]
 
     def run(self, text: str) -> subprocess.Popen[str]:
         """`hati probe run` in the first namespace, of this task set."""

@@ -15,7 +15,8 @@ from volunteers import PRINTED, Served, Volunteer, hati, release, result
 
 from hati.store import EntryKind, read_store
 
-TASKS = 12
+TASKS = 24
+KILLS = 3
 
 
 @pytest.fixture
@@ -84,9 +85,11 @@ def test_no_acknowledged_result_is_lost_when_the_server_is_killed(project: Path,
         sender.start()
     drawn, port, kills = random.Random(45), served.port, 0
     deadline = time.monotonic() + 120
-    while (done := sum(len(each.acknowledged) for each in senders)) < TASKS and time.monotonic() < deadline:
+    done = 0
+    while (done < TASKS or kills < KILLS) and time.monotonic() < deadline:
         time.sleep(drawn.uniform(0.0, 0.05))
-        if kills < 3 and done >= kills * TASKS // 4:
+        done = sum(len(each.acknowledged) for each in senders)
+        if kills < KILLS and done >= kills * TASKS // 4:
             served.kill()
             kills += 1
             served.start(port)
@@ -99,7 +102,7 @@ def test_no_acknowledged_result_is_lost_when_the_server_is_killed(project: Path,
         history = store.ledger.history()
         known = store.ledger.results(tasks)
     counted = Counter(each.content["run"]["task"] for each in history if each.what is EntryKind.ACCEPTED)
-    assert kills == 3
+    assert kills == KILLS
     assert sorted(acknowledged) == sorted(tasks), [each.lost for each in senders]
     assert set(known) == set(tasks)
     assert counted == dict.fromkeys(tasks, 1)
