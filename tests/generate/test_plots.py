@@ -108,5 +108,5 @@ def test_the_charts_are_drawn() -> None:
 
 def test_without_observations_there_are_no_charts() -> None:
     assert charts(series("work", Sensor.RESPONSE, [], [])) == {}
-    assert list(charts(series("work", Sensor.RESPONSE, [1], [2]))) == ["timeline"], "one is no distribution"
+    assert list(charts(series("work", Sensor.RESPONSE, [1], [2]))) == ["timeline"], "one value has no distribution"
     assert document(series("work", Sensor.RESPONSE, [], [])).answer == "0 observations of 1 sensor."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -171,9 +172,10 @@ def test_hash_seed_and_layout_are_fixed_and_said(loops: Path) -> None:
     assert "PYTHONHASHSEED" in benchmark.definition
 
 
-@pytest.mark.skipif(not refused(("cycles",)), reason="this machine has hardware counters")
 def test_hardware_events_are_refused_where_there_are_none(loops: Path) -> None:
-    with pytest.raises(InputError, match=r"no hardware counters|does not permit perf_event_open"):
+    there = not refused(("cycles",))
+    said = r"no hardware counters|does not permit perf_event_open"
+    with nullcontext() if there else pytest.raises(InputError, match=said):
         check_counters(counted(loops, "work", 10, "cycles"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -28,7 +29,7 @@ class Counter(Protocol):
         """The counts between the last two marks."""
 
 
-class _Marks:
+class _Marks(ABC):
     """Counts as differences between readings."""
 
     def __init__(self) -> None:
@@ -45,11 +46,11 @@ class _Marks:
         before, after = self._readings
         return tuple(last - first for first, last in zip(self._values(before), self._values(after)))
 
-    def _read(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _read(self) -> Any: ...
 
-    def _values(self, reading: Any) -> list[int]:
-        raise NotImplementedError
+    @abstractmethod
+    def _values(self, reading: Any) -> list[int]: ...
 
 
 class _Kernel(_Marks):

@@ -26,9 +26,13 @@ _SHORTEST = 3
 _LEAST_STEP = 0.05
 """The smallest step, as a difference of logarithms."""
 _LEAST_DEVIATION = 0.002
+"""The smallest deviation of a block that is assumed, as a difference of logarithms."""
 _NEAR = 2
+"""Blocks between two steps that are the same one in two rounds."""
 _MISSING = 0.2
+"""The share of blocks without work from which the steps are not looked for."""
 _OTHERS = 0.1
+"""CPUs that other load may use, for each CPU that is measured."""
 _SHARED = 1.3
 """The slow-down from which two CPUs share a core: units of execution, and not the lower frequency of a busy socket."""
 
