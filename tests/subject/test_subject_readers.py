@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources, replace
-from hati.subject.readers import check_reader, parse_expression, parse_path, read, read_lines, unsettled
+from hati.subject.readers import check_reader, read, unsettled
+from hati.subject.readings import parse_expression, parse_path, read_lines
 
 NOTHING = Resources(2.0, 1.0, 0.5, 3 * 2**20, 1, 2, 0.0)
 

@@ -37,7 +37,8 @@ from hati.core import (
 from hati.core.benchmark import fill
 from hati.core.run import REMARKS_APART
 from hati.subject.folders import clear, lock_file, log_root, make_shared, remove, shared_work_root, tidy, work_root
-from hati.subject.readers import OUTPUT, unsettled
+from hati.subject.readers import unsettled
+from hati.subject.readings import OUTPUT
 from hati.subject.revisions.trees import Tree, Trees
 from hati.subject.running.counting import HASH_SEED, UNFIXED, counted_program, counter_source, counts_of
 from hati.subject.running.programs import (

@@ -45,7 +45,8 @@ from hati.core.benchmark import fill, fill_known, names
 from hati.core.run import REMARKS_APART
 from hati.core.wording import listed
 from hati.subject.folders import build_root, remove
-from hati.subject.readers import OUTPUT, check_reader, read, unsettled
+from hati.subject.readers import check_reader, read, unsettled
+from hati.subject.readings import OUTPUT
 from hati.subject.revisions.trees import Tree, Trees
 from hati.subject.running.counting import check_counters
 from hati.subject.running.programs import (
