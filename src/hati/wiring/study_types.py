@@ -498,7 +498,7 @@ _PUBLISHING = (
     "studies.gate.document",
     "studies.line_coverage",
     "studies.measurement",
-    "studies.paired.study",
+    "studies.paired.document",
     "studies.probe.document",
     "studies.regression.document",
     "studies.replay.document",

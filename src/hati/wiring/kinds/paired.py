@@ -246,14 +246,14 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         del place, study
         from hati.document import publish
         from hati.studies.comparison import parse_failing
-        from hati.studies.paired.study import PairedJson, paired_document
+        from hati.studies.paired.document import PairedJson, paired_document
 
         status = found.comparisons.status(parse_failing(request.fail_on)) if request else ExitStatus.OK
         return StudyReport(paired_document(found), lambda: publish(found, PairedJson), status)
 
     def title(self, study: PairedComparison) -> str:
         """Its variants."""
-        from hati.studies.paired.study import variant_names
+        from hati.studies.paired.document import variant_names
 
         return " against ".join(reversed(variant_names(study.design.before, study.design.after)))
 
