@@ -6,8 +6,9 @@ Runs compared with an absolute limit have no second side that cancels skewness.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -15,8 +16,6 @@ from msgspec import Struct
 from hati.core import FloatArray, InputError, replace
 from hati.formula import Comparator
 from hati.logic.interpret.contrast import (
-    OneSided,
-    Test,
     detectable_of,
     difference,
     differences,
@@ -46,23 +45,10 @@ from hati.stats import (
 )
 
 
-class Path(Protocol):
-    """The p-values of looks from ``fewest`` runs on."""
-
-    @property
-    def fewest(self) -> int:
-        """Runs of a side before the first look."""
-        ...
-
-    def path(self, bound: float, direction: int) -> FloatArray:
-        """The p-values up to each look, shape (looks,), of left <= bound right (direction 1) or >= (-1)."""
-        ...
-
-
 class Look(Struct, frozen=True):
     """The p-values of all looks together, up to the one after ``size`` runs of a side; 1 before the first look."""
 
-    runs: Path
+    runs: Looked[Any]
     size: int
 
     def above(self, bound: float) -> float:
@@ -78,6 +64,69 @@ class Look(Struct, frozen=True):
         return float(self.runs.path(bound, direction)[look]) if look >= 0 else 1.0
 
 
+R = TypeVar("R", float, FloatArray)
+
+
+class Looked(Struct, Generic[R], frozen=True, eq=False, dict=True):
+    """Run means of the left side in their order, shape (runs,); looks are taken from ``fewest`` runs of a side on.
+
+    ``right`` is a limit, or the run means of the right side, shape (runs,).
+    """
+
+    left: FloatArray
+    right: R
+    fewest: int
+
+    @property
+    def size(self) -> int:
+        """The number of runs of a side."""
+        return len(self.left)
+
+    def above(self, bound: float) -> float:
+        """The p-value of left <= bound right, of all looks together."""
+        return self.at(self.size).above(bound)
+
+    def below(self, bound: float) -> float:
+        """The p-value of left >= bound right, of all looks together."""
+        return self.at(self.size).below(bound)
+
+    def at(self, size: int) -> Look:
+        """The tests of all looks up to that many runs of a side."""
+        return Look(self, size)
+
+    def path(self, bound: float, direction: int) -> FloatArray:
+        """The p-values up to each look, shape (looks,), of left <= bound right (direction 1) or >= (-1)."""
+        if (bound, direction) not in self._paths:
+            found = self.p_values_at_looks(direction * self.differences(bound))
+            self._paths[bound, direction] = np.minimum.accumulate(found)
+        return self._paths[bound, direction]
+
+    def differences(self, bound: float) -> FloatArray:
+        """The differences left - bound right, shape (runs,)."""
+        return differences(self.left, bound * self.right)
+
+    @cached_property
+    def _paths(self) -> dict[tuple[float, int], FloatArray]:
+        """Computed paths by bound and direction."""
+        return {}
+
+    @abstractmethod
+    def p_values_at_looks(self, beyond: FloatArray) -> FloatArray:
+        """The p-value of a mean of at most zero at each look alone, shape (looks,); ``beyond`` has shape (runs,)."""
+
+    @abstractmethod
+    def reach(self, bound: float, alpha: float) -> tuple[float, float]:
+        """The ends of the confidence sequence after the last run of a side."""
+
+    @abstractmethod
+    def detectable(self, bound: float, alpha: float) -> float:
+        """The detectable difference at the last look alone."""
+
+    @abstractmethod
+    def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
+        """Runs of a side that decide with 80 % power, if means and deviations hold."""
+
+
 _HALVINGS = 24
 _MOST_TYPICAL = 100
 _POWER = 0.85
@@ -85,30 +134,13 @@ _POWER = 0.85
 _FARTHEST = 1e9
 
 
-class Alone(Struct, frozen=True, eq=False, dict=True):
-    """Run means in their order, shape (runs,), against a limit; looks are taken from ``fewest`` runs on.
+class Alone(Looked[float], frozen=True, eq=False, dict=True):
+    """Runs against a limit.
 
-    A run's evidence on a bound is left - bound limit. If the true mean is on the bound, the e-value of either side ever
+    A run's evidence on a bound is left - bound right. If the true mean is on the bound, the e-value of either side ever
     reaches 1 / alpha with a probability of at most alpha, for runs that are normal, as skewed as exponential ones, or
     half as skewed. No p-value is less than ``unseen``.
     """
-
-    left: FloatArray
-    limit: float
-    fewest: int
-
-    @property
-    def size(self) -> int:
-        """The number of runs."""
-        return len(self.left)
-
-    def above(self, bound: float) -> float:
-        """The p-value of left <= bound limit, of all looks together."""
-        return self.at(self.size).above(bound)
-
-    def below(self, bound: float) -> float:
-        """The p-value of left >= bound limit, of all looks together."""
-        return self.at(self.size).below(bound)
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:  # noqa: ARG002  # of any bound it is the same
         """The ends of the confidence sequence after the last run; infinite before the first look that can decide."""
@@ -121,10 +153,6 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
             return half
         return noncentrality_of_t(half / self._error, self.size - 1.0, POWER) * self._error
 
-    def at(self, size: int) -> OneSided:
-        """The tests of all looks up to that many runs."""
-        return Look(self, size)
-
     def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
         """The number of runs that decide with 80 % power, if they are normal with the present mean and deviation.
 
@@ -136,7 +164,7 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
         def shows(size: int, bound: float, direction: int, level: float, power: float) -> bool:
             if unseen(size) > level:
                 return False
-            beyond = direction * difference(mean, bound * self.limit)
+            beyond = direction * difference(mean, bound * self.right)
             error = deviation / math.sqrt(size)
             spread = math.sqrt(1.0 + (beyond / error) ** 2 / (2.0 * size - 2.0)) if error > 0.0 else 0.0
             nearer = normal_quantile(power) * spread * error
@@ -152,23 +180,11 @@ class Alone(Struct, frozen=True, eq=False, dict=True):
 
         return fewest_runs(decides, self.fewest)
 
-    def path(self, bound: float, direction: int) -> FloatArray:
-        """The p-values up to each look of a mean of at most the bound (direction 1), or at least (-1)."""
-        if (bound, direction) not in self._paths:
-            e_values = skewed_e_values(self.beyond(bound, direction))[self.fewest - 1 :]
-            least = np.array([unseen(size) for size in range(self.fewest, self.size + 1)])
-            p_values = np.maximum(1.0 / np.maximum(e_values, 1.0), least)
-            self._paths[bound, direction] = np.minimum.accumulate(p_values)
-        return self._paths[bound, direction]
-
-    def beyond(self, bound: float, direction: int) -> FloatArray:
-        """The distances of runs above the bound (direction 1), or below it (-1)."""
-        return direction * differences(self.left, bound * self.limit)
-
-    @cached_property
-    def _paths(self) -> dict[tuple[float, int], FloatArray]:
-        """Computed paths by bound and direction."""
-        return {}
+    def p_values_at_looks(self, beyond: FloatArray) -> FloatArray:
+        """The p-value of a mean of at most the limit at each look alone, shape (looks,)."""
+        e_values = skewed_e_values(beyond)[self.fewest - 1 :]
+        least = np.array([unseen(size) for size in range(self.fewest, self.size + 1)])
+        return np.asarray(np.maximum(1.0 / np.maximum(e_values, 1.0), least))
 
     @cached_property
     def _error(self) -> float:
@@ -200,8 +216,8 @@ def _typical(size: int) -> FloatArray:
     return np.asarray(scores / scores.std(ddof=1))
 
 
-class Pairs(Struct, frozen=True, eq=False, dict=True):
-    """Run means in the order of their pairs, shape (pairs,) each; looks are taken from ``fewest`` pairs on.
+class Pairs(Looked[FloatArray], frozen=True, eq=False, dict=True):
+    """Runs of both sides in the order of their pairs.
 
     A pair's evidence on a bound is left - bound right. If the true mean is on the bound and differences are symmetric
     about it, the e-value of the mean ever reaches 1 / (2 alpha) with a probability of at most 2 alpha, thus of at most
@@ -209,69 +225,36 @@ class Pairs(Struct, frozen=True, eq=False, dict=True):
     take two values only, the e-value exceeds it.
     """
 
-    left: FloatArray
-    right: FloatArray
-    fewest: int
-
-    def above(self, bound: float) -> float:
-        """The p-value of left <= bound right, of all looks together."""
-        return self.at(len(self.left)).above(bound)
-
-    def below(self, bound: float) -> float:
-        """The p-value of left >= bound right, of all looks together."""
-        return self.at(len(self.left)).below(bound)
-
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """The ends of the confidence sequence after the last pair."""
-        critical = anytime_critical(len(self.left), 2.0 * alpha)
+        critical = anytime_critical(self.size, 2.0 * alpha)
         half = critical * self.error(bound) if math.isfinite(critical) else math.inf
         return -half, half
 
     def detectable(self, bound: float, alpha: float) -> float:
         """The detectable difference at the last look alone."""
-        critical = anytime_critical(len(self.left), 2.0 * alpha)
+        critical = anytime_critical(self.size, 2.0 * alpha)
         if math.isinf(critical):
             return math.inf
-        return noncentrality_of_t(critical, len(self.left) - 1.0, POWER) * self.error(bound)
-
-    @property
-    def size(self) -> int:
-        """The number of pairs."""
-        return len(self.left)
+        return noncentrality_of_t(critical, self.size - 1.0, POWER) * self.error(bound)
 
     def error(self, bound: float) -> float:
         """The standard error of the mean difference."""
-        return float(np.std(self._differences(bound), ddof=1)) / math.sqrt(len(self.left))
+        return float(np.std(self.differences(bound), ddof=1)) / math.sqrt(self.size)
 
     def mean(self, bound: float) -> float:
         """The mean of the differences."""
-        return float(self._differences(bound).mean())
-
-    def at(self, size: int) -> OneSided:
-        """The tests of all looks up to that many pairs."""
-        return Look(self, size)
+        return float(self.differences(bound).mean())
 
     def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
         """The number of pairs that decide with 80 % power, if means and deviations hold."""
         return looks_to_decide(lambda size: planned(_Planned(self, size), bounds, alpha), self.fewest)
 
-    @cached_property
-    def _paths(self) -> dict[tuple[float, int], FloatArray]:
-        """The computed p-values up to each look, by bound and direction."""
-        return {}
-
-    def path(self, bound: float, direction: int) -> FloatArray:
-        """The p-values of a mean difference <= 0 (direction 1) or >= 0 (-1), by the largest e-value so far."""
-        if (bound, direction) not in self._paths:
-            differences = direction * self._differences(bound)
-            beyond = np.cumsum(differences)[self.fewest - 1 :] > 0.0
-            e_values = np.where(beyond, anytime_e_values(differences)[self.fewest - 1 :], 0.5)
-            p_values = np.maximum(0.5 / np.maximum(e_values, 0.5), 0.5 ** np.arange(self.fewest, self.size + 1.0))
-            self._paths[bound, direction] = np.minimum.accumulate(p_values)
-        return self._paths[bound, direction]
-
-    def _differences(self, bound: float) -> FloatArray:
-        return differences(self.left, bound * self.right)
+    def p_values_at_looks(self, beyond: FloatArray) -> FloatArray:
+        """The p-value of a mean difference of at most zero at each look alone, shape (looks,), by its e-value."""
+        above = np.cumsum(beyond)[self.fewest - 1 :] > 0.0
+        e_values = np.where(above, anytime_e_values(beyond)[self.fewest - 1 :], 0.5)
+        return np.maximum(0.5 / np.maximum(e_values, 0.5), 0.5 ** np.arange(self.fewest, self.size + 1.0))
 
 
 class _Planned(Struct, frozen=True):
@@ -281,35 +264,13 @@ class _Planned(Struct, frozen=True):
     size: int
 
     def bound_test(self, bound: float, alpha: float) -> BoundTest:
-        error = self.pairs.error(bound) * math.sqrt(len(self.pairs.left) / self.size)
+        error = self.pairs.error(bound) * math.sqrt(self.pairs.size / self.size)
         shown = 0.5**self.size <= alpha
         critical = anytime_critical(self.size, 2.0 * alpha) if shown else math.inf
         return BoundTest.of(self.pairs.mean(bound), error, critical)
 
     def df(self, bound: float) -> float:  # noqa: ARG002  # of any bound they are the same
         return self.size - 1.0
-
-
-class Looked(Test, Protocol):
-    """Tests of looks from ``fewest`` on, up to ``size``."""
-
-    @property
-    def fewest(self) -> int:
-        """Runs of a side before the first look."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Runs of a side so far."""
-        ...
-
-    def at(self, size: int) -> OneSided:
-        """The tests of the first ``size`` looks."""
-        ...
-
-    def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
-        """Runs of a side that decide with 80 % power, if means and deviations hold."""
-        ...
 
 
 def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> RelationEvidence:
@@ -324,15 +285,15 @@ def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
     Raises:
         InputError: for ``=`` without a margin, and for sides with different numbers of runs.
     """
-    looked, right_mean = _looked(left, right, relation), _right_mean(right)
+    looked = _looked(left, right, relation)
     glanced = glance_early(left, right, relation)
     if looked.size < 2:
         return replace(glanced, runs_needed=looked.fewest)
     return replace(
         glanced,
-        interval=interval_of(looked, float(left.means.mean()), right_mean, glanced.scale, relation.alpha),
-        detectable=detectable_of(looked, relation, right_mean, glanced.scale),
-        runs_needed=_needed(looked, relation, right_mean),
+        interval=interval_of(looked, left.mean, right.mean, glanced.scale, relation.alpha),
+        detectable=detectable_of(looked, relation, right.mean, glanced.scale),
+        runs_needed=_needed(looked, relation, right.mean),
     )
 
 
@@ -343,8 +304,8 @@ def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: 
         InputError: as ``decide_early``.
     """
     looked, limit = _looked(left, right, relation), isinstance(right, Limit)
-    sizes = looked.size, 0 if limit else looked.size
-    means = float(left.means.mean()), _right_mean(right)
+    sizes = left.size, right.size
+    means = left.mean, right.mean
     scale = scale_of(*means, sizes)
     size = _first_decided(looked, relation, means[1]) or looked.size
     holds, violated = p_values(looked.at(size), relation.bounds(means[1]))
@@ -365,7 +326,7 @@ def pairs_to_decide(left: MeasuredSample, right: MeasuredSample | Limit, relatio
     Raises:
         InputError: for ``=`` without a margin, and for sides with different numbers of runs.
     """
-    return _first_decided(_looked(left, right, relation), relation, _right_mean(right))
+    return _first_decided(_looked(left, right, relation), relation, right.mean)
 
 
 def fewest_pairs(alpha: float) -> int:
@@ -373,7 +334,7 @@ def fewest_pairs(alpha: float) -> int:
     return fewest_signs(2.0 * alpha)
 
 
-def _first_decided(looked: Looked, relation: AskedRelation, right: float) -> int | None:
+def _first_decided(looked: Looked[Any], relation: AskedRelation, right: float) -> int | None:
     """The first look that decides; p-values never grow from look to look, so None if the last does not."""
     bounds = relation.bounds(right)
 
@@ -389,21 +350,17 @@ def _first_decided(looked: Looked, relation: AskedRelation, right: float) -> int
     return most
 
 
-def _looked(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> Looked:
+def _looked(left: MeasuredSample, right: MeasuredSample | Limit, relation: AskedRelation) -> Looked[Any]:
     if relation.sign is Comparator.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
     if isinstance(right, Limit):
         return Alone(left.means, right.value, fewest_alone(relation.alpha))
-    if len(left.runs) != len(right.runs):
-        raise InputError(f"{len(left.runs)} runs and {len(right.runs)} are not pairs", fix="measure both sides in turn")
+    if left.size != right.size:
+        raise InputError(f"{left.size} runs and {right.size} are not pairs", fix="measure both sides in turn")
     return Pairs(left.means, right.means, fewest_pairs(relation.alpha))
 
 
-def _right_mean(right: MeasuredSample | Limit) -> float:
-    return right.value if isinstance(right, Limit) else float(right.means.mean())
-
-
-def _needed(looked: Looked, relation: AskedRelation, right: float) -> int | None:
+def _needed(looked: Looked[Any], relation: AskedRelation, right: float) -> int | None:
     """The runs needed: more than there are, unless fewer have decided."""
     decided = _first_decided(looked, relation, right)
     if decided is not None:

@@ -95,8 +95,7 @@ def upper_quantile(draws: FloatArray, alpha: float) -> float:
 
 def resampled(left: MeasuredSample, right: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> Resampled:
     """The means of two sides with draws of them."""
-    means = [side.value if isinstance(side, Limit) else float(side.means.mean()) for side in (left, right)]
-    return Resampled(means[0], means[1], *(_mean_draws(side, rng, draws) for side in (left, right)))
+    return Resampled(left.mean, right.mean, *(_mean_draws(side, rng, draws) for side in (left, right)))
 
 
 def _mean_draws(side: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
@@ -380,7 +379,7 @@ def _printed_evidence(
     ``>=`` is ``<=`` with the sides exchanged (axiom 5); ``<`` holds if ``>=`` is rejected, as in the original tool.
     Equality is rejected if either is: at 2 alpha in all.
     """
-    sizes = len(first.runs), 0 if isinstance(second, Limit) else len(second.runs)
+    sizes = first.size, second.size
     scale = scale_of(left, right, sizes)
     above, below = test.above(1.0), test.below(1.0)
     holds, violated = {
@@ -434,15 +433,10 @@ def _nested(side: MeasuredSample) -> bool:
     return len(side.runs) > 1 and all(len(run) > 1 for run in side.runs)
 
 
-def _mean(side: MeasuredSample | Limit) -> float:
-    return side.value if isinstance(side, Limit) else float(side.means.mean())
-
-
 def _undefined(left: MeasuredSample, right: MeasuredSample | Limit, why: str) -> RelationEvidence:
-    sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
-    means = _mean(left), _mean(right)
-    scale = scale_of(*means, sizes)
-    return RelationEvidence(FormulaVerdict.INCONCLUSIVE, scale, estimate_of(*means, scale), sizes, remark=why)
+    scale = scale_of(left.mean, right.mean, (left.size, right.size))
+    estimate = estimate_of(left.mean, right.mean, scale)
+    return RelationEvidence(FormulaVerdict.INCONCLUSIVE, scale, estimate, (left.size, right.size), remark=why)
 
 
 FEWEST_RUNS = 5
@@ -480,7 +474,7 @@ def decide(
     found = tested(left, right, relation.alpha, rng)
     if found is None:
         return _too_few(left, right, relation.alpha)
-    remark = _why(found.fewest, left, right, relation.alpha) if len(left.runs) < found.fewest else ""
+    remark = _why(found.fewest, left, right, relation.alpha) if left.size < found.fewest else ""
     return replace(_evidence(found, relation), remark=remark)
 
 
@@ -499,7 +493,7 @@ def tested(
     """The test of the default interpretation; None if there are too few runs."""
     if isinstance(right, Limit):
         return _against_limit(left, right, alpha)
-    fewest = min(len(left.runs), len(right.runs))
+    fewest = min(left.size, right.size)
     remembered = history_of(left, right)
     least = _fewest_against(remembered, alpha)
     if remembered * min(alpha / _LEVEL, 1.0) >= _SHORTEST_HISTORY - _ROUNDING and fewest >= least:
@@ -518,7 +512,7 @@ def _fewest_against(history: int, alpha: float) -> int:
 
 def _against_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | None:
     """The test against a limit, also for too few runs to decide: these estimate how many more are needed."""
-    if len(left.runs) == 1:
+    if left.size == 1:
         return None
     contrast = BesideLimit(side_mean(left.means), limit_mean(right.value))
     return Tested(contrast, contrast, fewest_alone(alpha), 0)
@@ -548,18 +542,8 @@ def _evidence(found: Tested, relation: AskedRelation) -> RelationEvidence:
 
 def _too_few(left: MeasuredSample, right: MeasuredSample | Limit, alpha: float) -> RelationEvidence:
     """The evidence of too few runs: the runs needed are the fewest that decide anything, as the noise is unknown."""
-    sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
-    means = float(left.means.mean()), right.value if isinstance(right, Limit) else float(right.means.mean())
-    scale = scale_of(*means, sizes)
     needed = fewest_alone(alpha) if isinstance(right, Limit) else FEWEST_RUNS
-    return RelationEvidence(
-        verdict=FormulaVerdict.INCONCLUSIVE,
-        scale=scale,
-        estimate=estimate_of(*means, scale),
-        runs=sizes,
-        runs_needed=needed,
-        remark=_why(needed, left, right, alpha),
-    )
+    return replace(_undefined(left, right, _why(needed, left, right, alpha)), runs_needed=needed)
 
 
 def _why(needed: int, left: MeasuredSample, right: MeasuredSample | Limit, alpha: float) -> str:

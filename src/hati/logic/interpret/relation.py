@@ -96,6 +96,16 @@ class Limit(Struct, frozen=True):
         if not math.isfinite(self.value):
             raise InputError(f"a limit is a finite number, not {self.value}")
 
+    @property
+    def mean(self) -> float:
+        """The limit."""
+        return self.value
+
+    @property
+    def size(self) -> int:
+        """The number of runs: none."""
+        return 0
+
 
 class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
     """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
@@ -121,6 +131,16 @@ class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
                 raise InputError(f"a run is a sequence of observations, not an array of shape {run.shape}")
             if not np.isfinite(run).all():
                 raise InputError("an observation is not finite", fix="see what its transformation makes of it")
+
+    @property
+    def size(self) -> int:
+        """The number of runs."""
+        return len(self.runs)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the compared values."""
+        return float(self.means.mean())
 
     @cached_property
     def means(self) -> FloatArray:
