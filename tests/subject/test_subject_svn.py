@@ -14,7 +14,7 @@ import pytest
 
 from hati.core import InputError, Outcome, RevisionKind
 from hati.subject import Revisions
-from hati.subject.revisions import History, SvnHistory
+from hati.subject.revisions import SvnHistory
 from hati.subject.revisions import svn as svn_revisions
 from hati.subject.revisions.git import CommandError, asked
 from hati.subject.revisions.svn import number_of
@@ -94,7 +94,7 @@ def checksums(folder: Path) -> Iterator[tuple[str, str]]:
             yield str(path), hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def history(project: Path) -> History:
+def history(project: Path) -> SvnHistory:
     found = Revisions(project).history
     assert isinstance(found, SvnHistory)
     return found

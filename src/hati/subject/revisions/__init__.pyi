@@ -1,5 +1,4 @@
 from .git import GitHistory as GitHistory
-from .git import History as History
 from .svn import SvnHistory as SvnHistory
 from .trees import InPlace as InPlace
 from .trees import Revisions as Revisions

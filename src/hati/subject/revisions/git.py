@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from hati.core import InputError, Revision, RevisionKind, replace
 from hati.core.wording import suggestion
@@ -67,80 +67,6 @@ def _plain(line: str) -> str:
 def texts(output: bytes, ends: bytes = b"\0") -> list[str]:
     """The non-empty parts of the output, decoded as file names."""
     return [os.fsdecode(part) for part in output.split(ends) if part]
-
-
-class History(Protocol):
-    """The repository of a project: its revisions, and the files of each."""
-
-    @property
-    def top(self) -> Path:
-        """The folder to which the paths of a revision's files are relative."""
-        ...
-
-    def find(self, text: str) -> Revision | None:
-        """The revision with a name, or None.
-
-        Raises:
-            InputError: where the repository cannot be read.
-        """
-        ...
-
-    def nearest(self, text: str) -> str:
-        """What to write instead of an unknown name."""
-        ...
-
-    def base(self) -> Revision | None:
-        """The revision on which the folder's files are based; None if there is none yet."""
-        ...
-
-    def main(self) -> Revision | None:
-        """The newest revision of the main branch, if there is one with a usual name."""
-        ...
-
-    def main_branch(self) -> str:
-        """The name of the main branch."""
-        ...
-
-    def merge_base(self, first: Revision, second: Revision) -> Revision:
-        """The newest revision that both contain.
-
-        Raises:
-            InputError: where there is none.
-        """
-        ...
-
-    def before(self, revision: Revision) -> Revision:
-        """The previous revision on the same line of history.
-
-        Raises:
-            InputError: where there is none.
-        """
-        ...
-
-    def between(self, first: Revision, last: Revision) -> Sequence[Revision]:
-        """The revisions after ``first`` up to ``last``, oldest first, on one line of history.
-
-        Raises:
-            InputError: where ``last`` does not come after ``first``.
-        """
-        ...
-
-    def inside(self, first: Revision, last: Revision) -> Sequence[str]:
-        """The ids of all revisions that ``last`` contains and ``first`` does not, ``last`` included."""
-        ...
-
-    def contains(self, whole: Revision, part: str) -> bool:
-        """Whether a revision has the id ``part``, or is a descendant of that revision."""
-        ...
-
-    def put(self, revision: str, folder: Path) -> None:
-        """Write the files of the revision with an id into an empty folder.
-
-        Raises:
-            InputError: where some of them are missing.
-            OSError: where they cannot be written.
-        """
-        ...
 
 
 class Submodule(NamedTuple):

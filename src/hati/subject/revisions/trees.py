@@ -16,15 +16,18 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind, digest
 from hati.core.wording import listed
 from hati.subject.folders import ANY, Sources, discard, list_sources, make_disposable, remove, tree_root
-from hati.subject.revisions.git import GitHistory, History
+from hati.subject.revisions.git import GitHistory
 from hati.subject.running.programs import RunFailure
+
+if TYPE_CHECKING:
+    from hati.subject.revisions.svn import SvnHistory
 
 
 class Content(NamedTuple):
@@ -530,7 +533,7 @@ class Revisions:
         return revision
 
 
-def history_around(folder: Path) -> History | None:
+def history_around(folder: Path) -> GitHistory | SvnHistory | None:
     """The repository that a folder is in: the nearest one of git or svn; None if it is in none.
 
     Raises:
