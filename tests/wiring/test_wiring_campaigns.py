@@ -94,8 +94,7 @@ class Nothing:
 
 
 def made_of(place: Workplace, concluded: str, kept: str = "") -> wiring.Campaign[Any, str]:
-    engine = cast("Any", None)
-    return wiring.Campaign(place, cast("Any", Nothing(a_study(), concluded)), Budget(), (), engine, str, engine, kept)
+    return wiring.Campaign(place, cast("Any", Nothing(a_study(), concluded)), Budget(), (), str, Plan, kept)
 
 
 def test_a_campaign_without_a_conclusion_leaves_nothing_in_the_store(place: Workplace) -> None:

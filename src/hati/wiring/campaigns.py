@@ -6,7 +6,6 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -14,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Engine, Evidence, Metric, Outcome, Plan, Run, Study, StudyId, Task
+from hati.core import Benchmark, Budget, Evidence, Metric, Outcome, Plan, Run, Study, StudyId
 from hati.document import duration
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
 from hati.store import Selection
@@ -24,6 +23,7 @@ from hati.wiring.workplace import Announce, Workplace, mute
 if TYPE_CHECKING:
     from hati.studies.assertion import ExpectedRuns
     from hati.studies.screening import AnyChoice
+    from hati.subject import Trees
 
 
 class Expected(Struct, frozen=True):
@@ -139,19 +139,19 @@ class Prepared(Resumable, Protocol[S_co, C_co]):
 class Campaign(Struct, Generic[S, C], frozen=True):
     """The campaign of a study whose tasks follow from its evidence.
 
-    ``engine`` creates the engine that runs its tasks. ``described`` returns a description of what it will do, empty if
-    that is obvious. ``dry_run_plan`` returns the tasks that may be run. ``kept`` is the text that the store keeps with
-    the campaign; empty for none.
+    ``described`` returns a description of what it will do, empty if that is obvious. ``dry_run_plan`` returns the
+    tasks that may be run. ``kept`` is the text that the store keeps with the campaign; empty for none. ``trees`` has
+    the files of its revisions [default: those in the folder].
     """
 
     place: Workplace
     study: S
     budget: Budget
     benchmarks: tuple[Benchmark, ...]
-    engine: Callable[[Announce], AbstractContextManager[Engine[Task]]]
     described: Callable[[], str]
     dry_run_plan: Callable[[], Plan]
     kept: str = ""
+    trees: Trees | None = None
 
     @property
     def finished(self) -> bool:
@@ -185,7 +185,7 @@ class Campaign(Struct, Generic[S, C], frozen=True):
         keep(place, study.id, {**json.loads(self.kept or "{}"), **as_kept(asked), SUBJECT: place.project.name})
         if known:
             return known[0]
-        with self.engine(announce) as engine:
+        with place.engine(self.benchmarks, announce, self.trees) as engine:
             made: C = campaign(study, engine, place.store, self.budget, observe)
         return made
 

@@ -126,10 +126,10 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
         kept = statistics_of(place, study, question, benchmarks)
         cuts = warm_up_cuts(place, study, benchmarks)
         made = Gate(study, reference, revision, cells, question, budget, chosen.coverage, kept, cuts)
-        engine = partial(place.engine, benchmarks, trees=revisions.trees(place.project.root))
+        trees = revisions.trees(place.project.root)
         choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
         described, tasks = partial(_described_check, made), lambda: Plan.of(made.dry_run_tasks())
-        return Campaign(place, made, budget, benchmarks, engine, described, tasks, choice)
+        return Campaign(place, made, budget, benchmarks, described, tasks, choice, trees)
 
     return campaign_of(place, first, prepared, _over, fresh=fresh)
 
@@ -178,10 +178,10 @@ def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) ->
         benchmarks = benchmarks_of(cells)
         choices = statistics_of(place, study, Question(statistic=statistic), benchmarks)
         made = Replay(study, line, cells, request.repetitions, order, statistic, choices, chosen.coverage)
-        engine = partial(place.engine, benchmarks, trees=revisions.trees(place.project.root))
+        trees = revisions.trees(place.project.root)
         kept = choices.to_json() if choices.rows else ""
         described, tasks = partial(_described_replay, made), lambda: made.plan(place.store.evidence(study))
-        return Campaign(place, made, budget, benchmarks, engine, described, tasks, kept)
+        return Campaign(place, made, budget, benchmarks, described, tasks, kept, trees)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 
@@ -250,9 +250,9 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
 
     def prepared(study: StudyId) -> Campaign[EffectDriftStudy, EffectDrift]:
         made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, Question(request.alpha))
-        engine = partial(place.engine, (benchmark,), trees=revisions.trees(place.project.root))
+        trees = revisions.trees(place.project.root)
         described = partial(_described_drift, made, source)
-        return Campaign(place, made, budget, (benchmark,), engine, described, lambda: Plan.of(made.tasks()))
+        return Campaign(place, made, budget, (benchmark,), described, lambda: Plan.of(made.tasks()), trees=trees)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 
@@ -307,10 +307,9 @@ def prepare_pairs(
         own = design._replace(machine=study.machine, choices=statistics_of(place, study, question, (before.benchmark,)))
         made = PairedComparison(study, own, metrics, Budget.parse(request.budget))
         benchmarks = tuple({each.name: each for each in (before.benchmark, after.benchmark)}.values())
-        engine = partial(place.engine, benchmarks)
         kept = own.choices.to_json() if own.choices.rows else ""
         described, tasks = partial(_described, own), lambda: Plan.of(made.tasks(made.most_pairs(Evidence())))
-        return Campaign(place, made, made.budget, benchmarks, engine, described, tasks, kept)
+        return Campaign(place, made, made.budget, benchmarks, described, tasks, kept)
 
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
@@ -352,9 +351,9 @@ def prepare_bisection(
 
     def prepared(study: StudyId) -> Campaign[Bisection, BisectionConclusion]:
         made = Bisection(study, benchmark, configuration, metric, tuple(line), question, budget)
-        engine = partial(place.engine, (benchmark,), trees=revisions.trees(place.project.root))
+        trees = revisions.trees(place.project.root)
         first_pair = partial(_first_pair, place, made)
-        return Campaign(place, made, budget, (benchmark,), engine, partial(_described_line, made), first_pair)
+        return Campaign(place, made, budget, (benchmark,), partial(_described_line, made), first_pair, trees=trees)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 

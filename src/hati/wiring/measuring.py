@@ -41,8 +41,7 @@ def prepare_configurations(
 
     def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
         made = Measurement(study, benchmark, configurations, place.revision, limit)
-        engine, tasks = partial(place.engine, (benchmark,)), lambda: Plan.of(made.tasks())
-        return Campaign(place, made, limit, (benchmark,), engine, partial(_described, made), tasks)
+        return Campaign(place, made, limit, (benchmark,), partial(_described, made), lambda: Plan.of(made.tasks()))
 
     first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.measured_on.id)
     return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)

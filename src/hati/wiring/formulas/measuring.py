@@ -126,8 +126,7 @@ def prepare_assertion(
         limit = Budget.parse(budget)
         asked = Assertion(study, tuple(requirements), points, standard, limit)
         trees = revisions.trees(place.project.root)
-        engine = partial(place.engine, benchmarks, trees=trees)
-        found = AssertionCampaign(place, asked, limit, benchmarks, engine, str, Plan, revisions=revisions)
+        found = AssertionCampaign(place, asked, limit, benchmarks, str, Plan, trees=trees, revisions=revisions)
         return again if found.in_vain and (again := found.again()).able else found
 
     found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, convert
@@ -73,7 +72,7 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
                 number = counted(len(made.first_rows), "configuration")
                 return f"covering array of strength {request.strength}: {number}"
 
-            return Campaign(place, made, limit, (benchmark,), partial(place.engine, (benchmark,)), described, left)
+            return Campaign(place, made, limit, (benchmark,), described, left)
 
         first = failure_search_id(
             benchmark=benchmark,

@@ -9,17 +9,7 @@ from functools import partial
 import numpy as np
 from msgspec import Struct
 
-from hati.core import (
-    Budget,
-    Evidence,
-    HatiError,
-    InputError,
-    MeasurementError,
-    Setting,
-    StudyId,
-    generator,
-    replace,
-)
+from hati.core import Budget, Evidence, HatiError, InputError, MeasurementError, Setting, StudyId, generator, replace
 from hati.core.wording import counted
 from hati.space import Space
 from hati.studies.recommendation import (
@@ -214,11 +204,9 @@ def prepare_recommendation(
         plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
         plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # for plans that were stored without it
         made = _study(place, known, study, plan, request)
-        engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
-        described = partial(_described, place, made)
-        benchmarks = (made.benchmark,)
+        described, tasks = partial(_described, place, made), lambda: made.plan(place.store.evidence(study))
         return RecommendationCampaign(
-            place, made, left, benchmarks, engine, described, tasks, plan.to_json(), known=known
+            place, made, left, (made.benchmark,), described, tasks, plan.to_json(), known=known
         )
 
     return campaign_of(place, first, prepared, never, fresh=False)

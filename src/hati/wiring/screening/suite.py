@@ -8,17 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hati.core import (
-    Budget,
-    FloatArray,
-    InputError,
-    Metric,
-    Plan,
-    StudyId,
-    conversion,
-    parse_unit,
-    replace,
-)
+from hati.core import Budget, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit, replace
 from hati.core.wording import counted
 from hati.design.suite import leading_options, runs_for
 from hati.space import Space, count
@@ -74,8 +64,8 @@ def prepare_suite(place: Workplace, request: SuiteRequest, *, fresh: bool) -> Ca
             margin=request.margin,
             population=compared,
         )
-        engine, tasks = partial(place.engine, (benchmark,)), partial(_left, place, made, budget)
-        return Campaign(place, made, budget, (benchmark,), engine, partial(_described, made), tasks)
+        tasks = partial(_left, place, made, budget)
+        return Campaign(place, made, budget, (benchmark,), partial(_described, made), tasks)
 
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 

@@ -82,9 +82,8 @@ def prepare_validation(
 
     def prepared(study: StudyId) -> Campaign[AnyValidation, ValidationConclusion]:
         made = _validation(place, found, screening, study)
-        engine, tasks = partial(place.engine, (made.benchmark,)), lambda: made.plan(place.store.evidence(study))
-        benchmarks = (made.benchmark,)
-        return Campaign(place, made, Budget(runs=made.budget), benchmarks, engine, lambda: made.described, tasks)
+        described, tasks = (lambda: made.described), lambda: made.plan(place.store.evidence(study))
+        return Campaign(place, made, Budget(runs=made.budget), (made.benchmark,), described, tasks)
 
     return campaign_of(place, first, prepared, all_failed, fresh=fresh)
 
