@@ -4,45 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from golden_json import held
-
-from hati.cli import main
 
 Hati = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Done:
-    """What became of a command."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return held(json.loads(self.out))
-
-
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hati:
-    """Runs the program's function in the test's folder: a process for each command would take longer than its work."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
-    monkeypatch.delenv("HATI_STORE", raising=False)
-
-    def run(*arguments: str) -> Done:
-        capfd.readouterr()
-        return Done(main(arguments), *capfd.readouterr())
-
-    return run
+def here(hati_here: Hati) -> Hati:
+    """The program's function: a process for each command would take longer than its work."""
+    return hati_here
 
 
 @pytest.fixture

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from golden_json import held
 from numpy.typing import NDArray
 
-from hati.cli import main
 from hati.core import FloatArray
 
 Hati = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Done:
-    """What became of a command."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return held(json.loads(self.out))
-
-
 @pytest.fixture
-def hati(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hati:
-    """Runs the program's function in the test's folder: a process for each command would take longer than its work."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments: str) -> Done:
-        capfd.readouterr()
-        return Done(main(arguments), *capfd.readouterr())
-
-    return run
+def hati(hati_here: Hati) -> Hati:
+    """The program's function: a process for each command would take longer than its work."""
+    return hati_here
 
 
 def recorded(folder: Path, size: int = 120, step: float = 1.5) -> Path:
