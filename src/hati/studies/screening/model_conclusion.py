@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Benchmark, Evidence, FloatArray, Metric, Run, StudyId, generator, replace
+from hati.core import Evidence, FloatArray, Run, generator, replace
 from hati.core.wording import listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
@@ -35,6 +35,7 @@ from hati.studies.screening.conclusion import (
     SettingEstimate,
     option_summaries,
 )
+from hati.studies.screening.designed import DesignedScreening
 from hati.studies.screening.follow_up import (
     ATTEMPTS,
     Claim,
@@ -351,16 +352,10 @@ def often_selected(analysis: ModelAnalysis, rng: np.random.Generator) -> tuple[f
 
 
 class ConclusionBuilder(Struct, frozen=True):
-    """The fixed part of conclusions: the study, its subject, design and model."""
+    """The fixed part of conclusions: the ``study`` and its model."""
 
-    id: StudyId
-    subject: str
-    benchmark: Benchmark
-    metric: Metric
-    revision: str
-    choice: ModelChoice
+    study: DesignedScreening[ModelChoice]
     model: ScreeningModel
-    remedies: Remedies
 
     def conclusion(
         self, found: MeasuredDesign, analysis: ModelAnalysis, seconds: float, given_up: int
@@ -371,11 +366,11 @@ class ConclusionBuilder(Struct, frozen=True):
         space, design, lacking = self.model.space, self._design, lack_of_fit(found, analysis)
         machines = self._machine_blocks(found, analysis)
         return ScreeningConclusion(
-            study=self.id.key,
-            subject=self.subject,
-            benchmark=self.benchmark.name,
-            revision=self.revision,
-            metric=self.metric,
+            study=self.study.id.key,
+            subject=self.study.subject,
+            benchmark=self.study.benchmark.name,
+            revision=self.study.revision,
+            metric=self.study.metric,
             scale=analysis.readable.scale,
             scale_reason=analysis.scale_reason,
             relative_to=analysis.readable.relative_to,
@@ -406,14 +401,14 @@ class ConclusionBuilder(Struct, frozen=True):
                     analysis,
                     self.model.relevant,
                     self.model.ties,
-                    self.remedies,
+                    self.study.remedies,
                     lacking,
                 ),
             ),
             model=ModelSummary(
                 tuple(map(self.model.named, analysis.predicting)),
                 analysis.prediction.r_squared,
-                often_selected(analysis, generator(self.id.seed, "stability")),
+                often_selected(analysis, generator(self.study.id.seed, "stability")),
             ),
             lack_of_fit=lacking,
             machine_blocks=machines,
@@ -431,15 +426,16 @@ class ConclusionBuilder(Struct, frozen=True):
 
     @property
     def _design(self) -> DesignSummary:
+        made = self.study.choice
         return DesignSummary(
-            kind=self.choice.kind,
-            runs=self.choice.runs,
-            configurations=self.choice.configurations,
-            repetitions=self.choice.repetitions,
+            kind=made.kind,
+            runs=made.runs,
+            configurations=made.configurations,
+            repetitions=made.repetitions,
             resolution=None,
             generators=(),
-            d_efficiency=self.choice.d_efficiency,
-            replicated=self.choice.replicated,
+            d_efficiency=made.d_efficiency,
+            replicated=made.replicated,
         )
 
     def _dispersion(self, found: MeasuredDesign, scale: EffectScale) -> Dispersion | None:

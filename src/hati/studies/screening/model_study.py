@@ -7,35 +7,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 
-from hati.core import (
-    Benchmark,
-    Configuration,
-    Evidence,
-    InputError,
-    Metric,
-    Outcome,
-    Plan,
-    Run,
-    StudyId,
-    Task,
-    generator,
-    replace,
-)
+from hati.core import Configuration, Evidence, Outcome, Plan, Run, Task, generator, replace
 from hati.design import Model, balanced_blocks, from_levels, levels
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
+from hati.studies.screening.designed import DesignedScreening
 from hati.studies.screening.dominance import InterimLook, Rest, dominating_effect, runs_until, with_dominating
 from hati.studies.screening.follow_up import FollowedDesign, FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
-from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice, parameters_of
+from hati.studies.screening.planning.models import ModelChoice, parameters_of
 from hati.studies.screening.planning.set_aside import with_usable
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, own_tasks, tasks_left
-from hati.studies.screening.reruns import RERUN_STAGE, Reruns, blocks_of_tasks, design_reruns, is_flip, with_suspects
+from hati.studies.screening.reruns import RERUN_STAGE, blocks_of_tasks, design_reruns, is_flip, with_suspects
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel, ShownEffects, conditional_effects, dominating_option
-from hati.studies.screening.warnings import OF_PROGRAMS, Remedies, partial_warnings
+from hati.studies.screening.warnings import partial_warnings
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -46,29 +33,8 @@ _PAIR_WEIGHT = 0.01
 """The weight of a two-factor interaction in the choice of blocks; a main effect has weight 1."""
 
 
-class ModelScreening(Struct, frozen=True, dict=True):
-    """Measures an optimal design's configurations and concludes which options matter, on any space.
-
-    ``choice`` is the design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;
-    ``remedies`` holds the advice of warnings.
-    """
-
-    id: StudyId
-    subject: str
-    benchmark: Benchmark
-    metric: Metric
-    revision: str
-    space: Space
-    choice: ModelChoice
-    alpha: float = ALPHA
-    relevant: float = RELEVANT
-    remedies: Remedies = OF_PROGRAMS
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.alpha < 1.0:
-            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha}")
-        if not 0.0 <= self.relevant < float("inf"):
-            raise InputError(f"the relevant effect is a fraction, not {self.relevant}", fix="write 0.01 for 1 %")
+class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
+    """Measures an optimal design's configurations and concludes which options matter, on any space."""
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -97,7 +63,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
             return left if self.looked(evidence) else self._left_before_look(left)
         if any(is_flip(run.task) for run in evidence.runs):
             return self._flips_left(evidence)
-        again = self._reruns.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
+        again = self.reruns.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
         return again or tasks_left(self._last(evidence), evidence) or self._flips_left(evidence)
 
     def _left_before_look(self, left: Plan) -> Plan:
@@ -152,7 +118,9 @@ class ModelScreening(Struct, frozen=True, dict=True):
         """The conclusion of the runs that belong to this study, with all warnings but those of the follow-up."""
         judged = self.judged(evidence)
         given_up = len(self.tasks) - len(self.due(evidence))
-        rows = self._builder.conclusion(judged.found, judged.analysis, evidence.seconds, given_up)
+        rows = ConclusionBuilder(self, self._model).conclusion(
+            judged.found, judged.analysis, evidence.seconds, given_up
+        )
         conclusion = with_suspects(
             with_flips(rows, judged.flips),
             self._rows.repeated_runs(evidence),
@@ -331,23 +299,6 @@ class ModelScreening(Struct, frozen=True, dict=True):
     def _judgement(self) -> ModelJudgement:
         return ModelJudgement(self._rows, self._model)
 
-    @property
-    def _builder(self) -> ConclusionBuilder:
-        return ConclusionBuilder(
-            self.id,
-            self.subject,
-            self.benchmark,
-            self.metric,
-            self.revision,
-            self.choice,
-            self._model,
-            self.remedies,
-        )
-
-    @property
-    def _reruns(self) -> Reruns:
-        return Reruns(self.id, self.benchmark, self.revision)
-
     def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
         """The suspect runs, judged only by the runs that are made in any case, whatever other runs exist."""
         first = {task.id for task in self._first}
@@ -371,7 +322,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         first = made.first(evidence, self._judgement.claims)
         if first or not any(is_flip(run.task) for run in evidence.runs):
             return first
-        again = self._reruns.plan(evidence, self.metric, self._suspect_flips, made.held_back - made.reruns(evidence))
+        again = self.reruns.plan(evidence, self.metric, self._suspect_flips, made.held_back - made.reruns(evidence))
         return again or made.rest(evidence, self._judgement.claims)
 
     def _followed(self, evidence: Evidence) -> FollowUpSummary | None:

@@ -7,22 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 
-from hati.core import (
-    Benchmark,
-    Configuration,
-    Evidence,
-    FloatArray,
-    InputError,
-    Metric,
-    Plan,
-    Run,
-    StudyId,
-    Task,
-    generator,
-    replace,
-)
+from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run, StudyId, Task, generator, replace
 from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.schedule import nothing_measured
@@ -40,13 +26,13 @@ from hati.studies.screening.conclusion import (
     option_summaries,
 )
 from hati.studies.screening.contrasts import Analysis, Estimated, analyse, explained_by, rank
+from hati.studies.screening.designed import DesignedScreening
 from hati.studies.screening.model import always_there
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
-from hati.studies.screening.planning.models import ALPHA, RELEVANT
+from hati.studies.screening.planning.models import ALPHA
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
 from hati.studies.screening.reruns import (
     RERUN_STAGE,
-    Reruns,
     blocks_of_tasks,
     design_reruns,
     repeated,
@@ -59,7 +45,7 @@ from hati.studies.screening.reruns import (
 from hati.studies.screening.runs import MeasuredDesign, choose_scale, configuration_units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.spread import Spread, analyse_spread, compare_machines
-from hati.studies.screening.warnings import OF_PROGRAMS, Remedies, Situation, machine_warnings, warnings
+from hati.studies.screening.warnings import Situation, machine_warnings, warnings
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -106,32 +92,15 @@ _PAIR = 2
 """The order of the interactions that are estimated."""
 
 
-class Screening(Struct, frozen=True, dict=True):
+class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     """Measures a design's configurations and concludes which options matter.
-
-    ``choice`` says which design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;
-    ``remedies`` holds the advice of warnings.
 
     Raises:
         InputError: if the space is not suited to two-level designs, with what is.
     """
 
-    id: StudyId
-    subject: str
-    benchmark: Benchmark
-    metric: Metric
-    revision: str
-    space: Space
-    choice: Choice
-    alpha: float = ALPHA
-    relevant: float = RELEVANT
-    remedies: Remedies = OF_PROGRAMS
-
     def __post_init__(self) -> None:
-        if not 0.0 < self.alpha < 1.0:
-            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha}")
-        if not 0.0 <= self.relevant < float("inf"):
-            raise InputError(f"the relevant effect is a fraction, not {self.relevant}", fix="write 0.01 for 1 %")
+        super().__post_init__()
         _ = self.configurations
 
     @cached_property
@@ -179,8 +148,8 @@ class Screening(Struct, frozen=True, dict=True):
         left = tasks_left(self.tasks, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
-        again = Reruns(self.id, self.benchmark, self.revision)
-        return again.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
+        spare = self.choice.again - design_reruns(evidence)
+        return self.reruns.plan(evidence, self.metric, self._suspects, spare)
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """The conclusion from the runs so far, complete or not.

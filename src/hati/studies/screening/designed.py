@@ -1,0 +1,50 @@
+"""What a screening of either kind consists of: a benchmark and its metric, a space, and the chosen design."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from msgspec import Struct
+
+from hati.core import Benchmark, InputError, Metric, StudyId
+from hati.studies.screening.planning.models import ALPHA, RELEVANT
+from hati.studies.screening.reruns import Reruns
+from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+C = TypeVar("C")
+
+
+class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
+    """A screening by the design ``choice``.
+
+    ``alpha`` is the study-wise error and ``relevant`` the fraction that matters; ``remedies`` holds the advice of
+    warnings.
+
+    Raises:
+        InputError: for an alpha or a relevant effect out of range.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    choice: C
+    alpha: float = ALPHA
+    relevant: float = RELEVANT
+    remedies: Remedies = OF_PROGRAMS
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < 1.0:
+            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha}")
+        if not 0.0 <= self.relevant < float("inf"):
+            raise InputError(f"the relevant effect is a fraction, not {self.relevant}", fix="write 0.01 for 1 %")
+
+    @property
+    def reruns(self) -> Reruns:
+        """The repeats of suspect runs."""
+        return Reruns(self.id, self.benchmark, self.revision)
