@@ -90,6 +90,25 @@ def test_the_past_is_measured_and_its_change_found(tmp_path: Path, hati_here: Ha
     assert again.json["runs"] == done.json["runs"] == 32
 
 
+def test_the_ends_of_a_range_have_their_names_in_text_and_not_in_json(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    ends = {}
+    for number in (1, 2, 3):
+        made.commit(base=1_000_000 if number < 3 else 1_300_000)
+        git(tmp_path, "tag", f"v{number}")
+        ends[f"v{number}"] = git(tmp_path, "rev-parse", "HEAD")[:12]
+    first, last = (f"{name} ({ends[name]})" for name in ("v1", "v3"))
+    for words in (("history", "--revisions", "v1..v3"), ("bisect", "v1", "v3")):
+        done = hati_here(*words)
+        assert done.status == 0, done.err
+        stored = hati_here("report", "--study", {"history": "replay", "bisect": "bisection"}[words[0]]).out
+        for text in (done.out, stored):
+            assert f"rom {first} to {last}" in " ".join(text.split())
+    assert f"at {last}" in " ".join(hati_here("history", "--revisions", "v1..v3").out.split())
+    found = hati_here("bisect", "v1", "v3", "--format", "json").json
+    assert (found["good"]["name"], found["bad"]["name"]) == ("v1", "")
+
+
 def test_the_past_is_measured_from_two_revisions_on(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
     made.commit(base=1_000_000)

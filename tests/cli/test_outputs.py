@@ -13,6 +13,8 @@ import pytest
 from gate_projects import git
 
 from contents import content
+from hati.cli.output import TableFormat, write_table
+from hati.document import Column, Table
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -165,3 +167,12 @@ def test_a_verdict_of_a_project_far_from_here_is_no_edit(hati_here: Hati, tmp_pa
     assert hati_here(*words, folder=tmp_path / here).status == 0
     for again in (words, words[:-2]):
         assert "was measured before" in hati_here(*again, folder=tmp_path / here).err
+
+
+@pytest.mark.parametrize(("columns", "width"), [("120", 120), ("50", 50), ("0", 20), ("many", 80), ("", 80)])
+def test_text_is_as_wide_as_columns_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    write_table(Table("word " * 100, (Column("a"),), (("word " * 50,),)), TableFormat.TEXT)
+    assert width - 5 <= max(map(len, capsys.readouterr().out.splitlines())) <= width

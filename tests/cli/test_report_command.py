@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gate_projects import LISTED, PROJECT, evolving
 
+from hati.core import StudyId
 from hati.store import open_store
 
 if TYPE_CHECKING:
@@ -245,9 +246,46 @@ def test_studies_are_listed_by_their_commands(tmp_path: Path, hati_here: Hati) -
     assert [(each["command"], each["runs"]) for each in listed] == [("screen", 8), ("run", 6)]
     assert [each["study"] for each in listed] == [stored(tmp_path, kind) for kind in ("screening", "measurement")]
     assert listed[0]["last run"] <= listed[1]["last run"]
-    assert listed[1]["study"] in hati_here("studies").out
+    assert listed[1]["study"].rpartition("-")[0] in hati_here("studies").out
     done = hati_here("studies", "--store", str(tmp_path / "elsewhere"))
     assert (done.status, done.out) == (2, "")
+
+
+def test_a_study_is_named_by_as_much_of_its_key_as_is_listed(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    for more in ((), ("--fresh",)):
+        assert hati_here(*VERBS["measurement"], *more).status == 0
+    keys = [each["study"] for each in hati_here("studies", "--format", "json").json]
+    lines = hati_here("studies").out.splitlines()
+    shown = list(dict.fromkeys(line.split()[0] for line in lines if line.startswith("measurement-")))
+    assert max(map(len, lines)) <= 80
+    assert shown == [key.rpartition("-")[0] for key in keys]
+    for verb in ("runs", "export", "report"):
+        assert hati_here(verb, "--study", shown[1]).out == hati_here(verb, "--study", keys[1]).out != ""
+    for key, reason in (
+        ("measurement", f"2 studies begin with 'measurement'; there are: {', '.join(keys)}"),
+        ("", "there is no study "),
+    ):
+        done = hati_here("forget", "--study", key)
+        assert (done.status, done.out) == (2, "")
+        assert reason in done.err
+    assert hati_here("forget", "--study", shown[0]).out == f"6 runs of {keys[0]} forgotten\n"
+    assert [each["study"] for each in hati_here("studies", "--format", "json").json] == keys[1:]
+
+
+def test_a_study_without_runs_is_listed_as_one(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    assert hati_here(*VERBS["screening"]).status == 0
+    store = open_store(str(tmp_path / ".hati" / "store.sqlite"))
+    [record] = store.studies()
+    store.begin(StudyId.of("recommendation", {}, 1, record.id.machine), ())
+    store.close()
+    text = " ".join(hati_here("studies").out.split())
+    assert "0 none" in text
+    assert "A study without runs was begun and measured nothing, or is a recommendation that found nothing" in text
+    assert [each["last run"] for each in hati_here("studies", "--format", "json").json][1] is None
 
 
 def test_a_recommendation_is_in_the_report_of_its_screening(repository: Path, hati_here: Hati) -> None:

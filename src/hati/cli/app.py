@@ -33,8 +33,9 @@ from hati.cli import (
     space,
 )
 from hati.cli.commands import SeveralFiles, study_command
-from hati.cli.output import discard_output, say, write
+from hati.cli.output import discard_output, output_error, say, write
 from hati.core import ExitStatus, HatiError
+from hati.disks import FULL, write_error
 from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:
@@ -226,10 +227,14 @@ def _answer(error: Exception) -> tuple[str, int]:
         return _fault(error), FAULT
     if _is_nowhere():
         return "the working directory is gone; change to one that is there", ExitStatus.BAD_INPUT
+    if error.errno in FULL:
+        known = (
+            write_error(Path(error.filename), error, "name another place") if error.filename else output_error(error)
+        )
+        return str(known), known.exit_status
     where = f": {error.filename}" if error.filename else ""
-    fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
     status = ExitStatus.NOT_MEASURED if error.errno in _MACHINE_TROUBLE else ExitStatus.BAD_INPUT
-    return f"{error.strerror or error}{where}{fix}", status
+    return f"{error.strerror or error}{where}", status
 
 
 def _fault(error: Exception) -> str:
@@ -249,7 +254,7 @@ def _is_nowhere() -> bool:
     return False
 
 
-_MACHINE_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE}
+_MACHINE_TROUBLE = {errno.ENOMEM, errno.EMFILE}
 
 
 _GOES_ON = ": what was recorded is kept; the same command goes on from there"

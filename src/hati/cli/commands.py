@@ -34,7 +34,7 @@ from hati.cli.output import (
     write_targets,
 )
 from hati.cli.progress import make_watched, steps_progress
-from hati.core import ExitStatus, FlagField, PositionalField, TableFields, requests
+from hati.core import ExitStatus, FlagField, HatiError, PositionalField, TableFields, requests
 from hati.core.metric import parse_duration
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, disturbed
 
@@ -215,10 +215,10 @@ def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Pa
     answer.written()
     for error in errors:
         say(f"error: {error}")
-    return answer.status or (ExitStatus.BAD_INPUT if errors else ExitStatus.OK)
+    return answer.status or max((error.exit_status for error in errors), default=ExitStatus.OK)
 
 
-def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[str]:
+def _write(answer: StudyReport, targets: Sequence[tuple[Any, str]]) -> list[HatiError]:
     """Write every report that can be written; return the errors of the others.
 
     If there are errors, and standard output has no report, the answer goes to standard error for people.

@@ -29,7 +29,10 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Export the runs of this study only.")]
+_Study = Annotated[
+    str | None,
+    typer.Option("--study", metavar="KEY", help="Export the runs of this study only: its key, or the beginning of it."),
+]
 _Where = Annotated[
     str | None, typer.Option("--where", metavar="OPTION=SETTING,...", help="Export only runs with these settings.")
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, say, write
+from hati.cli.output import STDOUT, say, write, write_files
 from hati.core import InputError
 from hati.core.wording import suggestion
 
@@ -55,7 +55,7 @@ def _write_skeleton(path: Path, output: str | None, *, force: bool) -> None:
         write(text, output)
         return
     file = path / FILE if output is None else Path(output)
-    _write_new(file, text, force=force, fix="edit it, or write over it by --force")
+    _write_new({file: text}, force=force, fix="edit it, or write over it by --force")
     typer.echo(f"{file} is written; adapt it, then: hati run {path}")
 
 
@@ -67,7 +67,7 @@ def _write_schema(path: Path, output: str | None, *, force: bool) -> None:
         write(text, output)
         return
     file = path / SCHEMA_FILE if output is None else Path(output)
-    _write_new(file, text, force=force, fix="write over it by --force")
+    _write_new({file: text}, force=force, fix="write over it by --force")
     typer.echo(f"{file} is written; begin {path / FILE} with the line: #:schema {file.name}")
 
 
@@ -127,12 +127,7 @@ def _placed(files: Sequence[PipelineFile], top: Path, output: str | None) -> dic
 
 
 def _write_files(texts: Mapping[Path, str], *, force: bool) -> None:
-    fix = "add to it what --output - prints, or write over it by --force"
-    for file in texts:
-        if file.exists() and not force:
-            raise InputError(f"{file} is there already", fix=fix)
-    for file, text in texts.items():
-        _write_new(file, text, force=force, fix=fix)
+    _write_new(texts, force=force, fix="add to it what --output - prints, or write over it by --force")
     written = " and ".join(map(str, texts))
     typer.echo(f"{written} {'is' if len(texts) == 1 else 'are'} written; every change is checked by: hati check")
 
@@ -151,15 +146,8 @@ def _shown(file: Path) -> Path:
     return file.relative_to(here) if file.is_relative_to(here) else file
 
 
-def _write_new(file: Path, text: str, *, force: bool, fix: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{file.parent} cannot be made: {error.strerror}") from error
-    try:
-        with file.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise InputError(f"{file} is there already", fix=fix) from error
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+def _write_new(texts: Mapping[Path, str], *, force: bool, fix: str) -> None:
+    for file in texts:
+        if file.exists() and not force:
+            raise InputError(f"{file} is there already", fix=fix)
+    write_files(texts)

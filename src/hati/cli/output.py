@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hati.core import InputError
+from hati.core import HatiError, InputError, MeasurementError
+from hati.disks import FULL, free_text, write_error
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -53,7 +54,7 @@ def write(content: str | bytes, output: str = STDOUT) -> None:
     """Write a result to standard output, or to a file that is replaced in one step.
 
     Raises:
-        InputError: where the file cannot be written.
+        HatiError: where the file cannot be written.
     """
     write_pieces([content], output)
 
@@ -62,7 +63,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     """Write a result that comes in pieces; a file is replaced in one step, once it is complete.
 
     Raises:
-        InputError: if the file cannot be written, or is one that Hati keeps.
+        HatiError: if the file cannot be written, or is one that Hati keeps.
     """
     data = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     if output == STDOUT:
@@ -75,25 +76,27 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     try:
         _replace(path, data)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file") from error
+        raise write_error(path, error, "name another file") from error
     from hati.subject.folders import remember_output
 
     remember_output(path)
 
 
-def write_targets(targets: Sequence[tuple[str, str]], writer: Callable[[str, str], None]) -> tuple[list[str], bool]:
+def write_targets(
+    targets: Sequence[tuple[str, str]], writer: Callable[[str, str], None]
+) -> tuple[list[HatiError], bool]:
     """Write every report that can be written; return the errors of the others, and whether standard output has one."""
-    errors, shown = [], False
+    errors, shown = list[HatiError](), False
     for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
         try:
             with whether_read_or_not():
                 writer(kind, file)
                 sys.stdout.flush()
-        except InputError as error:
-            errors.append(str(error))
+        except HatiError as error:
+            errors.append(error)
         except OSError as error:
+            errors.append(output_error(error))
             discard_output()
-            errors.append(f"standard output cannot be written: {error.strerror}")
         else:
             shown = shown or file == STDOUT
     return errors, shown
@@ -108,6 +111,14 @@ def whether_read_or_not() -> Iterator[None]:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):  # rich's way
             raise
         discard_output()
+
+
+def output_error(error: OSError) -> HatiError:
+    """The error for standard output that cannot be written."""
+    message = f"standard output cannot be written: {error.strerror}{free_text(sys.stdout.fileno())}"
+    if error.errno in FULL:
+        return MeasurementError(message, fix="free some space there, or use --output")
+    return InputError(message, fix="use --output")
 
 
 def discard_output() -> None:
@@ -209,11 +220,39 @@ def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
     return InputError(f"{path} cannot be written: {reason}", fix=f"name another file by {option}")
 
 
+def write_files(texts: Mapping[Path, str]) -> None:
+    """Write files, which may be new, all or none of them.
+
+    Raises:
+        HatiError: where one cannot be written.
+    """
+    for folder in {path.parent for path in texts}:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(folder, error, "name another one", "made") from error
+    written: dict[Path, Path] = {}
+    try:
+        for path, text in texts.items():
+            written[path] = _written_aside(path, [text.encode()])
+        for path, aside in written.items():
+            aside.replace(path)
+    except OSError as error:
+        for aside in written.values():
+            aside.unlink(missing_ok=True)
+        raise write_error(path, error, "name another file by --output") from error
+
+
 def _replace(path: Path, data: Iterable[bytes]) -> None:
     if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
         with path.open("wb") as file:
             file.writelines(data)
         return
+    _written_aside(path, data).replace(path)
+
+
+def _written_aside(path: Path, data: Iterable[bytes]) -> Path:
+    """A complete file next to a path, to replace it."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -221,17 +260,23 @@ def _replace(path: Path, data: Iterable[bytes]) -> None:
         umask = os.umask(0)
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    return Path(name)
+
+
+_NARROWEST = 20
+"""Columns; some terminals say that they have none."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console for people: as wide as the terminal, or 80 columns without one."""
+    """A console for people: as wide as the terminal, or 80 columns without one, unless ``COLUMNS`` says otherwise."""
     from rich.console import Console
 
-    return Console(file=sys.stderr if stderr else sys.stdout, highlight=False)
+    made = Console(file=sys.stderr if stderr else sys.stdout, highlight=False)
+    made.width = max(made.width, _NARROWEST)
+    return made
 
 
 def say(message: str) -> None:
@@ -344,7 +389,7 @@ def write_document(document: Document, values: Callable[[], Struct], chosen: str
     """Write a document, or its published JSON.
 
     Raises:
-        InputError: where the file cannot be written, or the format's package cannot be loaded.
+        HatiError: where the file cannot be written, or the format's package cannot be loaded.
     """
     from hati.render import print_document, renderer_of, to_json
 
@@ -371,7 +416,7 @@ def keep_report(document: Document, folder: Path, metric: str) -> str:
         _write_page(document, str(file))
     except OSError as error:
         return f"no report: {folder} cannot be made: {error.strerror}"
-    except InputError as error:
+    except HatiError as error:
         return f"no report: {error.message}"
     return f"report: {file}"
 

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 1000
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Runs of this study only.")]
+_Study = Annotated[
+    str | None, typer.Option("--study", metavar="KEY", help="Runs of this study only: its key, or the beginning of it.")
+]
 _Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="Runs whose task id begins with ID.")]
 _Last = Annotated[
     int | None,
@@ -104,22 +106,25 @@ def studies(
         return
     from hati.harness.document import ListedStudy, studies_table
     from hati.wiring import existing_store
+    from hati.wiring.known.named import shown_keys
     from hati.wiring.known.projects import subject_of
     from hati.wiring.study_types import verb_of
 
     place = existing_store(path, store)
     spans, benchmarks = place.spans(), place.benchmarks()
-    known = ((record, spans.get(record.id.key)) for record in place.studies())
+    known = [(record, spans.get(record.id.key)) for record in place.studies()]
+    shown = shown_keys([record.id for record, _ in known])
     found = [
         ListedStudy(
             record.id.key,
+            short,
             verb_of(record.id.kind),
             subject_of(record),
             benchmarks.get(record.id.key, ()),
             span.runs if span else 0,
             span.last if span else None,
         )
-        for record, span in known
+        for short, (record, span) in zip(shown, known, strict=True)
     ]
     write_table(studies_table(found), chosen, output)
 
@@ -179,32 +184,31 @@ def forget(
     from hati.core.wording import counted
     from hati.store import Selection
     from hati.wiring import existing_store
+    from hati.wiring.known.named import study_named
 
-    selection = Selection(study, benchmark, task)
-    if everything == (selection != Selection()):
+    if everything == (Selection(study, benchmark, task) != Selection()):
         raise InputError(
             "say which runs to forget",
             fix="give --study, --task or --benchmark, or --all alone; `hati runs` lists them",
         )
     place = existing_store(path, store)
+    key = None if study is None else study_named(place.studies(), study, "the store is empty").id.key
+    selection = Selection(key, benchmark, task)
     removed = place.forget(selection)
-    alone = study if (task, benchmark) == (None, None) else None
+    alone = key if (task, benchmark) == (None, None) else None
     if not removed and not (alone and place.forget_study(alone)):
         _check_known(place, selection)
-    typer.echo(f"{counted(removed, 'run')} forgotten")
+    typer.echo(f"{counted(removed, 'run')}{'' if key == study else f' of {key}'} forgotten")
 
 
 def _check_known(place: SqlStore, selection: Selection) -> None:
-    """Check that a selection without runs names known studies, tasks and benchmarks.
+    """Check that a selection without runs names known tasks and benchmarks.
 
     Raises:
-        InputError: for a study that the store does not hold, or a task or benchmark without a run.
+        InputError: for a task or benchmark without a run.
     """
-    from hati.wiring.known.named import selection_of, unknown_study
+    from hati.wiring.known.named import selection_of
 
-    known = [record.id.key for record in place.studies()]
-    if selection.study is not None and selection.study not in known:
-        raise unknown_study(known, selection.study, "the store is empty")
     selection_of(place, None, selection.benchmark)
     if (selection.task, selection.benchmark) != (None, None):
         raise InputError("there is no such run", fix="`hati runs` lists them")

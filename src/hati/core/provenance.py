@@ -159,7 +159,8 @@ class Revision(Struct, frozen=True):
 
     It is a commit's whole hash, ``r`` and the number of an svn revision, a hash of a folder's content, or
     ``name==version`` of a package. ``name`` is what people call it, such as a branch, or the id; ``title`` describes
-    it, such as the first line of a commit's message; ``made`` is when it was committed.
+    it, such as the first line of a commit's message; ``made`` is when it was committed. ``given`` is the name in the
+    request, for text, of a revision that was found without one: the last of a range.
     """
 
     id: str
@@ -167,6 +168,7 @@ class Revision(Struct, frozen=True):
     name: str = ""
     title: str = ""
     made: datetime | None = None
+    given: str = ""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -178,4 +180,5 @@ class Revision(Struct, frozen=True):
         return self.id[:_SHOWN] if self.kind is RevisionKind.GIT else self.id
 
     def __str__(self) -> str:
-        return self.short if self.name in {"", self.id, self.short} else f"{self.name} ({self.short})"
+        name = self.name or ("" if self.id.startswith(self.given) else self.given)
+        return self.short if name in {"", self.id, self.short} else f"{name} ({self.short})"

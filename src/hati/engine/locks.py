@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from hati.core import MeasurementError
+from hati.disks import FULL, free_text
 
 _COMMON = Path("/tmp")  # noqa: S108  # not TMPDIR, which differs between those who share the machine
 _NAME = "hati-machine.lock"
@@ -44,7 +45,9 @@ class FileLock:
         try:
             self.fd = _open(path)
         except OSError as error:
-            raise MeasurementError(f"cannot lock {path}: {error.strerror}", fix="remove that file") from None
+            fix = "free some space there" if error.errno in FULL else "remove that file"
+            reason = f"{error.strerror}{free_text(path) if error.errno in FULL else ''}"
+            raise MeasurementError(f"cannot lock {path}: {reason}", fix=fix) from None
 
     def acquire(self, study: str, waiting: Callable[[str], None], where: str = "on this machine") -> None:
         """Wait until nobody else has the lock, and report once who has it and measures ``where``.

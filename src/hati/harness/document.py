@@ -288,9 +288,13 @@ def runs_table(runs: Iterable[Run], last: int | None = None, machines: Sequence[
 
 
 class ListedStudy(NamedTuple):
-    """A stored study: its key, command, subject, benchmarks and runs, and when the last started, None without one."""
+    """A stored study: its key, command, subject, benchmarks and runs, and when the last started, None without one.
+
+    ``shown`` is the key, or enough of it to name the study.
+    """
 
     key: str
+    shown: str
     verb: str
     subject: str
     benchmarks: tuple[str, ...]
@@ -303,17 +307,25 @@ def studies_table(studies: Sequence[ListedStudy]) -> Table:
     columns = columns_of("study | command | subject | benchmark | > runs | last run")
     rows = tuple(
         (
-            each.key,
+            Shown(each.shown, each.key),
             each.verb,
             each.subject or None,
             listed(each.benchmarks, 2) or None,
             each.runs,
-            _minute(each.last) if each.last else None,
+            _minute(each.last) if each.last else Shown("none", None),
         )
         for each in studies
     )
-    note = "`hati report --study KEY` reports one." if studies else "There are none."
-    return Table("Studies", columns, rows, (note,))
+    if not studies:
+        return Table("Studies", columns, rows, ("There are none.",))
+    empty = () if all(each.runs for each in studies) else (_WITHOUT_RUNS,)
+    return Table("Studies", columns, rows, ("`hati report --study KEY` reports one.", *empty))
+
+
+_WITHOUT_RUNS = (
+    "A study without runs was begun and measured nothing, or is a recommendation that found nothing to confirm; "
+    "`hati forget --study KEY` removes it."
+)
 
 
 def _minute(moment: datetime) -> Shown:

@@ -1,124 +1,32 @@
-"""Print documents and tables on a console: readable at 80 columns, and plain lines of text when piped."""
+"""Print documents and tables on a console: within its width, by whole words, as plain lines of text when piped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from io import StringIO
+from itertools import accumulate
 from typing import NamedTuple
 
-from rich import box
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, Group, RenderableType
-from rich.constrain import Constrain
-from rich.table import Table as RichTable
+from rich.console import Console
 from rich.text import Text
 
 from hati.core.wording import visible
 from hati.document import Align, Column, Document, Fact, Facts, Folded, Part, Prose, Section, Table, cell_text
 from hati.studies.screening.words import ALIASED, IMPORTANT
 
-_PIPED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-"""Only a line of hyphens under the headings."""
-
-_TERMINAL = box.SIMPLE_HEAD
 _ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
+_WIDTH = 80
 _GAP = 2
 _LONGEST_CELL = 300
 _LONGEST_WORDS = (34, 30)
-"""The longest parts of words that are kept whole: if they fit, a study's key; else less."""
+"""The most that a word adds to the width of its column: if there is room, a study's key; else less."""
+_WORD = re.compile(r"\s*\S+\s*|\s+")
 
-
-class Layout(NamedTuple):
-    """A renderable, and its width."""
-
-    drawn: RenderableType
-    width: int
-
-
-def lay_out(table: Table, console: Console) -> Layout:
-    """Lay out a table in the width of the console.
-
-    In a pipe or a file, a table with too many columns for whole words is as wide as its lines instead.
-    """
-    headings = [_heading(column, console) for column in table.columns]
-    cells = [[_cell(cell_text(cell), console) for cell in row] for row in table.rows]
-    columns = [[*heading, *(row[i] for row in cells)] for i, heading in enumerate(headings)]
-    lines = [max(cell_len(line) for line in texts) for texts in columns]
-    whole = [max(cell_len(word) for text in texts for word in [*text.split(), ""]) for texts in columns]
-    width = console.width
-    for longest in _LONGEST_WORDS:
-        words = [min(word, longest) for word in whole]
-        needed = sum(words) + _gaps(words)
-        if needed <= width:
-            break
-    if needed > width and not console.is_terminal:
-        width = sum(lines) + _gaps(lines)
-    return Layout(_draw(table, headings, cells, _share(width, lines, words), console), width)
-
-
-def printable(text: str, console: Console) -> str:
-    """The text as one line without control sequences, in characters of the console's encoding."""
-    shown = visible(text)
-    if console.encoding.lower().replace("-", "") != "utf8":
-        shown = shown.translate(_ASCII)
-    return shown.encode(console.encoding, errors="backslashreplace").decode(console.encoding)
-
-
-def _share(width: int, lines: list[int], words: list[int]) -> tuple[int | None, ...]:
-    """The columns' widths; None, which leaves them to Rich, if whole words do not fit."""
-    spare = width - _gaps(words) - sum(words)
-    if spare < 0:
-        return (None,) * len(words)
-    given = list(words)
-    for i in sorted(range(len(words)), key=lines.__getitem__):
-        more = min(spare, lines[i] - words[i])
-        given[i] += more
-        spare -= more
-    return tuple(given)
-
-
-def _gaps(columns: list[int]) -> int:
-    return max(0, _GAP * len(columns) - 1)
-
-
-def _draw(
-    table: Table, headings: list[list[str]], cells: list[list[str]], widths: tuple[int | None, ...], console: Console
-) -> RenderableType:
-    drawn = RichTable(
-        box=_TERMINAL if console.is_terminal else _PIPED,
-        show_edge=False,
-        pad_edge=False,
-        header_style="bold",
-        padding=(0, _GAP - 1, 0, 0),  # the box itself puts one space between columns
-    )
-    for column, heading, width in zip(table.columns, headings, widths, strict=True):
-        drawn.add_column(
-            Text("\n".join(heading)),
-            justify="right" if column.align is Align.RIGHT else "left",
-            overflow="fold",
-            width=width,
-        )
-    for row, texts in zip(table.rows, cells, strict=True):
-        drawn.add_row(*map(Text, texts), style="bold" if {IMPORTANT, ALIASED} & set(row) else None)
-    notes: list[RenderableType] = [Constrain(Text(printable(note, console)), console.width) for note in table.notes]
-    title = Constrain(Text(printable(table.title, console), style="bold"), console.width)
-    below = [Text(), *notes] if notes else []
-    if not table.rows:
-        return Group(title, *below)
-    return Group(title, Text(), drawn, *below)
-
-
-def _heading(column: Column, console: Console) -> list[str]:
-    lines = [column.name, f"({column.unit})"] if column.unit else [column.name]
-    return [printable(line, console) for line in lines]
-
-
-def _cell(text: str, console: Console) -> str:
-    shown = printable(text, console)
-    return shown if cell_len(shown) <= _LONGEST_CELL else set_cell_size(shown, _LONGEST_CELL - 3) + "..."
-
-
-_WIDTH = 80
+Lines = list[Text]
 
 
 def print_document(document: Document, console: Console) -> None:
@@ -128,7 +36,7 @@ def print_document(document: Document, console: Console) -> None:
         *([_facts(document.facts, console)] if document.facts else []),
         *(part for section in document.sections for part in _section(section, console)),
         *(_sentences(title, listed, console) for title, listed in _aside(document) if listed),
-        *([_bold(document.answer, console)] if document.answer and document.answer not in said else []),
+        *([_prose(document.answer, console, "bold")] if document.answer and document.answer not in said else []),
     ]
     for number, part in enumerate(parts):
         if number:
@@ -143,12 +51,20 @@ def document_text(document: Document) -> str:
 
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its title and notes."""
-    _print(lay_out(table, console), console)
+    _print(_table(table, console), console)
 
 
 def table_text(table: Table) -> str:
     """The text of a table, as printed without a terminal."""
     return _text(lambda console: print_table(table, console))
+
+
+def printable(text: str, console: Console) -> str:
+    """The text as one line without control sequences, in characters of the console's encoding."""
+    shown = visible(text)
+    if not _is_unicode(console):
+        shown = shown.translate(_ASCII)
+    return shown.encode(console.encoding, errors="backslashreplace").decode(console.encoding)
 
 
 def _text(draw: Callable[[Console], None]) -> str:
@@ -157,59 +73,213 @@ def _text(draw: Callable[[Console], None]) -> str:
     return text.getvalue()
 
 
+def _print(lines: Lines, console: Console) -> None:
+    console.print(Text("\n").join(lines), soft_wrap=True)
+
+
+def _is_unicode(console: Console) -> bool:
+    return console.encoding.lower().replace("-", "") == "utf8"
+
+
 def _aside(document: Document) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return (("failed runs", document.failures), ("warnings", document.warnings))
 
 
-def _section(section: Section, console: Console) -> Iterator[Layout]:
+def _section(section: Section, console: Console) -> Iterator[Lines]:
     if isinstance(section, Table):
-        yield lay_out(section, console)
+        yield _table(section, console)
     elif isinstance(section, Facts):
-        drawn = _facts(section.lines, console)
-        title = printable(section.title, console)
-        yield Layout(Group(_title(title), drawn.drawn), drawn.width) if title else drawn
+        title = _prose(section.title, console, "bold") if section.title else []
+        yield [*title, *_facts(section.lines, console)]
     elif isinstance(section, Prose):
-        yield Layout(Group(*(Text(printable(each, console)) for each in section.sentences)), console.width)
+        yield [line for each in section.sentences for line in _prose(each, console)]
     elif isinstance(section, Folded):
-        yield from (lay_out(table, console) for table in section.sections)
+        yield from (_table(table, console) for table in section.sections)
     elif isinstance(section, Part):
-        yield Layout(_title(printable(section.title, console)), console.width)
+        yield _prose(section.title, console, "bold")
         for each in section.sections:
             yield from _section(each, console)
         if section.answer:
-            yield _bold(section.answer, console)
+            yield _prose(section.answer, console, "bold")
 
 
-def _print(part: Layout, console: Console) -> None:
-    if console.is_terminal:
-        console.print(part.drawn)
-        return
-    lines = console.render_lines(part.drawn, console.options.update(width=part.width), pad=False)
-    for line in lines:
-        console.out("".join(piece.text for piece in line).rstrip(), highlight=False)
+def _prose(text: str, console: Console, style: str = "") -> Lines:
+    return [Text(line, style=style) for line in _wrapped(printable(text, console), console.width)]
 
 
-def _facts(lines: tuple[Fact, ...], console: Console) -> Layout:
-    grid = RichTable.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text in lines:
-        grid.add_row(Text(printable(name, console)), Text(printable(text, console)))
-    return Layout(grid, console.width)
+def _facts(facts: Sequence[Fact], console: Console) -> Lines:
+    width = console.width
+    shown = [(printable(name, console), printable(text, console)) for name, text in facts]
+    names = min(max(cell_len(name) for name, _ in shown), width // 2)
+    rooms = (_Room(0, names), _Room(names + _GAP, width - names - _GAP))
+    lines: Lines = []
+    for fact in shown:
+        first, *others = map(Text, _row(fact, rooms, width))
+        first.stylize("bold", 0, names)
+        lines += [first, *others]
+    return lines
 
 
-def _sentences(title: str, sentences: tuple[str, ...], console: Console) -> Layout:
-    grid = RichTable.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for sentence in sentences:
-        grid.add_row("-", Text(printable(sentence, console)))
-    return Layout(Group(Text(title, style="bold yellow"), grid), console.width)
+def _sentences(title: str, sentences: Sequence[str], console: Console) -> Lines:
+    width = console.width
+    rooms = (_Room(0, 1), _Room(2, width - 2))
+    lines = (line for each in sentences for line in _row(("-", printable(each, console)), rooms, width))
+    return [Text(title, style="bold yellow"), *map(Text, lines)]
 
 
-def _title(text: str) -> RenderableType:
-    return Text(text, style="bold")
+def _table(table: Table, console: Console) -> Lines:
+    """A table in the width of the console.
+
+    Columns that do not fit beside each other are below each other, in blocks that each begin with the rows' names.
+    """
+    lines = _prose(table.title, console, "bold")
+    width, rule = console.width, "─" if console.is_terminal and _is_unicode(console) else "-"
+    if table.rows and table.columns:
+        styles = ["bold" if {IMPORTANT, ALIASED} & set(row) else "" for row in table.rows]
+        for block in _blocks(_columns(table, console), width):
+            lines += [Text(), *_block(block, styles, width, rule)]
+    notes = [line for note in table.notes for line in _prose(note, console)]
+    return [*lines, Text(), *notes] if notes else lines
 
 
-def _bold(text: str, console: Console) -> Layout:
-    return Layout(Text(printable(text, console), style="bold"), console.width)
+class _Room(NamedTuple):
+    """The place of a cell in its row."""
+
+    start: int
+    width: int
+    right: bool = False
+
+
+class _Texts(Struct, frozen=True, dict=True):
+    """The lines of a column's heading, and the texts of its cells."""
+
+    heading: tuple[str, ...]
+    cells: tuple[str, ...]
+    right: bool
+
+    @cached_property
+    def line(self) -> int:
+        """The width of the longest text."""
+        return max(map(cell_len, (*self.heading, *self.cells)))
+
+    @cached_property
+    def word(self) -> int:
+        """The width of the longest word."""
+        return max(cell_len(word) for text in (*self.heading, *self.cells) for word in (*text.split(), ""))
+
+
+def _columns(table: Table, console: Console) -> list[_Texts]:
+    cells = zip(*([_cell(cell_text(cell), console) for cell in row] for row in table.rows), strict=True)
+    return [
+        _Texts(_heading(column, console), own, column.align is Align.RIGHT)
+        for column, own in zip(table.columns, cells, strict=True)
+    ]
+
+
+def _heading(column: Column, console: Console) -> tuple[str, ...]:
+    lines = (column.name, f"({column.unit})") if column.unit else (column.name,)
+    return tuple(printable(line, console) for line in lines)
+
+
+def _cell(text: str, console: Console) -> str:
+    shown = printable(text, console)
+    return shown if cell_len(shown) <= _LONGEST_CELL else set_cell_size(shown, _LONGEST_CELL - 3) + "..."
+
+
+def _blocks(columns: Sequence[_Texts], width: int) -> list[list[_Texts]]:
+    """The columns in blocks that fit; each begins with the first column, or with numbers if that repeats itself."""
+    if _least(columns, width) <= width:
+        return [list(columns)]
+    names, *others = columns
+    if len(set(names.cells)) < len(names.cells):
+        numbers = tuple(map(str, range(1, len(names.cells) + 1)))
+        names, others = _Texts(("row",), numbers, right=True), list(columns)
+    blocks = [[names]]
+    for column in others:
+        if len(blocks[-1]) > 1 and _least([*blocks[-1], column], width) > width:
+            blocks.append([names])
+        blocks[-1].append(column)
+    return blocks
+
+
+def _least(columns: Sequence[_Texts], width: int) -> int:
+    return sum(min(column.word, _longest_words(width)[-1]) for column in columns) + _gaps(columns)
+
+
+def _longest_words(width: int) -> tuple[int, int]:
+    """As ``_LONGEST_WORDS``, so that any two columns fit beside each other."""
+    most, less = (min(longest, (width - _GAP - 1) // 2) for longest in _LONGEST_WORDS)
+    return most, less
+
+
+def _gaps(columns: Sequence[object]) -> int:
+    return _GAP * len(columns) - 1
+
+
+def _shares(columns: Sequence[_Texts], width: int) -> list[int]:
+    """The columns' widths: whole words, then whole lines of the columns that need least for them."""
+    for longest in _longest_words(width):
+        given = [min(column.word, longest) for column in columns]
+        if sum(given) + _gaps(columns) <= width:
+            break
+    spare = width - _gaps(columns) - sum(given)
+    for i in sorted(range(len(columns)), key=lambda i: columns[i].line):
+        more = min(spare, columns[i].line - given[i])
+        given[i] += more
+        spare -= more
+    return given
+
+
+def _block(columns: Sequence[_Texts], styles: Sequence[str], width: int, rule: str) -> Lines:
+    """The headings over a rule, and the rows."""
+    widths = _shares(columns, width)
+    starts = accumulate(widths[:-1], lambda start, own: start + own + _GAP, initial=0)
+    rooms = [_Room(start, own, each.right) for start, own, each in zip(starts, widths, columns, strict=True)]
+    headings = [
+        [piece for line in each.heading for piece in _wrapped(line, own)]
+        for each, own in zip(columns, widths, strict=True)
+    ]
+    height = max(map(len, headings))
+    raised = [[""] * (height - len(pieces)) + pieces for pieces in headings]
+    return [
+        *(Text(line, style="bold") for texts in zip(*raised, strict=True) for line in _row(texts, rooms, width)),
+        Text(rule * (sum(widths) + _GAP * (len(widths) - 1))),
+        *(
+            Text(line, style=style)
+            for style, texts in zip(styles, zip(*(each.cells for each in columns), strict=True), strict=True)
+            for line in _row(texts, rooms, width)
+        ),
+    ]
+
+
+def _row(texts: Sequence[str], rooms: Sequence[_Room], width: int) -> list[str]:
+    """The lines of a row. A word that is longer than its room runs out of it, and what follows begins below."""
+    lines: list[str] = []
+    top = 0
+    for text, room in zip(texts, rooms, strict=True):
+        at = top
+        for piece in _wrapped(text, room.width):
+            length = cell_len(piece)
+            start = room.start + (room.width - length if room.right else 0)
+            if length > room.width:
+                start = max(0, min(room.start, width - length))
+                if at < len(lines) and lines[at] and cell_len(lines[at]) + _GAP > start:
+                    at = len(lines)
+                top = at + 1
+            lines += [""] * (at + 1 - len(lines))
+            lines[at] = (lines[at] + " " * (start - cell_len(lines[at])) + piece).rstrip()
+            at += 1
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of whole words; a longer word has a line of its own."""
+    if cell_len(text) <= width:
+        return [text]
+    lines, line = [], ""
+    for word in _WORD.findall(text):
+        if line and cell_len(line) + cell_len(word.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += word
+    return [*lines, line.rstrip()]

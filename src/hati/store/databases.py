@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import sqlite3
 import tempfile
@@ -20,6 +21,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
+from hati.disks import free_text, is_nearly_full
 
 
 class Insertion(Struct, frozen=True):
@@ -229,10 +231,7 @@ class Sqlite(Database):
     def refused(self, reason: str) -> HatiError:
         """The error with a fix for a message of SQLite."""
         if "full" in reason or "disk I/O error" in reason:
-            return MeasurementError(
-                f"the store {self.name} cannot be written: {reason}",
-                fix="free some space there and start again: what was recorded is kept",
-            )
+            return self._unwritten(reason)
         if "malformed" in reason or "Could not decode" in reason:
             return damaged(self.name, "a row or a table", reason)
         if "locked" in reason:
@@ -256,6 +255,24 @@ class Sqlite(Database):
         return InputError(
             f"the store {self.name} cannot be used: {reason}",
             fix="is it a store of Hati's? another can be named by --store",
+        )
+
+    def _unwritten(self, reason: str) -> HatiError:
+        """The error for a disk that is full, or that cannot be written for another reason, such as a quota.
+
+        SQLite has temporary files in another folder.
+        """
+        temporary = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - SQLite's own choice
+        here = Path(temporary) if self.file is None else self.file.parent
+        places = {"its disk": here, f"the disk of {temporary}": Path(temporary)}
+        full = next((name for name, place in places.items() if is_nearly_full(place)), None)
+        fix = "see that no quota is used up, and what the kernel reports (`dmesg`)"
+        if full or "full" in reason:
+            fix = "free some space there"
+        shown = f"{full} is full{free_text(places[full])}" if full else f"{reason}{free_text(here)}"
+        return MeasurementError(
+            f"the store {self.name} cannot be written: {shown}",
+            fix=f"{fix} and start again: what was recorded is kept",
         )
 
 

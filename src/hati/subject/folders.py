@@ -22,6 +22,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, digest
+from hati.disks import FULL, free_text
 
 _TAG = "CACHEDIR.TAG"
 _TAGGED = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by hati, which empties this folder.\n"
@@ -72,7 +73,8 @@ def lock_file(root: Path) -> Path:
 
 
 def _unwritable(folder: Path, error: OSError) -> MeasurementError:
-    return MeasurementError(f"cannot write to {folder}: {error.strerror}", fix=remedy(error))
+    reason = f"{error.strerror}{free_text(folder) if error.errno in FULL else ''}"
+    return MeasurementError(f"cannot write to {folder}: {reason}", fix=remedy(error))
 
 
 def remedy(error: OSError) -> str:
@@ -81,7 +83,7 @@ def remedy(error: OSError) -> str:
     >>> remedy(OSError(errno.ENOSPC, "No space left on device"))
     'free some space'
     """
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+    if error.errno in FULL:
         return "free some space"
     if error.errno == errno.EROFS:
         return "copy the project to where hati may write"

@@ -124,12 +124,26 @@ def _gathered_reading(metric: str, found: _Gathered, source: str) -> Reading:
     return Reading(metric, values, place, found.unit, found.warmup, per_run=True, lines=found.lines)
 
 
+_WITHIN = re.compile(rb'\{\s*"metric"\s*:.*\}$')
+"""A reading at the end of a line: other output of the program, without a line end, is before it."""
+
+
 def _documents(output: bytes, source: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """The lines that name a metric, with their numbers."""
+    """The lines that name a metric, with their numbers.
+
+    Raises:
+        InputError: for a reading that is not valid JSON, or that does not begin its line.
+    """
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     for number, line in enumerate(output.split(b"\n"), start=1):
         text = line.strip()
         if not text.startswith(b"{"):
+            if _WITHIN.search(text):
+                raise InputError(
+                    "a reading that does not begin its line",
+                    place=Place(source, number),
+                    fix="print a line end before it",
+                )
             continue
         plain = text.decode("utf-8", "replace")
         try:
@@ -215,7 +229,9 @@ def read_document(output: bytes, paths: Iterable[tuple[str, str]], source: str =
         raise InputError("the output is nested too deeply", place=Place(source)) from None
     except json.JSONDecodeError as error:
         raise InputError(
-            f"the output is not JSON: {error.msg}", place=Place(source, error.lineno, error.colno)
+            f"the output is not JSON: {error.msg}",
+            place=Place(source, error.lineno, error.colno),
+            fix='let the program print one document and nothing else, or write it to a file: output = "{work}/FILE"',
         ) from None
     except ValueError as error:  # an integer of more digits than Python reads
         raise InputError(f"the output is not JSON: {error}", place=Place(source)) from None

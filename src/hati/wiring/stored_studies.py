@@ -109,9 +109,13 @@ class StoredStudy(Struct, frozen=True, dict=True):
             for name, _, settings, stratum, weight in self.parameters["cells"]
         )
 
-    def revisions(self) -> tuple[Revision, ...]:
-        """The revisions of the study, with their names if the repository still has them."""
-        return tuple(map(self._revision, self.parameters["revisions"]))
+    def revisions(self, first: str = "", last: str = "") -> tuple[Revision, ...]:
+        """The revisions of the study, described if the repository still has them.
+
+        ``first`` and ``last`` are the names that the request gave.
+        """
+        start, *others, end = map(self._revision, self.parameters["revisions"])
+        return (replace(start, given=first), *others, replace(end, given=last))
 
     def _revision(self, text: str) -> Revision:
         history = self.place.revisions().history

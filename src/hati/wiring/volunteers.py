@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, NotInstalledError
+from hati.disks import FULL, write_error
 from hati.store import LEASE_SECONDS, Release, Volunteer
 from hati.subject import Trees
 from hati.wiring.strategies import choose_by
@@ -61,7 +62,10 @@ def make_key(file: Path) -> str:
     except FileExistsError:
         raise InputError(f"{file} exists", fix="name another file: a lost key cannot be restored") from None
     except OSError as error:
-        raise InputError(f"cannot write {file}: {error.strerror}") from None
+        if error.errno in FULL:  # the half of a key is of no use, and the next attempt would find it
+            for half in (file, public_file(file)):
+                half.unlink(missing_ok=True)
+        raise write_error(file, error, "name another file") from None
     return public
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.campaign import Dispatcher, JobMaker
-from hati.core import Benchmark, Engine, InputError, Machine, Metric, StudyId, Task, replace
+from hati.core import Benchmark, Engine, InputError, Machine, MeasurementError, Metric, StudyId, Task, replace
 from hati.core.wording import listed
+from hati.disks import FULL, free_text
 from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import (
@@ -323,5 +324,6 @@ def _make_folder(root: Path, otherwise: str = "") -> None:
     try:
         make_own(root)
     except OSError as error:
-        fix = f"{remedy(error)}{otherwise}"
-        raise InputError(f"{root / '.hati'} cannot be made: {error.strerror}", fix=fix) from error
+        kind = MeasurementError if error.errno in FULL else InputError
+        reason = f"{error.strerror}{free_text(root) if error.errno in FULL else ''}"
+        raise kind(f"{root / '.hati'} cannot be made: {reason}", fix=f"{remedy(error)}{otherwise}") from error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core import Assignment, Configuration
+from hati.core import Assignment, Configuration, replace
 from hati.document.document import (
     Align,
     Aside,
@@ -164,19 +164,19 @@ def _where(found: Affected) -> str:
 def spread_tables(found: Replayed) -> list[Table]:
     """A table for each benchmark and metric with several configurations: a row for each revision, with a box plot."""
     return [
-        _spread_table(f"{key[1]} of {key[0]} over the configurations", found.metrics[key].unit, spreads)
+        _spread_table(f"{key[1]} of {key[0]} over the configurations", found.metrics[key].unit, spreads, found.names)
         for key, spreads in found.spreads.items()
         if any(spread.configurations > 1 for spread in spreads)
     ]
 
 
-def _spread_table(title: str, metric_unit: str, spreads: Sequence[RevisionSpread]) -> Table:
+def _spread_table(title: str, metric_unit: str, spreads: Sequence[RevisionSpread], names: Mapping[str, str]) -> Table:
     unit, factor = tidy(metric_unit, [value for spread in spreads for value in spread.quantiles])
     numbers = (Column(name, unit or None, Align.RIGHT) for name in ("smallest", "median", "largest"))
     low, high = (edge(spread.quantiles[place] for spread in spreads) for edge, place in ((min, 0), (max, -1)))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            spread.revision.short,
+            names.get(spread.revision.short, spread.revision.short),
             *(Shown(general(spread.quantiles[place] * factor, 4), spread.quantiles[place]) for place in (0, 2, 4)),
             box_plot(spread.quantiles, low, high),
         )
@@ -203,5 +203,35 @@ def box_plot(quantiles: Sequence[float], low: float, high: float) -> str:
 def replay_document(found: Replayed, concluded: Sequence[HistoryConclusion], further: Sequence[Aside] = ()) -> Document:
     """Where the series of a replay changed, and the distribution over the configurations at each revision."""
     covered = (("coverage", line) for line in coverage_lines(found.coverage))
-    tables: tuple[Section, ...] = (*affected_tables(concluded), *spread_tables(found), *further)
-    return histories_document(found.series, concluded, found, tuple(covered), tables)
+    named = [_named(one, found.names) for one in concluded]
+    tables: tuple[Section, ...] = (*affected_tables(named), *spread_tables(found), *further)
+    return histories_document(found.series, named, found, tuple(covered), tables)
+
+
+def _named(one: HistoryConclusion, names: Mapping[str, str]) -> HistoryConclusion:
+    """The conclusion with the names of its positions."""
+
+    def name(position: str) -> str:
+        return names.get(position, position)
+
+    changes = (
+        replace(
+            each,
+            position=name(each.position),
+            previous=name(each.previous),
+            positions=(name(each.positions[0]), name(each.positions[1])),
+        )
+        for each in one.change_points
+    )
+    handovers = (
+        replace(each, position=name(each.position), bridges=tuple(map(name, each.bridges))) for each in one.handovers
+    )
+    return replace(
+        one,
+        first=name(one.first),
+        last=name(one.last),
+        change_points=tuple(changes),
+        handovers=tuple(handovers),
+        trend=one.trend and replace(one.trend, baseline=name(one.trend.baseline)),
+        outliers=tuple(map(name, one.outliers)),
+    )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind, digest
+from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind, digest, replace
 from hati.core.wording import listed
 from hati.subject.folders import ANY, Sources, discard, list_sources, make_disposable, remove, tree_root
 from hati.subject.revisions.git import GitHistory
@@ -507,7 +507,8 @@ class Revisions:
         assert self.history is not None
         if first.id == last.id:
             raise InputError(f"{first} and {last} are the same revision", fix="name an earlier one, or a later one")
-        return [first, *map(self.known, self.history.between(first, last))]
+        *others, end = map(self.known, self.history.between(first, last))
+        return [first, *others, replace(end, given=last.name)]
 
     def known(self, revision: Revision) -> Revision:
         """Record the origin of a revision's files, and return the revision."""

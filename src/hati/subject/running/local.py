@@ -5,7 +5,6 @@ The steps of a run are prepare, server, setup, command and cleanup; runs may sha
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,6 +35,7 @@ from hati.core import (
 )
 from hati.core.benchmark import fill
 from hati.core.run import REMARKS_APART
+from hati.disks import FULL, free_text
 from hati.subject.folders import clear, lock_file, log_root, make_shared, remove, shared_work_root, tidy, work_root
 from hati.subject.readers import unsettled
 from hati.subject.readings import OUTPUT
@@ -438,7 +438,7 @@ class LocalSubject:
         except InputError as error:
             outcome, detail = Outcome.NOT_STARTED, str(error)
         except OSError as error:
-            outcome, detail = Outcome.NOT_STARTED, _error_text(error)
+            outcome, detail = Outcome.NOT_STARTED, _error_text(error, self._root)
         seen = ending if outcome.started else None
         return Run(
             task,
@@ -553,7 +553,8 @@ def _server_key(benchmark: Benchmark, task: Task, tree: Tree) -> str:
     return digest(about)
 
 
-def _error_text(error: OSError) -> str:
+def _error_text(error: OSError, root: Path) -> str:
     where = f" {error.filename}" if error.filename else ""
-    fix = "; free some space" if error.errno == errno.ENOSPC else ""
-    return f"cannot write{where}: {error.strerror}{fix}"
+    if error.errno not in FULL:
+        return f"cannot write{where}: {error.strerror}"
+    return f"cannot write{where}: {error.strerror}{free_text(root)}; free some space"

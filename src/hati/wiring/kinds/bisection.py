@@ -69,7 +69,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
             benchmark,
             Configuration(settings),
             chosen_metric(benchmark, stored.parameters["metric"]),
-            stored.revisions(),
+            stored.revisions(*((asked.good, asked.bad) if asked else ())),
             Question(alpha, asked.margin if asked else MARGIN, Statistic.parse(statistic)),
             Budget(),
         )

@@ -161,9 +161,10 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         from hati.studies.replay import Replay, ReplayOrder
 
         parameters, cells, asked = stored.parameters, stored.cells(), stored.asked(HistoryRequest)
+        first, _, last = ((asked.revisions or "") if asked else "").partition("..")
         return Replay(
             stored.id,
-            stored.revisions(),
+            stored.revisions("" if asked and asked.every == "day" else first.strip(), last.strip()),
             cells,
             parameters["repetitions"],
             ReplayOrder(parameters["order"]),

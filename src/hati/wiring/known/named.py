@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hati.core import InputError
-from hati.core.wording import nearest, suggestion
+from hati.core import InputError, StudyId
+from hati.core.wording import listed, nearest, suggestion
 from hati.project import read_project
 from hati.store import Selection, SqlStore, StudyRecord
 from hati.wiring.known.projects import project_file
@@ -16,18 +17,28 @@ _ALIKE = 0.8
 
 
 def study_named(records: Sequence[StudyRecord], key: str, otherwise: str = "measure one first") -> StudyRecord:
-    """The study with a key, or the only one whose key begins with it.
+    """The study with a key, or the only one whose key begins with it, with whole words of it first.
 
     Raises:
         InputError: where there is none, or several; ``otherwise`` says what to do where there are no studies at all.
     """
     known = {record.id.key: record for record in records}
-    found = [key] if key in known else [name for name in known if name.startswith(key)]
+    if key in known:
+        return known[key]
+    words, beginnings = ([name for name in known if key and name.startswith(each)] for each in (f"{key}-", key))
+    found = words or beginnings
     if len(found) == 1:
         return known[found[0]]
     if found:
-        raise InputError(f"{len(found)} studies begin with {key!r}", fix=f"there are: {', '.join(found)}")
+        raise InputError(f"{len(found)} studies begin with {key!r}", fix=f"there are: {listed(found, 12)}")
     raise unknown_study(list(known), key, otherwise)
+
+
+def shown_keys(studies: Sequence[StudyId]) -> list[str]:
+    """The keys without their tokens, except where two would be the same."""
+    short = [study.key.removesuffix(f"-{study.token}") for study in studies]
+    number = Counter(short)
+    return [name if number[name] == 1 else study.key for name, study in zip(short, studies, strict=True)]
 
 
 def unknown_study(known: Sequence[str], key: str, otherwise: str = "measure one first") -> InputError:

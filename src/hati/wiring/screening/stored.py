@@ -41,7 +41,7 @@ from hati.studies.screening.planning.pilot import with_losses
 from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.campaigns import Prepared
 from hati.wiring.kinds.screening import ScreeningRequest
-from hati.wiring.known.named import study_named, unknown_study
+from hati.wiring.known.named import study_named
 from hati.wiring.screening.campaign import (
     ScreeningCampaign,
     asked_metric,
@@ -86,13 +86,13 @@ def stored_screening(
     Raises:
         InputError: for an unknown study, or one that the project no longer fits.
     """
-    records = _screenings(place) if key else _own_screenings(place)
-    own = list(map(str, place.project.space.template))
-    chosen = [record for record in records if key == record.id.key or (key is None and template_of(record) == own)]
+    make = f"make one by `hati screen`{of_tables(place)}"
+    if key:
+        return _study_of(place, study_named(_screenings(place), key, make), metric, relevant)
+    records, own = _own_screenings(place), list(map(str, place.project.space.template))
+    chosen = [record for record in records if template_of(record) == own]
     if not chosen:
-        known, make = ", ".join(map(_described, records)), f"make one by `hati screen`{of_tables(place)}"
-        if key:
-            raise unknown_study([record.id.key for record in records], key, make)
+        known = ", ".join(map(_described, records))
         raise InputError("there is no study to report", fix=f"there are: {known}" if known else make)
     return _study_of(place, chosen[-1], metric, relevant)
 
