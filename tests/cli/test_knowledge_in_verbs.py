@@ -242,18 +242,41 @@ def test_effects_are_compared_in_the_design_of_the_most_informative_screening(ma
     assert f"(the design of {best}: 32 runs, " in " ".join(hati_here(*words).out.split())
 
 
-def test_the_important_options_are_kept_in_the_projects_folder(made: Evolving, hati_here: Hati) -> None:
+def test_what_a_screening_found_is_kept_in_the_projects_folder(made: Evolving, hati_here: Hati) -> None:
     screened(hati_here, made)
     words = ("check", "HEAD", "--reference", "HEAD~1", "--dry-run", "--format", "json")
 
     def planned() -> set[tuple[str, str, str]]:
         return {(task["stage"], task["a"], task["b"]) for task in hati_here(*words).json["tasks"]}
 
-    first = planned()
-    [file] = (made.project / ".hati" / "important").iterdir()
+    [file] = (made.project / ".hati" / "conclusions").iterdir()
     written = file.stat().st_mtime_ns
-    assert planned() == first
+    first = planned()
     assert file.stat().st_mtime_ns == written
     file.write_bytes(b"")
     assert planned() == first
     assert file.stat().st_size > 0
+
+
+def said_of(hati: Hati, *words: str) -> str:
+    return str(hati(*words, "--dry-run", "--format", "json").json["reason"])
+
+
+def test_a_screening_is_compared_with_the_revision_that_is_checked(made: Evolving, hati_here: Hati) -> None:
+    (made.project / "notes").write_text("as committed\n")
+    made.commit(with_a=70)
+    done = hati_here("screen", "--budget", "16", "--format", "json")
+    assert done.status == 0, done.err
+    of_head, of_others = ("check", "HEAD", "--reference", "HEAD~1"), ("check", "HEAD~1", "--reference", "HEAD~2")
+    assert "at another revision" not in said_of(hati_here, *of_head)
+    assert "at another revision" in said_of(hati_here, *of_others)
+    (made.project / "program.sh").write_text((made.project / "program.sh").read_text() + "# edited\n")
+    (made.project / "program.sh").chmod(0o755)
+    assert "at another revision" not in said_of(hati_here, *of_head)
+    assert "at another revision" not in said_of(hati_here, "history", "--revisions", "HEAD~2..HEAD", "--runs", "2")
+    assert "at another revision" in said_of(hati_here, *of_others)
+    assert "at another revision" in said_of(hati_here, "check", "--reference", "HEAD")
+    fresh = hati_here("screen", "--budget", "64", "--format", "json")
+    assert fresh.json["study"] != done.json["study"]
+    assert "at another revision" in said_of(hati_here, *of_head)
+    assert "at another revision" not in said_of(hati_here, "check", "--reference", "HEAD")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -12,7 +13,7 @@ import pytest
 
 from hati.campaign import Observer
 from hati.cli import progress as module
-from hati.cli.progress import progress
+from hati.cli.progress import announced_if_slow, progress
 from hati.core import Configuration, Evidence, Observations, Outcome, Plan, Run, Task, Workload, replace
 
 
@@ -93,3 +94,24 @@ def test_what_takes_long_to_find_out_is_found_out_seldom(monkeypatch: pytest.Mon
 def _seconds(asked: list[int]) -> Iterator[float]:
     while True:
         yield 1.0 + len(asked)
+
+
+@pytest.mark.parametrize(("terminal", "delay"), [(Terminal, "_SLOW"), (io.StringIO, "_SECONDS_BETWEEN_LINES")])
+def test_what_takes_seconds_is_announced(
+    terminal: type[io.StringIO], delay: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = terminal()
+    monkeypatch.setattr(sys, "stderr", said)
+    with announced_if_slow("writing the report"):
+        pass
+    monkeypatch.setattr(module, delay, 0.0)
+    ended = threading.Event()
+
+    def say(text: str) -> None:
+        said.write(text)
+        ended.set()
+
+    monkeypatch.setattr(module, "say", say)
+    with announced_if_slow("drawing the charts"):
+        assert ended.wait(60.0)
+    assert said.getvalue() == "drawing the charts"

@@ -25,7 +25,7 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.studies.measurement import Measurement, measurement_id, measurement_table
+from hati.studies.measurement import MOST_AT_ONCE, Measurement, measurement_id, measurement_table
 from hati.testing import FakeEngine, MemoryStore
 
 BENCHMARK = Benchmark("b", ("true",), Reader(ReaderKind.HATI), (Metric("latency", "s"),))
@@ -134,3 +134,23 @@ def test_what_always_fails_is_given_up() -> None:
 def test_nothing_planned_is_nothing_measured() -> None:
     with pytest.raises(MeasurementError, match="before the first run"):
         a_measurement(Budget(runs=1)).conclude(Evidence())
+
+
+def test_a_large_budget_is_planned_a_part_at_a_time() -> None:
+    study = a_measurement(Budget(runs=10_000_000))
+    planned = study.planned()
+    assert (len(planned), planned.expected_total) == (MOST_AT_ONCE, 10_000_000)
+    assert study.plan(Evidence()).expected_total == 10_000_000
+
+
+def test_parts_of_a_budget_are_the_tasks_that_would_be_planned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = a_measurement(Budget(runs=90))
+    whole = study.planned().tasks
+    monkeypatch.setattr("hati.studies.measurement.MOST_AT_ONCE", 7)
+    store, parts = MemoryStore(), list[int]()
+    while plan := study.plan(store.evidence(study.id)):
+        parts.append(len(plan))
+        for run in FakeEngine(lambda task: {"latency": [1.0]}).run(plan.tasks):
+            store.record(run)
+    assert [run.task for run in store.evidence(study.id).runs] == list(whole)
+    assert parts[:4] == [5, 7, 12, 24]

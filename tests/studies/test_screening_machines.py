@@ -161,6 +161,32 @@ def test_settings_that_no_machines_link_are_named(
     assert ("Not all settings of compiler can be compared" in answer(found)) == bool(groups)
 
 
+@pytest.mark.parametrize("study", [asked(32, 32), followed(64)], ids=["words", "balanced"])
+def test_an_interaction_of_options_whose_settings_machines_have_is_named(study: AnyScreening) -> None:
+    store, value = MemoryStore(), multiplying({**EFFECTS, "ab": 0.08}, noise=0.005)
+    while ahead := study.plan(store.evidence(study.id)):
+        for task in ahead.tasks:
+            place = 2 * bool(task.configuration["e"]) + bool(task.configuration["f"])
+            factor = (1.0, 1.2, 1.3, 1.1)[place]
+            engine = FakeEngine(lambda t, f=factor: {"latency": [f * value(t)]}, machine="abcd"[place])
+            store.record(next(engine.run((task,))))
+    found = study.conclude(store.evidence(study.id))
+    assert found.machine_blocks is not None
+    assert [each.option for each in found.machine_blocks.confounded] == ["e", "f"]
+    assert found.machine_blocks.confounded_pairs == (("e", "f"),)
+    assert ("a", "b") in [effect.options for effect in found.effects if effect.shown]
+    assert any(text.startswith("machines determine the interaction e:f: it cannot") for text in found.warnings)
+    assert not any("cannot estimate" in text for text in found.warnings)
+    assert "Nothing is known of how these interact, since machines determine it: e and f." in answer(found)
+
+
+def test_an_interaction_that_a_machine_can_show_is_not_named() -> None:
+    study = followed(64)
+    found = study.conclude(on_any_of_three(study, multiplying(EFFECTS, noise=0.005), 2))
+    assert found.machine_blocks is not None
+    assert found.machine_blocks.confounded_pairs == ()
+
+
 def test_one_machine_has_no_blocks() -> None:
     study = asked(16, 32)
     assert study.conclude(anywhere(on_two(study, multiplying(EFFECTS)))).machine_blocks is None

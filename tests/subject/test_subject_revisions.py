@@ -15,7 +15,7 @@ from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionK
 from hati.subject import Revisions, Sources
 from hati.subject.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
-from hati.subject.revisions.trees import PACKAGES, Folder, Package, TreeOrigin
+from hati.subject.revisions.trees import PACKAGES, Folder, InPlace, Package, TreeOrigin
 from hati.subject.running.programs import RunFailure
 
 Git = Callable[..., str]
@@ -198,6 +198,27 @@ def test_what_is_here_counts_by_its_content(repo: Path) -> None:
     assert (tree.folder / "program").read_text() == "dirty\n"
     (project(repo) / "program").write_text("version 3\n")
     assert revisions.find(".").id == clean.id
+
+
+def test_the_content_of_a_commit_is_known_from_an_edited_folder(repo: Path, git: Git) -> None:
+    own, contents = project(repo), {}
+    for name in ("main~2", "main~1", "main"):
+        git("checkout", "--quiet", name)
+        contents[name] = InPlace(own).revision
+    assert len(set(contents.values())) == 3
+    (own / "program").write_text("edited\n")
+    (own / "added").write_text("and tracked\n")
+    git("add", "--all")
+    (repo / "shared.h").write_text("outside of the project\n")
+    here, revisions = InPlace(own), Revisions(own)
+    assert here.revision not in contents.values()
+    assert revisions.content(revisions.find("."), here) == here.revision
+    assert {name: revisions.content(revisions.find(name), here) for name in ("main", "main~1")} == {
+        name: contents[name] for name in ("main", "main~1")
+    }
+    (own / "link").unlink()
+    assert revisions.content(revisions.find("main"), here) is None
+    assert revisions.content(revisions.find("main~2"), InPlace(own)) == contents["main~2"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from hati.cli.output import (
     write_plan,
     write_targets,
 )
-from hati.cli.progress import make_watched, steps_progress
+from hati.cli.progress import announced_if_slow, make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, HatiError, PositionalField, TableFields, requests
 from hati.core.metric import parse_duration
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, disturbed
@@ -209,9 +209,12 @@ def _finished(answer: StudyReport, targets: Sequence[tuple[str, str]], pages: Pa
     (chosen, output), *_ = targets
     for remark in (*answer.remarks, *(() if shows_warnings(chosen) else answer.unshown)):
         say(f"warning: {remark}")
-    errors = _write(answer, targets)
+    with announced_if_slow("writing the report"):
+        errors = _write(answer, targets)
     if answer.kept and pages and chosen == DocumentFormat.TEXT and output == STDOUT:
-        say(keep_report(answer.document, pages, answer.kept))
+        with announced_if_slow("drawing the charts of the report"):
+            kept = keep_report(answer.document, pages, answer.kept)
+        say(kept)
     answer.written()
     for error in errors:
         say(f"error: {error}")

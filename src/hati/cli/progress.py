@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -238,3 +239,19 @@ class _Steps:
         if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             say(f"{self._title}: {done} of {steps} steps")
+
+
+_SLOW = 2.0
+"""The seconds after which it is said what takes so long, on a terminal."""
+
+
+@contextmanager
+def announced_if_slow(doing: str) -> Iterator[None]:
+    """Say on standard error what is being done, once it takes seconds."""
+    late = threading.Timer(_SLOW if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES, say, [doing])
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()

@@ -34,6 +34,7 @@ from hati.cli.output import (
     write_published,
     write_table,
 )
+from hati.cli.progress import announced_if_slow
 from hati.core import InputError, parse_share
 
 if TYPE_CHECKING:
@@ -330,9 +331,10 @@ def report(
     document = with_means(found.document) if means else found.document
     if chosen in _OF_VERDICTS and not document.cases:
         raise InputError(f"--format {chosen} is for studies with verdicts", fix="write text, json, markdown or html")
-    write_document(document, found.values, chosen, output)
-    if charts is not None:
-        _write_charts(document, charts)
+    with announced_if_slow("writing the report"):
+        write_document(document, found.values, chosen, output)
+        if charts is not None:
+            _write_charts(document, charts)
 
 
 def _write_charts(document: Document, folder: Path) -> None:

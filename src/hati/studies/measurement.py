@@ -115,6 +115,8 @@ STAGE = "measurement"
 BATCH = 32
 REPEATED = 0.2
 """The fraction of a budget in runs that is planned last, when disturbed runs are known."""
+MOST_AT_ONCE = 10_000
+"""The number of tasks that are planned at once, or as many as were run before."""
 
 
 def measurement_id(
@@ -147,7 +149,8 @@ class Measurement(Struct, frozen=True):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, or the next batch of them; none if all of the first runs failed."""
         left = self.budget.left(evidence)
-        plan = Plan.of(self._next(evidence, self._batch(left)), 0 if math.isinf(left.runs) else int(left.runs))
+        number = min(self._batch(left), max(MOST_AT_ONCE, len(evidence.runs)))
+        plan = Plan.of(self._next(evidence, number), 0 if math.isinf(left.runs) else int(left.runs))
         return limit_until_first_success(plan.within(left), evidence)
 
     def conclude(self, evidence: Evidence) -> MeasurementConclusion:
@@ -180,10 +183,12 @@ class Measurement(Struct, frozen=True):
             warnings=tuple(remarked(evidence.done)),
         )
 
-    def tasks(self) -> tuple[Task, ...]:
-        """All tasks in order if no run is disturbed; with a budget in time, the first batch."""
-        number = BATCH * len(self.configurations) if math.isinf(self.budget.runs) else int(self.budget.runs)
-        return self._next(Evidence(), number)
+    def planned(self) -> Plan:
+        """All tasks in order if no run is disturbed, or the first of many; with a budget in time, the first batch."""
+        if math.isinf(self.budget.runs):
+            return Plan.of(self._next(Evidence(), BATCH * len(self.configurations)))
+        whole = int(self.budget.runs)
+        return Plan.of(self._next(Evidence(), min(whole, MOST_AT_ONCE)), whole)
 
     def _batch(self, left: Budget) -> int:
         """The number of tasks to plan at once, such that enough of the budget is left to repeat some of them."""

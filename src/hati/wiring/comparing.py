@@ -23,6 +23,7 @@ from hati.core import (
     RevisionKind,
     Stopping,
     StudyId,
+    replace,
 )
 from hati.core.wording import counted, suggestion
 from hati.harness import RULES
@@ -116,7 +117,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     given = request.budget or place.project.check.budget or f"{ROUNDS} rounds"
     runs = runs_to_decide(question, questions(place, request.benchmark))
     most = affordable(place, request.benchmark, Budget.parse(given, {"rounds": math.inf}), runs)
-    chosen = representatives(place, request.benchmark, most)
+    chosen = representatives(_at(place, revisions, revision), request.benchmark, most)
     cells = chosen.cells
     budget = Budget.parse(given, {"rounds": 2 * len(cells)})
     first = gate_id(cells, reference, revision, question, request.seed, place.measured_on.id)
@@ -132,6 +133,12 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
         return Campaign(place, made, budget, benchmarks, described, tasks, choice, trees)
 
     return campaign_of(place, first, prepared, _over, fresh=fresh)
+
+
+def _at(place: Workplace, revisions: Revisions, revision: Revision) -> Workplace:
+    """The workplace as if a revision were in its folder: what is known of it may be of that revision or of another."""
+    content = None if place.folder is None else revisions.content(revision, place.folder)
+    return replace(place, revision=content or place.revision)
 
 
 def _described_check(study: Gate) -> str:
@@ -170,7 +177,7 @@ def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) ->
     limit = request.budget or NO_LIMIT  # None in records of earlier versions
     budget = Budget() if limit == NO_LIMIT else Budget.parse(limit)
     most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)
-    chosen = representatives(place, request.benchmark, most)
+    chosen = representatives(_at(place, revisions, line[-1]), request.benchmark, most)
     cells = chosen.cells
     first = replay_id(cells, line, request.repetitions, order, request.seed, place.measured_on.id)
 
@@ -242,7 +249,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Ca
     reference, revision = revisions.find(request.before), revisions.find(request.after)
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
-    cells, source = _design(place, benchmark, metric, request.seed)
+    cells, source = _design(_at(place, revisions, revision), benchmark, metric, request.seed)
     budget = Budget.parse(request.budget or f"{DRIFT_ROUNDS} rounds", {"rounds": _SIDES * len(cells)})
     rounds = int(budget.runs // (_SIDES * len(cells))) if math.isfinite(budget.runs) else DRIFT_ROUNDS
     machine = place.measured_on.id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
+from hati.core import Benchmark, Budget, Configuration, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.campaigns import Campaign, campaign_of
@@ -41,7 +41,7 @@ def prepare_configurations(
 
     def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
         made = Measurement(study, benchmark, configurations, place.revision, limit)
-        return Campaign(place, made, limit, (benchmark,), partial(_described, made), lambda: Plan.of(made.tasks()))
+        return Campaign(place, made, limit, (benchmark,), partial(_described, made), made.planned)
 
     first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.measured_on.id)
     return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)

@@ -25,6 +25,7 @@ from .conclusion import RunCounts as RunCounts
 from .conclusion import ScreeningConclusion as ScreeningConclusion
 from .conclusion import SettingEstimate as SettingEstimate
 from .conclusion import SuspectRun as SuspectRun
+from .dominance import PlannedDesigns as PlannedDesigns
 from .follow_up import runs_aside as runs_aside
 from .model_study import ModelScreening as ModelScreening
 from .planning.cheapest import PILOT_RUNS as PILOT_RUNS
@@ -39,6 +40,7 @@ from .planning.choosing import AnyScreening as AnyScreening
 from .planning.choosing import Outlook as Outlook
 from .planning.choosing import choose_design as choose_design
 from .planning.choosing import choose_followed as choose_followed
+from .planning.choosing import designs_of as designs_of
 from .planning.choosing import first_check as first_check
 from .planning.choosing import is_checked as is_checked
 from .planning.choosing import isolated_of as isolated_of

@@ -460,7 +460,8 @@ class MachineBlocks(Struct, frozen=True):
 
     ``tested`` are the options whose interaction with machine was tested, ``p_value`` is the smallest p-value of these,
     corrected for their number, and ``differing`` are the options whose effect differs between machines. Nothing is
-    known of differences between settings of ``confounded`` options that no machines link.
+    known of differences between settings of ``confounded`` options that no machines link, nor of ``confounded_pairs``,
+    interactions that machines determine.
     """
 
     machines: tuple[MeasuredMachine, ...]
@@ -468,6 +469,12 @@ class MachineBlocks(Struct, frozen=True):
     p_value: float | None
     differing: tuple[str, ...]
     confounded: tuple[ConfoundedOption, ...] = ()
+    confounded_pairs: tuple[Options, ...] = ()
+
+    @property
+    def undecided(self) -> tuple[Options, ...]:
+        """The effects that cannot be distinguished from the differences between machines, or not all of them."""
+        return (*((each.option,) for each in self.confounded), *self.confounded_pairs)
 
 
 class ScreeningConclusion(Struct, frozen=True):

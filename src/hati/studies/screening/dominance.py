@@ -25,6 +25,7 @@ from hati.core import (
     Metric,
     Run,
     Setting,
+    digest,
     generator,
     replace,
     setting_text,
@@ -116,12 +117,17 @@ def _dominance(option: Option, places: Levels, worth: FloatArray) -> Dominance |
     return Dominance(option.name, option.settings[best], share)
 
 
+PlannedDesigns = tuple[tuple[str, ModelChoice], ...]
+"""Designs that an interim look planned, by the keys of what they were searched for."""
+
+
 class Rest(Struct, frozen=True, dict=True):
     """The rest of a screening after the look: its ``choice`` of a design in the ``space`` that it has.
 
     The space is that at the better setting of the option of a ``dominance``, if there is one. Its design and follow-up
     have ``runs`` that are still to be made, instead of the ``left`` ones of the first design. The budget has ``spare``
-    ones that they cannot use: too few to repeat every configuration of the space.
+    ones that they cannot use: too few to repeat every configuration of the space. ``key``
+    identifies what the design was searched for.
     """
 
     dominance: Dominance | None
@@ -130,6 +136,7 @@ class Rest(Struct, frozen=True, dict=True):
     runs: int
     left: int
     spare: int
+    key: str
 
     def holds(self, later: Sequence[Run]) -> bool:
         """Whether these runs can be of this rest: at the better setting, or, in the same space, of its design."""
@@ -156,7 +163,10 @@ class Rest(Struct, frozen=True, dict=True):
 
 
 class InterimLook(Struct, frozen=True):
-    """The look at the first runs of a design in a space, for a metric."""
+    """The look at the first runs of a design in a space, for a metric.
+
+    ``designs`` of the rest that were searched for before, by their keys, are not searched for again.
+    """
 
     benchmark: Benchmark
     metric: Metric
@@ -164,6 +174,7 @@ class InterimLook(Struct, frozen=True):
     choice: ModelChoice
     rows: FollowedDesign
     seed: int
+    designs: PlannedDesigns = ()
 
     def rest(self, first: Evidence) -> Rest | None:
         """The rest if it is planned again after the runs up to the look, those of pilots included.
@@ -235,8 +246,20 @@ def _rest_of(
     """
     runs, left = number
     known = tuple(dict.fromkeys(each for run in found.runs if space.valid(each := run.task.configuration)))
+    flips = look.choice.follow_up if look.choice.limit else runs_aside(runs + len(known), parameters_of(space))
+    key = digest([list(map(str, space.template)), look.seed, runs, flips, levels(known, space).tolist()])
+    made = dict(look.designs).get(key) or _searched(look, space, known, runs, flips)
+    if made is None:
+        return None
+    following = made.runs + made.follow_up - len(known)
+    return Rest(seen, space, made, following, left, max(0, runs - following), key)
+
+
+def _searched(
+    look: InterimLook, space: Space, known: Sequence[Configuration], runs: int, flips: int
+) -> ModelChoice | None:
+    """The design of further runs, with as many of these set aside for flips; None if they are too few."""
     whole = runs + len(known)
-    flips = look.choice.follow_up if look.choice.limit else runs_aside(whole, parameters_of(space))
     aside = flips if drawable(space) > whole else 0
     try:
         choice = choose_optimal(space, runs - aside, generator(look.seed, "rest of the design"), known=known)
@@ -244,8 +267,7 @@ def _rest_of(
         return None
     made = with_reruns(followed(choice, aside) if aside else choice, whole)
     assert isinstance(made, ModelChoice)
-    following = made.runs + made.follow_up - len(known)
-    return Rest(seen, space, made, following, left, max(0, runs - following))
+    return made
 
 
 def _total(choice: ModelChoice) -> int:

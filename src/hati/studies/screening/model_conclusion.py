@@ -68,6 +68,8 @@ from hati.studies.screening.warnings import (
 if TYPE_CHECKING:
     from hati.space import Option
 
+_PAIR = 2
+
 
 def model_warnings(
     names: Sequence[str],
@@ -422,7 +424,9 @@ class ConclusionBuilder(Struct, frozen=True):
         columns = analysis.model.columns(rows)
         mains = {self.model.named(term)[0]: own for term, own in columns.items() if len(term) == 1}
         chosen = [columns[term] for term in analysis.predicting]
-        return compare_machines(found, analysis.readable, mains, chosen, alpha=self.model.alpha)
+        sought = [self.model.named(term) for term in self.model.effects.terms if len(term) == _PAIR]
+        pairs = [names for names in sought if mains.keys() >= set(names)]
+        return compare_machines(found, analysis.readable, mains, chosen, alpha=self.model.alpha, pairs=pairs)
 
     @property
     def _design(self) -> DesignSummary:

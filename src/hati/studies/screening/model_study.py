@@ -12,7 +12,14 @@ from hati.core import Configuration, Evidence, Outcome, Plan, Run, Task, generat
 from hati.design import Model, balanced_blocks, from_levels, levels
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
 from hati.studies.screening.designed import DesignedScreening
-from hati.studies.screening.dominance import InterimLook, Rest, dominating_effect, runs_until, with_dominating
+from hati.studies.screening.dominance import (
+    InterimLook,
+    PlannedDesigns,
+    Rest,
+    dominating_effect,
+    runs_until,
+    with_dominating,
+)
 from hati.studies.screening.follow_up import FollowedDesign, FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
@@ -34,7 +41,12 @@ _PAIR_WEIGHT = 0.01
 
 
 class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
-    """Measures an optimal design's configurations and concludes which options matter, on any space."""
+    """Measures an optimal design's configurations and concludes which options matter, on any space.
+
+    ``designs`` are those that an interim look planned before, by their keys.
+    """
+
+    designs: PlannedDesigns = ()
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -184,6 +196,12 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         later = tuple(run for run in looked[1] if run.task.id not in self._early)
         return rest if rest is not None and rest.holds(later) else None
 
+    def planned_designs(self, evidence: Evidence) -> PlannedDesigns:
+        """All ``designs`` with that which the interim look planned for these runs."""
+        looked = self._looked(evidence)
+        rest = None if looked is None else self._look.rest(looked[0])
+        return self.designs if rest is None else tuple({**dict(self.designs), rest.key: rest.choice}.items())
+
     def _decided_by(self, evidence: Evidence) -> ModelScreening | None:
         """The study of another metric, if the runs after the interim look were planned for it.
 
@@ -214,7 +232,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
 
     @property
     def _look(self) -> InterimLook:
-        return InterimLook(self.benchmark, self.metric, self.space, self.choice, self._rows, self.id.seed)
+        return InterimLook(self.benchmark, self.metric, self.space, self.choice, self._rows, self.id.seed, self.designs)
 
     def as_run(self, evidence: Evidence) -> ModelScreening:
         """The study that the runs so far belong to: as planned at the interim look, or with further rows."""

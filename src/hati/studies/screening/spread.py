@@ -38,6 +38,7 @@ from hati.studies.screening.conclusion import (
     LackOfFit,
     MachineBlocks,
     MeasuredMachine,
+    Options,
     SettingMachines,
     linked_settings,
 )
@@ -195,6 +196,7 @@ def compare_machines(
     model: Sequence[FloatArray],
     *,
     alpha: float,
+    pairs: Sequence[Options] = (),
 ) -> MachineBlocks | None:
     """The comparison of machines; None for a single machine.
 
@@ -208,6 +210,7 @@ def compare_machines(
         main_effects: the columns of each option, shape (runs, parameters).
         model: the columns of all terms of the model, each of shape (runs, parameters).
         alpha: the error over the interactions of all options.
+        pairs: the interactions of two options that the study looks for.
     """
     names = sorted({run.machine for run in found.runs})
     if len(names) < 2:
@@ -228,7 +231,26 @@ def compare_machines(
         p_value=min(p_values.values(), default=None),
         differing=tuple(options[term[0]] for term, p_value in p_values.items() if p_value <= alpha),
         confounded=tuple(_confounded_options(found, {each.fingerprint: each.offset for each in measured})),
+        confounded_pairs=tuple(_determined(pairs, main_effects, found.machines)),
     )
+
+
+def _determined(pairs: Sequence[Options], main_effects: Mapping[str, FloatArray], machines: Index) -> Iterator[Options]:
+    """The interactions with contrasts that no machine can estimate, though runs on one machine could."""
+    together = np.zeros_like(machines)
+    for first, second in pairs:
+        mains = np.hstack([main_effects[first], main_effects[second]])
+        products = _products(main_effects[first], main_effects[second])
+        if _contrasts_left(mains, products, together) > _contrasts_left(mains, products, machines):
+            yield first, second
+
+
+def _contrasts_left(known: FloatArray, columns: FloatArray, blocks: Index) -> int:
+    """The number of independent columns within blocks, after the known ones."""
+    within, own = (without_means(each, blocks) for each in (known, columns))
+    within = np.where(np.abs(within) < _SAME, 0.0, within)  # what is left of columns that blocks determine
+    left = own - within @ np.linalg.lstsq(within, own, rcond=None)[0]
+    return int(np.sum(np.linalg.svd(left, compute_uv=False) > _SAME * len(left)))
 
 
 def settings_of_machines(found: MeasuredDesign) -> dict[str, tuple[SettingMachines, ...]]:

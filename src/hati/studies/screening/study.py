@@ -27,6 +27,7 @@ from hati.studies.screening.conclusion import (
 )
 from hati.studies.screening.contrasts import Analysis, Estimated, analyse, explained_by, rank
 from hati.studies.screening.designed import DesignedScreening
+from hati.studies.screening.dominance import PlannedDesigns
 from hati.studies.screening.model import always_there
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
 from hati.studies.screening.planning.models import ALPHA
@@ -142,6 +143,10 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
 
     def narrowed(self, _: Evidence) -> None:
         """None: a fraction is measured as a whole."""
+
+    def planned_designs(self, _: Evidence) -> PlannedDesigns:
+        """None: a fraction is measured as a whole."""
+        return ()
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that repeat suspect runs."""
@@ -265,7 +270,15 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
                 *machine_warnings(machines),
                 *warnings(
                     Situation(
-                        self._names, self.design.matrix, summary, found, analysis, spread, self.relevant, self.remedies
+                        self._names,
+                        self.design.matrix,
+                        summary,
+                        found,
+                        analysis,
+                        spread,
+                        self.relevant,
+                        self.remedies,
+                        machines,
                     )
                 ),
             ),
@@ -280,7 +293,8 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         known = self._contrasts
         shown = known.columns[:, [len(term) <= _PAIR for term in known.terms]][found.rows].astype(np.float64)
         mains = dict(zip(self._names, np.split(signs, signs.shape[1], axis=1), strict=True))
-        return compare_machines(found, _readable(found, analysis), mains, [shown], alpha=self.alpha)
+        pairs = [self._named(term) for term in known.terms if len(term) == _PAIR]
+        return compare_machines(found, _readable(found, analysis), mains, [shown], alpha=self.alpha, pairs=pairs)
 
     def _model(self, found: MeasuredDesign, analysis: Analysis) -> ModelSummary:
         terms = tuple(effect.term for effect in analysis.effects if effect.important)

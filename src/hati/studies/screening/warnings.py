@@ -12,11 +12,18 @@ from hati.core import Configuration, Run, replace, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import percent
 from hati.stats import Signs, Term
-from hati.studies.screening.conclusion import ConfoundedOption, DesignSummary, MachineBlocks, Noise, SettingMachines
+from hati.studies.screening.conclusion import (
+    ConfoundedOption,
+    DesignSummary,
+    MachineBlocks,
+    Noise,
+    Options,
+    SettingMachines,
+)
 from hati.studies.screening.contrasts import Analysis, Estimated, likely_pairs
 from hati.studies.screening.planning.models import PARTIAL, ModelChoice
 from hati.studies.screening.runs import MeasuredDesign
-from hati.studies.screening.spread import Spread, drift, settings_of_machines
+from hati.studies.screening.spread import Spread, drift
 
 _FOUR_TIMES = 4
 
@@ -137,6 +144,7 @@ class Situation(Struct, frozen=True, eq=False):
     spread: Spread | None
     relevant: float
     remedies: Remedies
+    machines: MachineBlocks | None = None
 
 
 def warnings(situation: Situation) -> tuple[str, ...]:
@@ -186,9 +194,9 @@ def _has(configuration: Configuration, name: str, setting: object) -> bool:
 
 
 def _lost_effects(s: Situation) -> Iterator[str]:
-    words = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
-    of_machines = settings_of_machines(s.measured)
-    if lost := [each for each in words if each not in of_machines]:
+    of_machines = () if s.machines is None else s.machines.undecided
+    names = [tuple(s.names[option] for option in term) for term in s.analysis.missing]
+    if lost := [":".join(each) for each in names if each not in of_machines]:
         yield advised(f"the available runs cannot estimate {listed(lost)}", s.remedies.lost)
 
 
@@ -267,6 +275,8 @@ def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
     if blocks is None:
         return
     yield from map(_of_machines, blocks.confounded)
+    if blocks.confounded_pairs:
+        yield _of_pairs(blocks.confounded_pairs)
     if not blocks.differing:
         return
     one = len(blocks.differing) == 1
@@ -274,6 +284,14 @@ def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
         f"the effect{'' if one else 's'} of {listed(blocks.differing)} {'is' if one else 'are'} not the same on all "
         f"machines (interaction with machine, smallest p = {blocks.p_value:.2g}): what is shown is the mean over the "
         "machines; screen each machine alone"
+    )
+
+
+def _of_pairs(pairs: Sequence[Options]) -> str:
+    plural, they, them = ("", "it", "it") if len(pairs) == 1 else ("s", "they", "them")
+    return (
+        f"machines determine the interaction{plural} {listed(map(':'.join, pairs))}: {they} cannot be distinguished "
+        f"from the other differences between machines, and nothing is said of {them}"
     )
 
 

@@ -91,14 +91,16 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
 
 
 def _of_machines(conclusion: ScreeningConclusion) -> str:
-    """The options whose effects are confounded with those of machines."""
+    """The options, and the pairs of options, whose effects are confounded with those of machines."""
     blocks = conclusion.machine_blocks
-    if blocks is None or not blocks.confounded:
+    if blocks is None or not blocks.undecided:
         return ""
     unknown = listed([each.option for each in blocks.confounded if each.is_unknown], MOST_NAMED)
     partly = listed([each.option for each in blocks.confounded if not each.is_unknown], MOST_NAMED)
     found = [f"Nothing is known of {unknown}: each machine ran one setting of it only."] if unknown else []
     found += [f"Not all settings of {partly} can be compared: no machines link them."] if partly else []
+    pairs = listed([" and ".join(pair) for pair in blocks.confounded_pairs], MOST_NAMED, "; ")
+    found += [f"Nothing is known of how these interact, since machines determine it: {pairs}."] if pairs else []
     return " ".join(found)
 
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hati.core import InputError, Revision, RevisionKind, replace
@@ -131,7 +131,15 @@ _PLAIN = (  # whatever the user's configuration, all files of a commit are writt
 MAIN_BRANCHES = ("main", "master", "trunk")
 _MAIN = ("origin/HEAD", "origin/main", "origin/master", *MAIN_BRANCHES)
 _LINK = "160000"
+_MOST_COMPARED = 100
 _FORMAT = "%H %ct %s"
+
+
+class Blob(NamedTuple):
+    """A file of a commit: its mode, and its content as in a work tree."""
+
+    mode: str
+    content: bytes
 
 
 class GitHistory:
@@ -274,6 +282,23 @@ class GitHistory:
         except CommandError:
             return False
         return True
+
+    def differing(self, revision: str, within: PurePath) -> dict[Path, Blob | None] | None:
+        """The files in a folder of the work tree that a commit has otherwise, as it has them; None where it lacks them.
+
+        None for more than 100 files, or if a submodule is among them.
+        """
+        paths = texts(self._git("diff", "--name-only", "--no-renames", "-z", revision, "--", str(within)))
+        if len(paths) > _MOST_COMPARED:
+            return None
+        lines = (line.partition("\t") for line in texts(self._git("ls-tree", "-r", "-z", revision)))
+        modes = {path: about.split(" ")[0] for about, _, path in lines}
+        if any(modes.get(path) == _LINK or (self.top / path).is_dir() for path in paths):
+            return None
+        return {Path(path): self._blob(revision, path, modes[path]) if path in modes else None for path in paths}
+
+    def _blob(self, revision: str, path: str, mode: str) -> Blob:
+        return Blob(mode, self._git("cat-file", "--filters", f"{revision}:{path}"))
 
     def put(self, revision: str, folder: Path) -> None:
         """Write the files of a commit, and of its submodules that are initialised, into an empty folder.

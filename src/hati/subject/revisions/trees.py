@@ -23,7 +23,7 @@ from msgspec import Struct
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind, digest, replace
 from hati.core.wording import listed
 from hati.subject.folders import ANY, Sources, discard, list_sources, make_disposable, remove, tree_root
-from hati.subject.revisions.git import GitHistory
+from hati.subject.revisions.git import Blob, GitHistory
 from hati.subject.running.programs import RunFailure
 
 if TYPE_CHECKING:
@@ -113,6 +113,14 @@ def _content(path: Path) -> Content:
         return Content(kind, hashlib.file_digest(file, "sha256").digest(), file.tell())
 
 
+_KINDS = {"100755": "program", "120000": "link"}
+
+
+def _content_of(blob: Blob) -> Content:
+    kind = _KINDS.get(blob.mode, "file")
+    return Content(kind, hashlib.sha256(blob.content).digest(), 0 if kind == "link" else len(blob.content))
+
+
 _NAMED = 3
 
 
@@ -151,6 +159,15 @@ class Folder:
         self._found = self._baseline.settled(found) if listed.open and self._baseline else found
         self.left_out = (*(path for path in found if path not in self._found), *listed.untracked)
         return Revision(_revision_of(self._found), RevisionKind.DIRECTORY, name)
+
+    def revision_with(self, others: Mapping[Path, Blob | None]) -> str | None:
+        """The id of the last content with files as a commit has them; None where it has files that are missing here."""
+        gone = (path for path, blob in others.items() if blob and not os.path.lexists(self.top / path))
+        if any(gone):
+            return None
+        lost = {path for path, blob in others.items() if blob is None}
+        known = {path: _content_of(blob) for path, blob in others.items() if blob is not None}
+        return _revision_of({path: known.get(path, own) for path, own in self._found.items() if path not in lost})
 
     def modified_since(self, moment: datetime) -> tuple[str, ...]:
         """The files of the revision that were modified after a moment, as paths relative to the folder."""
@@ -414,6 +431,10 @@ class InPlace(Trees):
         """The files that were modified after a moment, as paths relative to the folder."""
         return self._folder.modified_since(moment)
 
+    def revision_with(self, others: Mapping[Path, Blob | None]) -> str | None:
+        """The id of the content with files as a commit has them; None where it has files that are missing here."""
+        return self._folder.revision_with(others)
+
     def tree(self, revision: str) -> Tree:
         """The folder itself."""
         assert revision == self.revision, "there is but the one that is there"
@@ -514,6 +535,18 @@ class Revisions:
         """Record the origin of a revision's files, and return the revision."""
         assert self.history is not None or revision.kind not in {RevisionKind.GIT, RevisionKind.SVN}
         return revision if self.history is None else self._known(revision, self.history)
+
+    def content(self, revision: Revision, here: InPlace) -> str | None:
+        """The id of the project's content ``here`` with the files that a revision has; None where it is not known."""
+        if revision.kind is RevisionKind.DIRECTORY:
+            source = self._origins[revision.id].source
+            return here.revision if isinstance(source, Folder) and source.top == self.top else revision.id
+        if revision.kind is not RevisionKind.GIT or not isinstance(self.history, GitHistory):
+            return None
+        others = self.history.differing(revision.id, self.within)
+        if others is None:
+            return None
+        return here.revision_with({path.relative_to(self.within): blob for path, blob in others.items()})
 
     def trees(self, root: Path) -> Trees:
         """The trees of all revisions found so far, below ``root``."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import msgpack
@@ -30,11 +30,16 @@ def kept(file: Path, kind: type[T], inputs: Iterable[str | bytes], compute: Call
     with suppress(OSError, msgspec.MsgspecError):
         content = file.read_bytes()
         if content.startswith(key):
-            return msgpack.decode(content[_DIGEST:], type=kind)
+            return msgpack.decode(content[_DIGEST:], type=kind, dec_hook=_assigned)
     value = compute()
     with suppress(OSError):
-        _write(file, key + msgpack.encode(value))
+        _write(file, key + msgpack.encode(value, enc_hook=dict))
     return value
+
+
+def _assigned(kind: Callable[[Any], object], value: Any) -> object:
+    """Settings by name, which are the only values that need help."""
+    return kind(value)
 
 
 def inputs_of(evidence: Evidence) -> bytes:

@@ -22,12 +22,10 @@ from hati.core import (
     HatiError,
     InputError,
     Metric,
-    digest,
     generator,
     replace,
     setting_text,
 )
-from hati.core.wording import counted
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_LEFT,
@@ -59,8 +57,7 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.campaigns import run_cost
-from hati.wiring.known.kept import inputs_of, kept
-from hati.wiring.screening.campaign import is_slow_to_analyse
+from hati.wiring.screening.concluding import findings
 from hati.wiring.screening.stored import study_over
 from hati.wiring.workplace import Workplace
 
@@ -99,14 +96,14 @@ def screened(
     revision: str | None = None,
     relevant: float = RELEVANT,
 ) -> tuple[AnyScreening, ScreeningConclusion, Entry[str]] | None:
-    """The most informative screening that can be concluded, its conclusion, and an entry with its key.
+    """The most informative screening that can be concluded, its conclusion without warnings, and an entry with its key.
 
     Only screenings of ``revision`` count if it is given; effects below ``relevant`` are not important.
     """
 
     def concluded(record: StudyRecord) -> tuple[AnyScreening, ScreeningConclusion]:
         study = study_over(place, record, place.project.space, metric.name, relevant)
-        return study, study.conclude(place.store.evidence(study.id))
+        return study, findings(place, study, place.store.evidence(study.id), f"analysing {record.id.key}:")
 
     known = _most_informative(place, benchmark, metric, now, revision, concluded)
     if known is None:
@@ -138,27 +135,15 @@ def _most_informative(
 
 
 def _influence(place: Workplace, metric: Metric, record: StudyRecord) -> tuple[ImportantOptions, str]:
-    """The important options of a screening, and the part of the space that they are of, kept in Hati's folder.
+    """The important options of a screening, and the part of the space that they are of.
 
     Raises:
         HatiError: where its choice or its runs can no longer be read.
     """
-    evidence, project = place.store.evidence(record.id), place.project
-
-    def concluded() -> tuple[ImportantOptions, str]:
-        if is_slow_to_analyse(evidence, project.space):
-            place.announce(
-                f"finding the important options for {metric.name} in {counted(len(evidence.runs), 'run')} "
-                f"of {record.id.key}"
-            )
-        found = study_over(place, record, project.space, metric.name).conclude(evidence)
-        return _important(found), _part(found)
-
-    file = project.root / ".hati" / "important" / f"{record.id.key}-{digest(metric.name, 12)}"
-    text = project.file.read_bytes() if project.file.is_file() else b""
-    template = map(str, project.space.template)
-    known = (record.id.key, record.id.parameters, record.choice or "", repr(record.metrics), metric.name, *template)
-    return kept(file, tuple[ImportantOptions, str], (text, *known, inputs_of(evidence)), concluded)
+    study = study_over(place, record, place.project.space, metric.name)
+    doing = f"finding the important options for {metric.name} of {record.id.key} in"
+    found = findings(place, study, place.store.evidence(record.id), doing)
+    return _important(found), _part(found)
 
 
 def _part(found: ScreeningConclusion) -> str:

@@ -39,12 +39,14 @@ from hati.studies.screening import (
     Isolation,
     Pilot,
     PilotResult,
+    PlannedDesigns,
     ScreeningConclusion,
     affordable_runs,
     asked_fraction,
     assigned,
     choose_design,
     choose_followed,
+    designs_of,
     isolated_of,
     metric_of,
     partial_choice,
@@ -66,6 +68,7 @@ from hati.studies.screening.planning.tasks import own_tasks
 from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
 from hati.wiring.kinds.screening import ScreeningRequest
+from hati.wiring.screening.concluding import announce_analysis, keep_findings
 from hati.wiring.screening.promises import (
     Goal,
     check_noise,
@@ -127,15 +130,13 @@ def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[
 
 
 _SEVERAL = 2
-_SLOW_TO_ANALYSE = 30_000
-"""The number of runs times squared options above which an analysis takes seconds."""
 
 
 class ScreeningCampaign(Struct, frozen=True):
     """A screening campaign that can be run, resumed or concluded; its design may not be chosen yet.
 
     ``prior`` is the screening that it repeats: it only helps to assign options to factors. ``isolated``
-    are the settings known to fail.
+    are the settings known to fail, and ``designs`` those that its interim look planned.
     """
 
     place: Workplace
@@ -147,6 +148,7 @@ class ScreeningCampaign(Struct, frozen=True):
     fraction: FractionRequest | None = None
     prior: Prior | None = None
     isolated: Isolated = NOTHING_ISOLATED
+    designs: PlannedDesigns = ()
 
     @property
     def study(self) -> AnyScreening | Pilot:
@@ -195,6 +197,7 @@ class ScreeningCampaign(Struct, frozen=True):
             alpha=self.request.alpha,
             relevant=self.request.relevant,
             remedies=remedies(self.place, self.benchmark.name, self.goal or self.fraction),
+            designs=self.designs,
         )
 
     def evidence(self) -> Evidence:
@@ -292,22 +295,18 @@ class ScreeningCampaign(Struct, frozen=True):
                     place.store.forget_study(prepared.id.key)
                     raise
         assert prepared.choice is not None
-        _keep_metric(prepared, prepared.choice)
+        evidence, choice = prepared.evidence(), prepared.choice
+        prepared = replace(prepared, designs=prepared.designed(choice).planned_designs(evidence))
+        designed = prepared.designed(choice)
+        _keep_choice(prepared, choice)
         keep(place, prepared.id, as_kept(asked))
-        evidence = prepared.evidence()
         if place.pool and (left := prepared.left):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
-            _announce_without_block(place, prepared.designed(prepared.choice), announce)
-        if is_slow_to_analyse(evidence, prepared.space):
-            announce(f"analysing {len(evidence.runs):,} runs")
-        study = with_budget(prepared.designed(prepared.choice), self.request.limit, evidence)
-        conclusion = study.conclude(evidence)
+            _announce_without_block(place, designed, announce)
+        announce_analysis(announce, designed, evidence, "analysing")
+        conclusion = with_budget(designed, self.request.limit, evidence).conclude(evidence)
+        keep_findings(place, designed, evidence, conclusion)
         return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
-
-
-def is_slow_to_analyse(evidence: Evidence, space: Space) -> bool:
-    """Whether the analysis of the runs may take so long that it is announced."""
-    return len(evidence.runs) * len(space.options) ** 2 > _SLOW_TO_ANALYSE
 
 
 def with_budget(study: AnyScreening, limit: str, evidence: Evidence) -> AnyScreening:
@@ -360,7 +359,7 @@ def prepare_screening(
         known = stored.get(campaign)
         choice = None if known is None else read_choice(known)
         return ScreeningCampaign(
-            place, request, benchmark, metric, campaign, choice, fraction, prior, isolated_of(known)
+            place, request, benchmark, metric, campaign, choice, fraction, prior, isolated_of(known), designs_of(known)
         )
 
     return campaign_of(place, study, prepared, lambda known: known.in_vain, fresh=fresh)
@@ -385,16 +384,22 @@ def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
     return prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
 
 
-def _keep_metric(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
-    """Store the metric of the last screening: a campaign serves all metrics of its benchmark, and a report one."""
+def _keep_choice(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
+    """Store the designs of interim looks, and the metric of the last screening.
+
+    A campaign serves all metrics of its benchmark, and a report one.
+    """
     store, metric = prepared.place.store, prepared.metric.name
     own = stored_choice(choice, prepared.isolated, metric)
 
-    def with_metric(stored: str | None) -> str:
-        return stored_choice(read_choice(stored or own), isolated_of(stored or own), metric)
+    def complete(stored: str | None) -> str:
+        known = stored or own
+        designs = {**dict(designs_of(known)), **dict(prepared.designs)}
+        return stored_choice(read_choice(known), isolated_of(known), metric, tuple(designs.items()))
 
-    if metric_of(store.choice(prepared.id)) != metric:
-        store.change_choice(prepared.id, with_metric)
+    known = store.choice(prepared.id)
+    if metric_of(known) != metric or not dict(prepared.designs).keys() <= dict(designs_of(known)).keys():
+        store.change_choice(prepared.id, complete)
 
 
 def _made(

@@ -32,6 +32,7 @@ from hati.studies.screening import (
     AnyScreening,
     Choice,
     ScreeningConclusion,
+    designs_of,
     isolated_of,
     metric_of,
     read_choice,
@@ -186,6 +187,7 @@ def study_over(
         alpha=parameters.get("alpha", ALPHA),
         relevant=relevant,
         remedies=remedies(place, benchmark.name, parameters.get("planned_for") or parameters.get("fraction")),
+        designs=designs_of(record.choice),
     )
 
 

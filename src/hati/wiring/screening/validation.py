@@ -28,6 +28,7 @@ from hati.studies.validation import (
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
 from hati.wiring.kinds.validation import ValidationRequest
 from hati.wiring.known.screenings import screened
+from hati.wiring.screening.concluding import findings
 from hati.wiring.screening.stored import stored_screening
 from hati.wiring.workplace import Workplace
 
@@ -51,14 +52,15 @@ def prepare_validation(
     """
     screening, source = _to_validate(place, request)
     place.announce(f"validation of {source}")
+    evidence = place.store.evidence(screening.id)
     if screening.revision != place.revision:
         raise InputError(
-            f"the subject has changed since {screening.id.key}{_changes(place, place.store.evidence(screening.id))}: "
+            f"the subject has changed since {screening.id.key}{_changes(place, evidence)}: "
             "its runs and new ones would not belong together",
             fix="screen again, or go back to that revision",
         )
-    _refuse_unfinished(screening, place.store.evidence(screening.id))
-    found = screening.conclude(place.store.evidence(screening.id))
+    _refuse_unfinished(screening, evidence)
+    found = _findings(place, screening, evidence)
     budget = runs_of(request.budget, found)
     suspects = _suspects(screening.space, request.options)
     mode = Mode(request.mode) if request.mode else _usual_mode(found, suspects)
@@ -143,8 +145,12 @@ def restored_validation(place: Workplace, study: StudyId) -> AnyValidation:
     """
     what = json.loads(study.parameters)
     screening = stored_screening(place, what["screening"], what["metric"], what["relevant"])
-    found = screening.conclude(place.store.evidence(screening.id))
+    found = _findings(place, screening, place.store.evidence(screening.id))
     return _validation(place, found, screening, study)
+
+
+def _findings(place: Workplace, screening: AnyScreening, evidence: Evidence) -> ScreeningConclusion:
+    return findings(place, screening, evidence, f"analysing {screening.id.key}:")
 
 
 def _suspects(space: Space, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -171,7 +177,7 @@ def _validation(place: Workplace, found: ScreeningConclusion, screening: AnyScre
     evidence = place.store.evidence(screening.id)
     narrowed = screening.narrowed(evidence)
     if narrowed is not None and set(suspects) <= set(narrowed.space.names):
-        screening, found = narrowed, narrowed.conclude(evidence)
+        screening, found = narrowed, _findings(place, narrowed, evidence)
     makers: dict[Mode, Callable[..., AnyValidation]] = {
         Mode.CONFIRM: Confirming,
         Mode.DISCRIMINATE: Validation,

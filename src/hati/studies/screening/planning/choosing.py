@@ -24,6 +24,7 @@ from hati.core import (
 )
 from hati.design import check_two_level
 from hati.knowledge import FEWEST_LEFT, SumsOfSquares, Variation, variation
+from hati.studies.screening.dominance import PlannedDesigns
 from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.planning.fractions import Choice, full_factorial_of
@@ -116,11 +117,22 @@ def screening(
     alpha: float = ALPHA,
     relevant: float = RELEVANT,
     remedies: Remedies = OF_PROGRAMS,
+    designs: PlannedDesigns = (),
 ) -> AnyScreening:
-    """The screening study of a choice."""
+    """The screening study of a choice; ``designs`` are those that its interim look planned before."""
     if isinstance(choice, ModelChoice):
         return ModelScreening(
-            study, subject, benchmark, metric, revision, space, choice, alpha, relevant=relevant, remedies=remedies
+            study,
+            subject,
+            benchmark,
+            metric,
+            revision,
+            space,
+            choice,
+            alpha,
+            relevant=relevant,
+            remedies=remedies,
+            designs=designs,
         )
     return Screening(
         study, subject, benchmark, metric, revision, space, choice, alpha, relevant=relevant, remedies=remedies
@@ -128,13 +140,18 @@ def screening(
 
 
 _ISOLATED = "isolated"
+_DESIGNS = "designs"
 _METRIC = "metric"
 _ASKED = "asked"
 """A key that callers add to a stored choice."""
+_APART = frozenset({_ISOLATED, _DESIGNS, _METRIC, _ASKED})
 
 
-def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str) -> str:
-    """The choice as canonical JSON, with what was isolated and the metric; the functions below read it."""
+def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str, designs: PlannedDesigns = ()) -> str:
+    """The choice as canonical JSON, with what was isolated, the metric and the designs that an interim look planned.
+
+    The functions below read it.
+    """
     fields = {**json.loads(choice.to_json()), _METRIC: metric}
     if isolated.formulas:
         fields[_ISOLATED] = {
@@ -142,6 +159,8 @@ def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str) -> str:
             "described": isolated.described,
             "messages": isolated.messages,
         }
+    if designs:
+        fields[_DESIGNS] = {key: json.loads(each.to_json()) for key, each in designs}
     return canonical_json(fields)
 
 
@@ -151,7 +170,7 @@ def read_choice(text: str) -> AnyChoice:
     Raises:
         InputError: for anything else.
     """
-    fields = {key: value for key, value in _fields(text).items() if key not in {_ISOLATED, _METRIC, _ASKED}}
+    fields = {key: value for key, value in _fields(text).items() if key not in _APART}
     own = canonical_json(fields)
     return ModelChoice.from_json(own) if "rows" in fields else Choice.from_json(own)
 
@@ -168,6 +187,16 @@ def isolated_of(text: str | None) -> Isolated:
     from hati.space import parse_formula
 
     return Isolated(tuple(map(parse_formula, found["formulas"])), tuple(found["described"]), tuple(found["messages"]))
+
+
+def designs_of(text: str | None) -> PlannedDesigns:
+    """The designs that an interim look planned, by their keys; none without a stored choice.
+
+    Raises:
+        InputError: for anything else than a stored choice.
+    """
+    found = _fields(text).get(_DESIGNS, {}) if text else {}
+    return tuple((key, ModelChoice.from_json(canonical_json(each))) for key, each in found.items())
 
 
 def metric_of(text: str | None) -> str | None:
