@@ -95,8 +95,25 @@ def test_the_reserve_of_normal_processes_is_set_and_restored(root: Path) -> None
     file = root / "sys/kernel/debug/sched/fair_server/cpu1/runtime"
     file.parent.mkdir(parents=True)
     file.write_text("50000000\n")
+    hold(steady_settings(root), root=root)
     with reserve_of(100, 1, root):
         assert file.read_text() == "100000000"
         with pytest.raises(NotPermittedError, match="holds the settings"), reserve_of(30, 1, root):
             pass
     assert file.read_text() == "50000000"
+    assert values(root) == HELD, "what was held before still is"
+    assert len(restore(root)) == 4
+    assert values(root) == BEFORE
+
+
+def test_the_slice_of_sched_rr_is_restored_after_a_kill(root: Path) -> None:
+    file = root / "proc/sys/kernel/sched_rr_timeslice_ms"
+    file.write_text("100\n")
+    program = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom hati.probing.holding import round_robin_slice_of\n"
+        "with round_robin_slice_of(8, Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(root)], check=False).returncode == -9
+    assert file.read_text() == "8"
+    restore_abandoned(root)
+    assert file.read_text() == "100"

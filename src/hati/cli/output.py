@@ -6,9 +6,8 @@ import errno
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ import typer
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.disks import FULL, free_text, write_error
+from hati.whole_files import durable_file, replace_file
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -74,7 +74,11 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     path = Path(output)
     _refuse_kept(path)
     try:
-        _replace(path, data)
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+            with path.open("wb") as file:
+                file.writelines(data)
+        else:
+            replace_file(path, data)
     except OSError as error:
         raise write_error(path, error, "name another file") from error
     from hati.subject.folders import remember_output
@@ -231,39 +235,15 @@ def write_files(texts: Mapping[Path, str]) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(folder, error, "name another one", "made") from error
-    written: dict[Path, Path] = {}
-    try:
-        for path, text in texts.items():
-            written[path] = _written_aside(path, [text.encode()])
-        for path, aside in written.items():
-            aside.replace(path)
-    except OSError as error:
-        for aside in written.values():
-            aside.unlink(missing_ok=True)
-        raise write_error(path, error, "name another file by --output") from error
-
-
-def _replace(path: Path, data: Iterable[bytes]) -> None:
-    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-        with path.open("wb") as file:
-            file.writelines(data)
-        return
-    _written_aside(path, data).replace(path)
-
-
-def _written_aside(path: Path, data: Iterable[bytes]) -> Path:
-    """A complete file next to a path, to replace it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Path(name)
+    with ExitStack() as complete:
+        try:
+            written = {}
+            for path, text in texts.items():
+                written[path] = complete.enter_context(durable_file(path.parent, [text.encode()]))
+            for path, aside in written.items():
+                aside.replace(path)
+        except OSError as error:
+            raise write_error(path, error, "name another file by --output") from error
 
 
 _NARROWEST = 20

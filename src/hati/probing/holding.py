@@ -6,16 +6,16 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
-import platformdirs
 from msgspec import Struct
 
 from hati.core import InputError
 from hati.probing.kernel import NotPermittedError, system_root
+from hati.whole_files import replace_file
 
 _CPUS = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
@@ -89,16 +89,20 @@ def hold(settings: Sequence[HeldSetting], holder: int | None = None, root: Path 
         ) from error
 
 
-def restore(root: Path | None = None) -> tuple[HeldSetting, ...]:
-    """Restore the held settings, last first; those that somebody else changed meanwhile, or removed, stay as they are.
+def restore(root: Path | None = None, files: Collection[str] | None = None) -> tuple[HeldSetting, ...]:
+    """Restore the held settings [default: of all files], last first.
+
+    Those that somebody else changed meanwhile, or removed, stay as they are.
 
     Raises:
         NotPermittedError: if a setting cannot be restored; its previous value stays on record.
     """
     top = root or system_root()
     kept = _kept(top)
+    known = () if kept is None else kept.settings
+    rest = tuple(each for each in known if files is not None and each.file not in files)
     restored = []
-    for each in reversed(() if kept is None else kept.settings):
+    for each in reversed([each for each in known if each not in rest]):
         if _read(top / each.file) != each.value:
             continue
         try:
@@ -108,8 +112,10 @@ def restore(root: Path | None = None) -> tuple[HeldSetting, ...]:
                 f"{error.filename} cannot be written: {error.strerror}", fix="run it as root"
             ) from error
         restored.append(each)
-    with suppress(FileNotFoundError):
-        (top / _KEPT).unlink()
+    if rest:
+        _keep(HeldSettings(rest), top)
+    else:
+        (top / _KEPT).unlink(missing_ok=True)
     return tuple(restored)
 
 
@@ -122,15 +128,9 @@ def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
 
 
 def _keep(held: HeldSettings, top: Path) -> None:
-    """Write the file atomically."""
     file = top / _KEPT
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    with part.open("wb") as stream:
-        stream.write(msgspec.json.encode(held))
-        stream.flush()
-        os.fsync(stream.fileno())
-    part.replace(file)
+    replace_file(file, [msgspec.json.encode(held)])
 
 
 def _kept(top: Path) -> HeldSettings | None:
@@ -156,44 +156,27 @@ def _read(file: Path) -> str:
     return ""
 
 
-_SLICE = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+_SLICE = "proc/sys/kernel/sched_rr_timeslice_ms"
 _LINK = "hati-probe"
 _ADDRESSES = ("10.213.77.1", "10.213.77.2")
-_ROOT = "run it as root"
 
 
-def restore_settings(folder: Path | None = None) -> None:
+def restore_settings() -> None:
     """Restore the settings that a killed self-test changed."""
     restore_abandoned()
-    kept = _restored(folder)
-    with suppress(OSError):
-        _SLICE.write_text(kept.read_text())
-        kept.unlink()
     if shutil.which("ip"):
         _command("ip", "netns", "delete", _LINK)
 
 
 @contextmanager
-def round_robin_slice_of(milliseconds: int, folder: Path | None = None) -> Iterator[None]:
-    """Set the slice of SCHED_RR for all processes; it is restored in the end, or by ``restore_settings`` after a kill.
+def round_robin_slice_of(milliseconds: int, root: Path | None = None) -> Iterator[None]:
+    """Set the slice of SCHED_RR for all processes; it is restored in the end, or at the next start after a kill.
 
     Raises:
         NotPermittedError: if it cannot be set.
     """
-    kept = _restored(folder)
-    try:
-        before = _SLICE.read_text().strip()
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(before)
-        _SLICE.write_text(str(milliseconds))
-    except OSError as error:
-        kept.unlink(missing_ok=True)
-        raise NotPermittedError(f"{_SLICE} cannot be written: {error.strerror}", fix=_ROOT) from error
-    try:
+    with _changed(_SLICE, str(milliseconds), "run it as root", root):
         yield
-    finally:
-        _SLICE.write_text(before)
-        kept.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -204,18 +187,24 @@ def reserve_of(milliseconds: int, cpu: int, root: Path | None = None) -> Iterato
         NotPermittedError: if it cannot be set.
     """
     file = f"sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+    fix = "run it as root, with Linux 6.12 or newer, debugfs mounted and no lockdown"
+    with _changed(file, str(milliseconds * 1_000_000), fix, root):
+        yield
+
+
+@contextmanager
+def _changed(file: str, value: str, fix: str, root: Path | None) -> Iterator[None]:
     before = _read((root or system_root()) / file)
     if not before:
-        fix = "run it as root, with Linux 6.12 or newer, debugfs mounted and no lockdown"
         raise NotPermittedError(f"/{file} cannot be read", fix=fix)
     try:
-        hold((HeldSetting(file, before, str(milliseconds * 1_000_000)),), os.getpid(), root)
+        hold((HeldSetting(file, before, value),), os.getpid(), root)
     except InputError as error:
         raise NotPermittedError(error.message, fix=error.fix) from error
     try:
         yield
     finally:
-        restore(root)
+        restore(root, {file})
 
 
 @contextmanager
@@ -254,10 +243,6 @@ def cache_size(level: int) -> int | None:
             if int((folder / "level").read_text()) == level and kind in {"Data", "Unified"} and match:
                 return int(match[1]) * {"": 1, "K": 2**10, "M": 2**20}[match[2]]
     return None
-
-
-def _restored(folder: Path | None) -> Path:
-    return (folder or platformdirs.user_state_path("hati")) / "sched_rr_timeslice_ms"
 
 
 def _needed(*words: str) -> None:

@@ -30,6 +30,7 @@ from msgspec import Struct
 from hati.core import NotInstalledError
 from hati.core.wording import visible
 from hati.document import Align, Aside, Chart, ChartKind, Document, Part, Section, cell_text
+from hati.whole_files import replace_file
 
 if TYPE_CHECKING:
     import jinja2
@@ -127,7 +128,8 @@ def chart_script() -> str:
         return kept
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version())
     with contextlib.suppress(OSError):  # without a cache it only takes longer
-        _keep(file, script)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, [_digest(script.encode()), b"\n", script.encode()])
     return script
 
 
@@ -144,16 +146,6 @@ def _kept(file: Path) -> str | None:
     except OSError:
         return None
     return script.decode() if digest == _digest(script) else None
-
-
-def _keep(file: Path, script: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(_digest(script.encode()) + b"\n" + script.encode())
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _digest(script: bytes) -> bytes:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -17,6 +16,7 @@ import platformdirs
 
 from hati.core import MACHINE_NAME, Benchmark, InputError, Machine, MachineState, digest, replace
 from hati.core.wording import listed
+from hati.whole_files import durable_file, replace_file
 
 
 def machine(name: str = "") -> Machine:
@@ -232,16 +232,12 @@ def _read(file: Path) -> Machine | None:
 
 
 def _keep(file: Path, machine: Machine, *, new: bool) -> Machine:
-    """Write the file atomically; return the machine, or the one that another process wrote first."""
+    """Write the file as a whole; return the machine, or the one that another process wrote first."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=file.parent, prefix=".", delete=False) as written:
-        written.write(msgspec.json.format(msgspec.json.encode(machine)))
-    try:
-        if not new:
-            Path(written.name).replace(file)
-            return machine
-        with suppress(FileExistsError):
-            file.hardlink_to(written.name)
-        return _read(file) or machine
-    finally:
-        Path(written.name).unlink(missing_ok=True)
+    content = [msgspec.json.format(msgspec.json.encode(machine))]
+    if not new:
+        replace_file(file, content)
+        return machine
+    with durable_file(file.parent, content) as written, suppress(FileExistsError):
+        file.hardlink_to(written)
+    return _read(file) or machine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -16,6 +15,7 @@ from msgspec import msgpack
 
 import hati
 from hati.core import Evidence, Run
+from hati.whole_files import replace_file
 
 T = TypeVar("T")
 _DIGEST = 32
@@ -33,7 +33,8 @@ def kept(file: Path, kind: type[T], inputs: Iterable[str | bytes], compute: Call
             return msgpack.decode(content[_DIGEST:], type=kind, dec_hook=_assigned)
     value = compute()
     with suppress(OSError):
-        _write(file, key + msgpack.encode(value, enc_hook=dict))
+        file.parent.mkdir(exist_ok=True)
+        replace_file(file, [key, msgpack.encode(value, enc_hook=dict)])
     return value
 
 
@@ -67,13 +68,3 @@ def _code() -> tuple[str, ...]:
     """The versions of the code that computes, and the last change of its files, which differs where it is edited."""
     changed = max(file.stat().st_mtime_ns for file in Path(hati.__path__[0]).rglob("*.py"))
     return (*(version(name) for name in ("hati", "numpy", "scipy")), str(changed))
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.parent.mkdir(exist_ok=True)
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservat
 from hati.generate.tasks import TaskAttributes
 from hati.packages import added, called, load_entry
 from hati.subject import make_own, remedy, this_machine
+from hati.whole_files import replace_file
 
 GROUP = "hati.tasks"
 """The entry points of the kinds of tasks that packages add."""
@@ -370,7 +371,7 @@ def read_calibration(file: Path) -> Calibration:
 
 def write_calibration(made: Calibration, file: Path) -> None:
     """Write a calibration to a file, for this machine or another."""
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+    replace_file(file, [msgspec.json.format(msgspec.json.encode(made)), b"\n"])
 
 
 def _calibration_file(now: datetime, announce: Announce) -> Path:
