@@ -31,11 +31,10 @@ def test_a_new_file_is_created_when_it_is_saved(tmp_path: Path) -> None:
     state = editing.state()
     assert state.changed
     assert not file.exists()
-    assert state.problem is not None
-    assert state.problem.message == "there are no machine task sets"
+    assert [each.message for each in state.problems] == ["there are no machine task sets"]
     task = {"do": "cpu", "kernel": "spin", "demand_ms": 1}
     editing.edit([InsertValue(("roles", 0), {"name": "r", "machine": "here"}), InsertValue(("roles", 0, "task"), task)])
-    assert editing.save().problem is None
+    assert not editing.save().problems
     assert parse_task_set(file.read_text()).name == "new: one"
     other = tmp_path / "other"
     other.touch()
@@ -82,7 +81,7 @@ def test_each_text_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(YAML, "compose", counted)
     file = tmp_path / "a.yaml"
     file.write_text("name: read once\n")
-    assert opened(file).edit([SetValue(("name",), "and once more")]).problem is not None
+    assert opened(file).edit([SetValue(("name",), "and once more")]).problems
     assert read == ["name: read once\n", "name: and once more\n"]
 
 

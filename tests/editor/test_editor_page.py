@@ -85,19 +85,25 @@ def test_a_loop_is_added_by_keyboard(chromium: Browser, tmp_path: Path) -> None:
         assert focused(page) == "sequence"
         page.keys("a", "loop", "Enter")
         page.wait(lambda: focused(page) == "loop", "a loop is added")
-        wrong = "return document.querySelector('[aria-invalid=true] > .wrong')?.parentElement.ariaLabel"
-        assert page.script(wrong) == "loop"
-        assert "the key `task` is missing" in page.script("return document.getElementById('wrong').textContent")
+        wrong = (
+            "return [...document.querySelectorAll('[aria-invalid=true] > .wrong')]"
+            ".map((each) => each.parentElement.ariaLabel)"
+        )
+        assert page.script(wrong) == ["loop"]
+        assert "the key `task` is missing" in page.script(
+            "return document.querySelector('[aria-invalid=true] > .wrong').textContent"
+        )
         page.keys("a", "cpu", "Enter")
         page.wait(lambda: focused(page) == "cpu, kernel fibonacci", "a CPU load is added")
-        assert page.script(wrong) == "cpu, kernel fibonacci"
-        problem = page.script("return document.getElementById('problem').textContent")
-        assert problem == (
+        assert page.script(wrong) == ["loop", "cpu, kernel fibonacci"]
+        problems = page.script("return document.getElementById('problem').textContent").split("\n")
+        assert problems[0] == (
             "spin.yaml:14:11: a CPU load needs either a demand or a number of units; give `demand_ms` or `units`"
         )
+        assert problems[1].startswith("spin.yaml:13:11: an endless loop that nothing stops; give it `count`")
         tab_to(page, "demand_ms")
         page.keys("5", "Tab")
-        page.wait(lambda: page.script(wrong) == "loop", "the CPU load is valid, the loop endless")
+        page.wait(lambda: page.script(wrong) == ["loop"], "the CPU load is valid, the loop endless")
         page.keys("Escape", "ArrowLeft")
         assert focused(page) == "loop"
         tab_to(page, "count")
@@ -117,6 +123,54 @@ def test_a_loop_is_added_by_keyboard(chromium: Browser, tmp_path: Path) -> None:
         "            kernel: fibonacci\n"
         "            demand_ms: 5\n"
     )
+    assert page.messages() == []
+
+
+WRONG = """\
+name: wrong
+machines: [here]
+roles:
+  - name: only
+    machine: hare
+    task:
+      do: sequence
+      tasks:
+        - {do: cpu, kernel: spin, demand_ms: -1, nice: 50}
+        - {do: cpu, kernel: sort, units: 1}
+        - {do: memory, access: chase, bytes: 1}
+"""
+
+
+def test_every_error_is_shown_at_its_node(chromium: Browser, tmp_path: Path) -> None:
+    page, file = chromium, tmp_path / "wrong.yaml"
+    file.write_text(WRONG)
+    shown = (
+        "return [...document.querySelectorAll('[aria-invalid=true] > .wrong')].map("
+        "(each) => [each.parentElement.ariaLabel.split(',')[0], each.textContent,"
+        " document.getElementById(each.parentElement.getAttribute('aria-describedby')) === each])"
+    )
+    with editing(file) as address:
+        opened(page, address)
+        negative = "-1 ms is not a demand; give a positive number of milliseconds"
+        assert page.script(shown) == [
+            ["machine task set", "there is no machine 'hare'; did you mean 'here'?", True],
+            ["cpu", f"50 is not a niceness; give one from -20 to 19\n{negative}", True],
+            ["memory", "a memory load in 1 bytes; give 512 or more", True],
+        ]
+        lines = page.script("return document.getElementById('problem').textContent").split("\n")
+        assert [line.split(": ")[0] for line in lines] == [
+            "wrong.yaml:5:14",
+            "wrong.yaml:9:56",
+            "wrong.yaml:9:46",
+            "wrong.yaml:11:46",
+        ]
+        page.keys("End", "ArrowUp", "ArrowUp")
+        field = "return document.querySelector('[name={}] ~ .wrong')?.textContent"
+        assert page.script(field.format("demand_ms")) == negative
+        tab_to(page, "demand_ms")
+        page.keys("Control+a", "5", "Tab")
+        page.wait(lambda: page.script(field.format("demand_ms")) is None, "one is corrected")
+        assert len(page.script(shown)) == 3
     assert page.messages() == []
 
 

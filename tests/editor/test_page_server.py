@@ -179,17 +179,19 @@ def test_the_page_may_load_nothing_from_elsewhere(client: Client) -> None:
 
 def test_an_edit_is_checked_undone_and_saved(client: Client, file: Path) -> None:
     wrong = client.act("edit", [{"edit": "set", "path": DEMAND, "value": -1}])
-    assert wrong["problem"] == {
-        "message": "-1 ms is not a demand",
-        "fix": "give a positive number of milliseconds",
-        "path": DEMAND,
-        "place": "a.yaml:4:71",
-    }
+    assert wrong["problems"] == [
+        {
+            "message": "-1 ms is not a demand",
+            "fix": "give a positive number of milliseconds",
+            "path": DEMAND,
+            "place": "a.yaml:4:71",
+        }
+    ]
     assert (wrong["changed"], wrong["undo"], wrong["redo"], wrong["selected"]) == (True, True, False, DEMAND)
     assert client.act("undo")["text"] == TEXT
     assert client.act("redo")["text"] == wrong["text"]
     fixed = client.act("edit", [{"edit": "set", "path": DEMAND, "value": 2.5}])
-    assert fixed["problem"] is None
+    assert fixed["problems"] == []
     assert client.act("save")["changed"] is False
     assert file.read_text() == TEXT.replace("demand_ms: 1", "demand_ms: 2.5")
 

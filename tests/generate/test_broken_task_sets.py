@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hati.cli import main
 from hati.core import InputError
-from hati.generate import parse_task_set
+from hati.generate import TaskSetError, parse_task_set
 
 WHOLE = """\
 name: whole
@@ -267,6 +270,91 @@ BROKEN = {
 def test_the_whole_one_is_none_of_them() -> None:
     assert len(BROKEN) >= 40
     assert [role.name for role in parse_task_set(WHOLE).roles] == ["client", "server"]
+
+
+SEVERAL = """\
+name: several
+machine: [one]
+roles:
+  - name: a
+    machine: 1
+    until: never
+    task:
+      do: sequence
+      tasks:
+        - {do: cpu, kernel: short, unit: 10, nice: low}
+        - 3
+        - {do: loop, count: few, task: {do: disk, operation: write}}
+        - {do: walk}
+        - {do: cpu, kernel: sort, units: 10}
+tasks:
+  b: {do: use}
+  c: {do: cpu, kernel: spin, demand_ms: -1}
+"""
+
+
+def test_all_errors_in_the_form_are_found_each_once() -> None:
+    with pytest.raises(TaskSetError) as caught:
+        parse_task_set(SEVERAL, "x.yaml")
+    found = [f"{each.place}".removeprefix("x.yaml:") + f" {each.message}" for each in _all(caught.value)]
+    assert sorted(found) == sorted(
+        [
+            "2:1 unknown key `machine`",
+            "1:1 the key `machines` is missing",
+            "5:14 `machine` is 1",
+            "6:12 unknown `until`: never",
+            "10:29 unknown `kernel`: short",
+            "10:36 unknown key `unit`",
+            "10:52 `nice` is 'low'",
+            "11:11 `tasks` is 3",
+            "12:29 `count` is 'few'",
+            "12:40 the key `bytes` is missing",
+            "13:16 unknown `do`: walk",
+            "16:6 the key `task` is missing",
+        ]
+    )
+    assert all(each.fix for each in _all(caught.value))
+
+
+def test_all_errors_in_what_is_said_are_found_each_once() -> None:
+    text = WHOLE.replace("units: 10", "units: -1").replace("demand_ms: 5", "demand_ms: -5")
+    text = text.replace("peer: server", "peer: servr").replace("until: first", "until: all")
+    with pytest.raises(TaskSetError) as caught:
+        parse_task_set(text, "x.yaml")
+    found = [f"{each.place.line if each.place else None} {each.message}" for each in _all(caught.value)]
+    assert found == [
+        "25 -1 units of work",
+        "15 -5 ms is not a demand",
+        "18 there is no machine task set 'servr'",
+        "13 an endless loop that nothing stops",
+        "19 'server' has no task, and nobody sends to it",
+    ]
+
+
+def _all(error: TaskSetError) -> tuple[TaskSetError, ...]:
+    return (error, *error.others)
+
+
+def test_what_uses_a_task_that_is_missing_is_not_judged() -> None:
+    text = WHOLE.replace("task: work}", "task: wrk}").replace("until: first", "until: all")
+    with pytest.raises(TaskSetError) as caught:
+        parse_task_set(text)
+    assert [each.message for each in _all(caught.value)] == ["there is no task 'wrk'"]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_task_set_ends_the_command_with_2_its_place_and_a_fix(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after, place, message = BROKEN[name]
+    monkeypatch.chdir(tmp_path)
+    Path("x.yaml").write_text(WHOLE.replace(before, after))
+    assert main(["probe", "run", "x.yaml"]) == 2
+    said = capsys.readouterr()
+    assert " ".join(said.err.split()).startswith(f"error: x.yaml:{place}: ")
+    assert message in " ".join(said.err.split())
+    assert not said.out
+    assert not Path(".hati").exists()
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from msgspec import Struct
@@ -15,6 +13,7 @@ from hati.generate.editing import Edit, EditHistory, place_after
 from hati.generate.task_set import TaskSetError
 from hati.generate.tasks import Path as ValuePath
 from hati.generate.yaml_text import inline, read_yaml
+from hati.whole_files import replace_file
 
 Check = Callable[[str, str], object]
 """Raises an ``InputError`` where a text is not a task set; the second argument names it in errors."""
@@ -41,7 +40,7 @@ class EditorState(Struct, frozen=True):
     file: str
     text: str
     values: Any
-    problem: EditProblem | None
+    problems: tuple[EditProblem, ...]
     changed: bool
     undo: bool
     redo: bool
@@ -77,7 +76,7 @@ class EditedFile:
             self._name,
             text,
             read_yaml(text).data,
-            self._problem(text),
+            self._problems(text),
             self.changed,
             self._history.current > 0,
             self._history.current + 1 < len(self._history.texts),
@@ -130,7 +129,7 @@ class EditedFile:
                 fix="reload it, or undo that change there; nothing was written",
             )
         try:
-            _replace(self._file, content)
+            replace_file(self._file, [content])
         except OSError as error:
             raise InputError(f"cannot write {self._name}: {error.strerror}", fix="nothing was written") from None
         self._on_disk = content
@@ -145,13 +144,18 @@ class EditedFile:
             place = Place(str(self._file))
             raise InputError(f"cannot read it: {error.strerror}", place=place, fix="name a file in YAML") from None
 
-    def _problem(self, text: str) -> EditProblem | None:
+    def _problems(self, text: str) -> tuple[EditProblem, ...]:
         try:
             self._check(text, self._name)
+        except TaskSetError as error:
+            return tuple(_problem(each, each.path) for each in (error, *error.others))
         except InputError as error:
-            path = error.path if isinstance(error, TaskSetError) else ()
-            return EditProblem(error.message, error.fix or "", path, str(error.place or ""))
-        return None
+            return (_problem(error, ()),)
+        return ()
+
+
+def _problem(error: InputError, path: ValuePath) -> EditProblem:
+    return EditProblem(error.message, error.fix or "", path, str(error.place or ""))
 
 
 def _text(content: bytes, file: Path) -> str:
@@ -166,19 +170,3 @@ def _text(content: bytes, file: Path) -> str:
         raise InputError("some lines end with \\r\\n, this one with \\n", place=place, fix="end all with \\n")
     read_yaml(text, str(file))
     return text
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write a file by renaming a complete one, with the old one's permissions."""
-    part = file.with_name(f".{file.name}.{token_hex(4)}")
-    with part.open("xb") as written:
-        try:
-            if file.exists():
-                part.chmod(file.stat().st_mode & 0o7777)
-            written.write(content)
-            written.flush()
-            os.fsync(written.fileno())
-            part.replace(file)
-        except BaseException:
-            part.unlink()
-            raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
@@ -32,25 +32,96 @@ def parse_task_set(text: str, file: str = "task set", kinds: Kinds = MappingProx
     """The task set that a YAML text describes; ``file`` names it in errors, and ``kinds`` are added ones.
 
     Raises:
-        TaskSetError: if it is not a valid task set, with the place.
+        TaskSetError: if it is not a valid task set, with the place and the other errors: those in the form of its
+            parts or, where all have the right form, those in what they say.
         InputError: if it is not YAML.
     """
     found = read_yaml(text, file)
+    if errors := [*_wrong_forms(found.data, kinds)]:
+        raise _located(errors, _Places(file, found))
     try:
-        return _converted(_coded(found.data, (), kinds, found.data))
+        return msgspec.convert(_coded(found.data, (), kinds, found.data), TaskSet)
     except TaskSetError as error:
-        place = _Places(file, found).of(error.path)
-        raise TaskSetError(error.message, error.path, error.fix or "", place) from None
+        raise _located([error, *error.others], _Places(file, found)) from None
 
 
-def _converted(data: Any) -> TaskSet:
-    tasks = data.get("tasks")
-    for name, task in (
-        tasks.items() if isinstance(tasks, dict) else ()
-    ):  # msgspec does not say which key of a mapping is wrong
-        _convert(task, LoadTask, data, ("tasks", name))
-    found: TaskSet = _convert(data, TaskSet, data, ())
-    return found
+def _located(errors: list[TaskSetError], places: _Places) -> TaskSetError:
+    """The first error, with the others, and with their places."""
+    first, *others = [TaskSetError(each.message, each.path, each.fix or "", places.of(each.path)) for each in errors]
+    first.others = tuple(others)
+    return first
+
+
+def _wrong_forms(data: Any, kinds: Kinds) -> Iterator[TaskSetError]:
+    """The errors in the form of each part, in the order of the text."""
+    waiting: list[tuple[Path, Any]] = [((), data)]
+    while waiting:
+        path, part = waiting.pop()
+        waiting += reversed([*_inner(part, path)])
+        yield from _own_errors(part, path, kinds, data)
+
+
+def _inner(part: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The machine task sets and tasks directly in a part, with their paths."""
+    for key in _PARTS if isinstance(part, dict) else ():
+        held = part.get(key)
+        if isinstance(held, list):
+            yield from (((*path, key, number), each) for number, each in enumerate(held))
+        elif isinstance(held, dict) and key == "tasks":
+            yield from (((*path, key, name), each) for name, each in held.items())
+        elif isinstance(held, dict):
+            yield (*path, key), held
+
+
+_PARTS: Mapping[str, Any] = {
+    "roles": {"name": "plain", "machine": "plain"},
+    "tasks": {"do": "cpu", "kernel": "wait", "demand_ms": 1},
+    "task": {"do": "cpu", "kernel": "wait", "demand_ms": 1},
+}
+"""The keys that hold parts, each with one that has the right form."""
+
+
+def _own_errors(part: Any, path: Path, kinds: Kinds, data: Any) -> Iterator[TaskSetError]:
+    """An error for each key of a part and, of the keys that it lacks, for the first; parts in it count as right."""
+    own, wrong = _without_parts(part), set[str | int]()
+    while (error := _form_error(own, path, kinds, data)) is not None:
+        if len(error.path) == len(path):
+            if not any(f"`{key}`" in error.message for key in wrong):
+                yield error
+            return
+        yield error
+        key = error.path[len(path)]
+        wrong.add(key)
+        del own[key]
+
+
+def _without_parts(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    own = dict(part)
+    for key, plain in _PARTS.items():
+        held = part.get(key)
+        if isinstance(held, list):
+            own[key] = [plain] * len(held)
+        elif isinstance(held, dict):
+            own[key] = dict.fromkeys(held, plain) if key == "tasks" else plain
+    return own
+
+
+def _form_error(own: Any, path: Path, kinds: Kinds, data: Any) -> TaskSetError | None:
+    kind = MachineTaskSet if len(path) == 2 and path[0] == "roles" else LoadTask if path else TaskSet
+    try:
+        coded = _coded(own, path, kinds, data)
+    except TaskSetError as error:
+        return error
+    try:
+        msgspec.convert(coded, kind)
+    except msgspec.ValidationError as error:
+        message, _, where = str(error).partition(" - at `$")
+        return _explained(message, (*path, *_steps(where.removesuffix("`"))), data)
+    except TaskSetError:  # in what it says, which other parts decide, too
+        return None
+    return None
 
 
 def _coded(value: Any, path: Path, kinds: Kinds, data: Any) -> Any:
@@ -91,15 +162,6 @@ def _code_of(word: str, kind: type[Struct], own: dict[str, Any], path: Path, dat
             raise TaskSetError(f"a task `{word}`: {message}", place, "correct its keys") from None
         raise TaskSetError(f"the key `{missing[1]}` is missing", path, f"add `{missing[1]}:`") from None
     return {field: msgspec.to_builtins(getattr(code, field)) for field in _CODE}
-
-
-def _convert(value: Any, kind: Any, data: Any, prefix: Path) -> Any:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        message, _, where = str(error).partition(" - at `$")
-        path = (*prefix, *_steps(where.removesuffix("`")))
-        raise _explained(message, path, data) from None
 
 
 _KEY = -1

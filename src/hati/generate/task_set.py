@@ -1,4 +1,4 @@
-"""A task set as a whole: its parts are consistent, or the first error is raised with its place and fix."""
+"""A task set as a whole: its parts are consistent, or the errors are raised with their places and fixes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -52,11 +51,12 @@ _DATAGRAM = (16, 65_507)
 
 
 class TaskSetError(InputError):
-    """An invalid task set; ``path`` leads to the wrong part."""
+    """An invalid task set; ``path`` leads to the wrong part, and ``others`` are further errors."""
 
     def __init__(self, message: str, path: Path, fix: str, place: Any = None) -> None:
         super().__init__(message, place=place, fix=fix)
         self.path = path
+        self.others: tuple[TaskSetError, ...] = ()
 
 
 class TaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -72,8 +72,10 @@ class TaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     tasks: dict[str, LoadTask] = {}
 
     def __post_init__(self) -> None:
-        for error in _errors(self):
-            raise error
+        if found := {(error.path, error.message): error for error in _errors(self)}:
+            first, *others = found.values()
+            first.others = tuple(others)
+            raise first
 
     def resolved(self, task: LoadTask) -> LoadTask:
         """The task that a ``UseTask`` names, with that task's own attributes; any other task unchanged."""
@@ -84,16 +86,17 @@ class TaskSet(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
 def _errors(task_set: TaskSet) -> Iterator[TaskSetError]:
     yield from _naming(task_set)
-    for name, task in task_set.tasks.items():
-        yield from _tree(task_set, task, ("tasks", name))
-    yield from _cycles(task_set)
+    for path, task in _tops(task_set):
+        yield from _tree(task_set, task, path)
+    if unresolved := [*_unknown(task_set), *_cycles(task_set)]:
+        yield from unresolved
+        return  # the rest follows uses
     for number, role in enumerate(task_set.roles):
         if role.task is not None:
-            path: Path = ("roles", number, "task")
-            yield from _tree(task_set, role.task, path)
-            yield from _size(task_set, role.task, path)
+            path = ("roles", number, "task")
+            yield from (too_large := [*_size(task_set, role.task, path)])
             yield from _peers(task_set, role, path)
-            yield from _endless(task_set, role, path)
+            yield from () if too_large else _endless(task_set, role, path)
             yield from _labels(task_set, role, path)
     for number, role in enumerate(task_set.roles):
         if role.task is None and not receives(task_set, role.name):
@@ -102,6 +105,22 @@ def _errors(task_set: TaskSet) -> Iterator[TaskSetError]:
                 ("roles", number),
                 "add a task, or a network load with it as peer",
             )
+
+
+def _tops(task_set: TaskSet) -> Iterator[tuple[Path, LoadTask]]:
+    """The shared tasks and those of roles, with their paths."""
+    yield from ((("tasks", name), task) for name, task in task_set.tasks.items())
+    yield from ((("roles", number, "task"), role.task) for number, role in enumerate(task_set.roles) if role.task)
+
+
+def _unknown(task_set: TaskSet) -> Iterator[TaskSetError]:
+    """Uses of tasks that are not there."""
+    for path, task in _tops(task_set):
+        for place, each in walk(task, path):
+            if isinstance(each, UseTask) and each.task not in task_set.tasks:
+                yield TaskSetError(
+                    f"there is no task {each.task!r}", (*place, "task"), suggestion(each.task, task_set.tasks)
+                )
 
 
 def _naming(task_set: TaskSet) -> Iterator[TaskSetError]:
@@ -154,10 +173,6 @@ def walk(task: LoadTask, path: Path = ()) -> Iterator[tuple[Path, LoadTask]]:
 
 def _tree(task_set: TaskSet, task: LoadTask, path: Path) -> Iterator[TaskSetError]:
     for place, each in walk(task, path):
-        if isinstance(each, UseTask) and each.task not in task_set.tasks:
-            yield TaskSetError(
-                f"there is no task {each.task!r}", (*place, "task"), suggestion(each.task, task_set.tasks)
-            )
         for key, message, fix in (*_attributes(task_set, each), *_OWN.get(type(each), _nothing)(each)):
             yield TaskSetError(message, (*place, *filter(None, key.split("."))), fix)
         if isinstance(each, Loop) and each.until is not None:
@@ -408,7 +423,7 @@ def _endless(task_set: TaskSet, role: MachineTaskSet, path: Path) -> Iterator[Ta
     """Endless loops that nothing stops: neither the first task of a parallel, nor the end of the others."""
     if role.until is Lifetime.OTHERS or role.task is None:
         return
-    for place in islice(_never_ending(task_set, role.task, path), 1):
+    for place in _never_ending(task_set, role.task, path):
         yield TaskSetError(
             "an endless loop that nothing stops",
             place,

@@ -1,21 +1,22 @@
 // The attributes of the selected node: a field for each key that its schema has.
 
+import { same } from "/nodes.js";
 import { attributes, resolved } from "/schema.js";
 
 /** Fills the form; `change(path, value)` is called with undefined where a value is removed. */
-export function fill(form, schema, each, problem, change) {
+export function fill(form, schema, each, problems, change) {
   const path = each.path;
   const fields = attributes(schema, each.definition).map((one) =>
-    field(schema, one, each.value?.[one.key], [...path, one.key], problem, change));
+    field(schema, one, each.value?.[one.key], [...path, one.key], problems, change));
   form.replaceChildren(...fields);
 }
 
 /** A description without the marks of its format. */
 export const plain = (text) => (text ?? "").replaceAll("``", "");
 
-function field(schema, one, value, path, problem, change) {
+function field(schema, one, value, path, problems, change) {
   const { part, key } = one;
-  if (part.properties) return nested(schema, one, value, path, problem, change);
+  if (part.properties) return nested(schema, one, value, path, problems, change);
   if (part.type === "array" && resolved(schema, part.items).enum) return choices(schema, one, value, path, change);
   const made = document.createElement("div");
   made.className = "field";
@@ -25,7 +26,7 @@ function field(schema, one, value, path, problem, change) {
   const text = document.createElement("label");
   text.htmlFor = control.id;
   text.textContent = one.required ? `${key} (required)` : key;
-  made.append(text, control, ...help(control, part), ...mark(control, path, problem));
+  made.append(text, control, ...help(control, part), ...mark(control, path, problems));
   control.addEventListener("change", () => change(path, read(schema, one, control.value)));
   return made;
 }
@@ -41,13 +42,13 @@ function help(control, part) {
   return [made];
 }
 
-function mark(control, path, problem) {
-  const key = problem?.path.slice(0, path.length);
-  if (JSON.stringify(key) !== JSON.stringify(path)) return [];
+function mark(control, path, problems) {
+  const own = problems.filter((each) => same(each.path.slice(0, path.length), path));
+  if (!own.length) return [];
   control.setAttribute("aria-invalid", "true");
   const made = document.createElement("span");
   made.className = "wrong";
-  made.textContent = problem.text;
+  made.textContent = own.map(({ text }) => text).join("\n");
   return [made];
 }
 
@@ -125,14 +126,14 @@ function framed(key, part) {
 }
 
 /** Attributes of an attribute, such as a loop's `until`. */
-function nested(schema, { key, part }, value, path, problem, change) {
+function nested(schema, { key, part }, value, path, problems, change) {
   const made = framed(key, part);
   const present = value !== undefined && value !== null;
   const button = document.createElement("button");
   Object.assign(button, { type: "button", textContent: present ? `Remove ${key}` : `Add ${key}` });
   button.addEventListener("click", () => change(path, present ? undefined : {}));
   const fields = attributes(schema, part).map((one) =>
-    field(schema, one, value?.[one.key], [...path, one.key], problem, change));
+    field(schema, one, value?.[one.key], [...path, one.key], problems, change));
   made.append(button, ...(present ? fields : []));
   return made;
 }

@@ -44,7 +44,6 @@ function current() {
 }
 
 function problemOf(found) {
-  if (!found) return null;
   const path = found.path.filter((step) => step !== -1);
   const text = found.fix ? `${found.message}; ${found.fix}` : found.message;
   return { path, at: nearest(top, path).path, text, place: found.place };
@@ -53,21 +52,21 @@ function problemOf(found) {
 function show() {
   top = node(schema, schema, state.values);
   selected = current().path;
-  const problem = problemOf(state.problem);
+  const problems = state.problems.map(problemOf);
   at("file").textContent = `${state.changed ? "● " : ""}${state.file}`;
   at("undo").disabled = !state.undo;
   at("redo").disabled = !state.redo;
-  at("problem").textContent = problem ? `${problem.place}: ${problem.text}` : "";
+  at("problem").textContent = problems.map(({ place, text }) => `${place}: ${text}`).join("\n");
   at("text").textContent = state.text;
-  draw(at("tree"), top, selected, problem);
-  showAttributes(problem);
+  draw(at("tree"), top, selected, problems);
+  showAttributes(problems);
 }
 
-function showAttributes(problem) {
+function showAttributes(problems) {
   const each = current();
   const field = at("form").contains(document.activeElement) ? document.activeElement.id : "";
   at("about").textContent = plain(each.definition.description).split("\n\n")[0];
-  fill(at("form"), schema, each, problem, change);
+  fill(at("form"), schema, each, problems, change);
   if (each.slot?.form === "named") at("form").prepend(renaming(each));
   if (field) at(field)?.focus();
   const options = additions(schema, each).map(({ title }, number) => new Option(title, number));

@@ -3,16 +3,17 @@
 import { all, label, same } from "/nodes.js";
 
 const closed = new Set();
+let marks = 0;
 const name = (path) => JSON.stringify(path);
 
 /** Draws the tree; `selected` has the focus if the tree had it. */
-export function draw(list, top, selected, problem) {
+export function draw(list, top, selected, problems) {
   const focused = list.contains(document.activeElement);
-  list.replaceChildren(item(top, 1, selected, problem));
+  list.replaceChildren(item(top, 1, selected, problems));
   if (focused) focus(list, selected);
 }
 
-function item(each, level, selected, problem) {
+function item(each, level, selected, problems) {
   const made = document.createElement("li");
   const chosen = same(each.path, selected);
   const attributes = { role: "treeitem", "aria-level": level, "aria-selected": chosen, tabindex: chosen ? 0 : -1 };
@@ -20,9 +21,10 @@ function item(each, level, selected, problem) {
   made.dataset.path = name(each.path);
   made.draggable = Boolean(each.slot);
   made.append(row(each));
-  if (problem && same(problem.at, each.path)) made.append(wrong(made, problem));
+  const own = problems.filter(({ at }) => same(at, each.path));
+  if (own.length) made.append(wrong(made, own));
   made.setAttribute("aria-label", label(each).filter(Boolean).join(", "));
-  if (each.children.length) made.append(group(made, each, level, selected, problem));
+  if (each.children.length) made.append(group(made, each, level, selected, problems));
   return made;
 }
 
@@ -36,20 +38,20 @@ function row(each) {
   return made;
 }
 
-function wrong(owner, problem) {
+function wrong(owner, problems) {
   const made = document.createElement("span");
   made.className = "wrong";
-  made.id = "wrong";
-  made.textContent = problem.text;
+  made.id = `wrong-${(marks += 1)}`;
+  made.textContent = problems.map(({ text }) => text).join("\n");
   owner.setAttribute("aria-invalid", "true");
-  owner.setAttribute("aria-describedby", "wrong");
+  owner.setAttribute("aria-describedby", made.id);
   return made;
 }
 
-function group(owner, each, level, selected, problem) {
+function group(owner, each, level, selected, problems) {
   const made = document.createElement("ul");
   made.setAttribute("role", "group");
-  made.append(...each.children.map((child) => item(child, level + 1, selected, problem)));
+  made.append(...each.children.map((child) => item(child, level + 1, selected, problems)));
   owner.setAttribute("aria-expanded", !closed.has(name(each.path)));
   return made;
 }
