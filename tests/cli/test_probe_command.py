@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
 
@@ -95,8 +96,9 @@ def test_a_kernel_ends_with_the_hati_that_started_it() -> None:
 
 
 @pytest.mark.acceptance
-def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture) -> None:
-    words = ("probe", "clock", "net", "--quick")
+@pytest.mark.parametrize("quick", [("--quick",), ()])
+def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture, quick: tuple[str, ...]) -> None:
+    words = ("probe", "clock", "net", *quick)
     program = f"from hati.cli import main; main({words!r})"
     killed = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     assert killed.stderr is not None
@@ -106,6 +108,28 @@ def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture) ->
     killed.stderr.close()
     out, err = said(capfd, *words, "--format", "json")
     assert "clock.reading" not in err
+    assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
+
+
+def test_a_full_disk_ends_it_with_4_and_what_was_measured_is_kept(
+    capfd: Capture, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute, filler = experiments.execute, small_disk / "filler"
+    monkeypatch.setenv("HATI_STORE", str(small_disk / "store.sqlite"))
+
+    def filling(name, setting, inputs):
+        if name == "net.loopback":
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(512))
+        return execute(name, setting, inputs)
+
+    monkeypatch.setattr(experiments, "execute", filling)
+    _, err = said(capfd, "probe", "clock", "net", "--quick", status=4)
+    assert "full" in err
+    filler.unlink()
+    monkeypatch.setattr(experiments, "execute", execute)
+    out, _ = said(capfd, "probe", "clock", "net", "--quick", "--format", "json")
     assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
 
 
@@ -235,4 +259,7 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
     found = selftest.selftest(lambda _: None)
     assert {each.outcome for each in found} == {"refused"}
     assert {each.reason for each in found} == {"the kernel lets this process make no control group; run it as root"}
-    assert len(found) >= 20
+    truths = {each.name: each.truth for each in found}
+    assert len(truths) >= 20
+    assert truths["no quota"] is None
+    assert truths["work of a factor of 1.067"] == 1.067

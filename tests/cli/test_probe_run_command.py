@@ -70,6 +70,63 @@ def test_what_cannot_be_measured_is_an_error_of_its_own(hati_here: Hati, tmp_pat
     assert "cannot set the CPU set: Invalid argument; this machine has CPUs 0" in done.err
 
 
+def test_without_a_compiler_it_ends_with_4(hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL.replace("demand_ms: 0.1", "units: 5"))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
+    assert (done.status, done.out) == (4, "")
+    assert "there is no C compiler `no-such-compiler` on this machine; install one" in " ".join(done.err.split())
+
+
+BROKEN_OFF = """\
+name: Broken off
+machines: [here]
+roles:
+  - name: only
+    machine: here
+    task:
+      do: loop
+      count: 1000
+      task:
+        do: sequence
+        tasks:
+          - {do: cpu, kernel: sort, units: 5, name: work, sensors: [response]}
+"""
+DYING = """\
+          - do: code
+            headers: [signal.h]
+            declare: int number;
+            execute: if (++own->number == 5) raise(SIGKILL);
+"""
+FILLING = "          - {do: disk, operation: append_sync, bytes: 4096, file_bytes: 4194304, directory: DISK}\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "reason", "observed"), [(DYING, "it was killed by signal 9", 5), (FILLING, "No space", 257)]
+)
+def test_what_ends_early_ends_with_4_and_what_was_measured_is_kept(
+    hati_here: Hati, tmp_path: Path, small_disk: Path, end: str, reason: str, observed: int
+) -> None:
+    (tmp_path / "work.yaml").write_text(BROKEN_OFF + end.replace("DISK", str(small_disk)))
+    words = ("--observations", "all.csv", "--format", "json")
+    done = hati_here("probe", "run", "work.yaml", *words, folder=tmp_path)
+    assert done.status == 4
+    assert reason in " ".join(done.err.split())
+    found = json.loads(done.out)
+    assert reason in found["problem"]
+    assert [(each["task"], each["observations"]) for each in found["sensors"]] == [("work", observed)]
+    assert (tmp_path / "all.csv").read_text().count("\n") == observed + 1
+    assert f"series 0 {observed} 0" in (tmp_path / found["folder"] / "role-0" / "observations.txt").read_text()
+
+
+def test_on_a_full_disk_nothing_is_run(hati_here: Hati, small_disk: Path) -> None:
+    (small_disk / "work.yaml").write_text(MODEL.replace("demand_ms: 0.1", "units: 5"))
+    (small_disk / "full").write_bytes(bytes(1000 * 1024))
+    done = hati_here("probe", "run", "work.yaml", folder=small_disk)
+    assert (done.status, done.out) == (4, "")
+    assert "No space left on device" in " ".join(done.err.split())
+
+
 def test_a_calibration_that_could_not_be_kept_is_not_made(
     hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from machine_root import machine_root
 
 from hati.core import replace
-from hati.probing import kernel
-from hati.probing.kernel import listed_siblings, own_quota, read_conditions
+from hati.probing import NotPermittedError, kernel
+from hati.probing.kernel import listed_siblings, own_quota, read_conditions, validate_slice
 from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 
@@ -54,6 +56,12 @@ def test_the_tightest_quota_of_all_groups_counts(
     file, found = own_quota()
     assert found == cores
     assert cores is None or Path(file).parent == tmp_path
+
+
+def test_before_eevdf_the_timeslice_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="5.10.0-9-amd64"))
+    with pytest.raises(NotPermittedError, match=r"Linux 5\.10\.0-9-amd64 schedules by CFS; use Linux 6\.6 or newer"):
+        validate_slice()
 
 
 def test_siblings_are_as_the_kernel_lists_them(tmp_path: Path) -> None:

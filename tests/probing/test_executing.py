@@ -17,7 +17,7 @@ from hati.probing.executing import execute_steps, execute_wakeups, execute_weigh
 from hati.studies.probe import LIBRARY, ProbeVerdict, Property
 
 pytestmark = pytest.mark.acceptance
-INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0}
+INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0, "mem.caches": 32e6}
 DETECTORS = {each.name: each.detect for each in LIBRARY}
 TWO_CPUS = len(os.sched_getaffinity(0)) > 1
 
@@ -54,7 +54,15 @@ def busy() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("experiment", ["sched.wakeups", "sched.weights"])
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        "sched.wakeups",
+        "sched.weights",
+        "mem.stream",
+        pytest.param("cpu.pair", marks=pytest.mark.skipif(not TWO_CPUS, reason="needs two CPUs")),
+    ],
+)
 def test_a_competitor_is_named(setting: Setting, experiment: str) -> None:
     for found in detected(experiment, execute(experiment, setting, INPUTS).raw).values():
         assert found.verdict is ProbeVerdict.CONTAMINATED

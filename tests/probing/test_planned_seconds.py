@@ -1,4 +1,4 @@
-"""The time that ``hati probe --quick`` plans for its experiments, whatever they take on this machine."""
+"""The time that ``hati probe`` plans for its experiments, whatever they take on this machine."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from hati.probing.executing import Accounts
 from hati.studies.probe import chosen_experiments
 
 S, MS = 1e9, 1e6
+WHOLE = 4.0
+"""The scale without --quick."""
 INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0, "mem.caches": 32e6}
 WORK = {"clock": 0.1, "switch": 0.6, "chase": 2.0, "triad": 2.0, "disk": 1.0}
-"""Kernels that do a fixed amount of work: their seconds on a usual machine."""
+"""Kernels that do a fixed amount of work: their seconds on a usual machine, with --quick."""
 TRIP = 30e-6
 
 
@@ -45,11 +47,12 @@ def planned(kernel: str, *given: Any) -> float:
 class Planner:
     """Takes the place of the kernels: sums what they would take, by experiment."""
 
-    def __init__(self) -> None:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
         self.experiment, self.seconds, self.kernels = "", defaultdict[str, float](float), set[tuple[str, str]]()
 
     def run(self, *given: Any, timeout: float, prefix: object) -> dict[str, np.ndarray]:
-        seconds = planned(*given)
+        seconds = planned(*given) * (self.scale if given[0] in WORK else 1.0)
         assert timeout > seconds
         self.kernels.add((self.experiment, given[0]))
         self.wait(seconds)
@@ -63,12 +66,12 @@ class Planner:
         return Accounts(1.0, 0.0, 0.0, ())
 
 
-def plan(monkeypatch: pytest.MonkeyPatch, cpus: int) -> Planner:
-    planner = Planner()
+def plan(monkeypatch: pytest.MonkeyPatch, cpus: int, scale: float = 1.0) -> Planner:
+    planner = Planner(scale)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
     monkeypatch.setattr(executing, "Watch", lambda _: planner)
     monkeypatch.setattr(time, "sleep", planner.wait)
-    setting = Setting(cast("KernelProgram", planner), Path())
+    setting = Setting(cast("KernelProgram", planner), Path(), scale)
     for each in chosen_experiments(()):
         planner.experiment = each.name
         execute(each.name, setting, INPUTS)
@@ -81,6 +84,14 @@ def test_all_experiments_are_planned_to_fit_in_a_minute(
 ) -> None:
     seconds = plan(monkeypatch, cpus).seconds
     assert sum(seconds.values()) <= most, seconds
+
+
+@pytest.mark.parametrize("cpus", [2, 4, 32])
+def test_the_whole_library_is_planned_to_fit_in_a_third_of_15_minutes(
+    monkeypatch: pytest.MonkeyPatch, cpus: int
+) -> None:
+    seconds = plan(monkeypatch, cpus, WHOLE).seconds
+    assert sum(seconds.values()) <= 15 * 60 / 3, seconds
 
 
 def test_pairs_of_cpus_do_work_that_fills_a_cores_units(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,8 +149,12 @@ def test_work_rate_and_the_slow_down_of_a_pair() -> None:
     assert rate.interval[1] - rate.interval[0] > 0.08 * rate.value  # as the bursts differ, however many repetitions
     times = {"a/work_cpu_ns": rng.normal(2e6, 1e4, 99), "b/work_cpu_ns": rng.normal(2.1e6, 1e4, 99)}
     both = {"both/work_cpu_ns/0": rng.normal(3e6, 1e4, 99), "both/work_cpu_ns/1": rng.normal(3.15e6, 1e4, 99)}
-    (slow,) = pair_slowdown(times | both)
+    (slow,) = pair_slowdown(times | both | {"others": np.zeros(1)})
     assert slow.value == pytest.approx(1.5, rel=0.01)
+    assert slow.verdict is ProbeVerdict.MEASURED
+    (disturbed,) = pair_slowdown(times | both | {"others": np.array([0.4])})
+    assert (disturbed.verdict, disturbed.value) == (ProbeVerdict.CONTAMINATED, slow.value)
+    assert "others used 40%" in disturbed.reason
 
 
 def levels_raw(rng: np.random.Generator, sizes: list[float], latencies: list[float]) -> dict[str, np.ndarray]:
@@ -184,7 +188,11 @@ def test_memory_without_levels_is_inconclusive() -> None:
 
 def test_bandwidth_is_that_of_all_processes() -> None:
     raw = {"moved_bytes": np.array([1e8])} | {f"triad_ns/{i}": np.full(9, 1e7) for i in range(2)}
-    assert bandwidth(raw)[0].value == pytest.approx(2e10)
+    (found,) = bandwidth(raw | {"others": np.zeros(1)})
+    assert (found.value, found.verdict) == (pytest.approx(2e10), ProbeVerdict.MEASURED)
+    (disturbed,) = bandwidth(raw | {"others": np.array([0.4])})
+    assert disturbed.verdict is ProbeVerdict.CONTAMINATED
+    assert "others used 40%" in disturbed.reason
 
 
 def test_interruptions_by_size() -> None:

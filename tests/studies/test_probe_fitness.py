@@ -20,6 +20,8 @@ from hati.studies.probe import (
     differences,
     fitness,
     recovered,
+    recovered_ratio,
+    work_ratio,
 )
 from hati.studies.probe.detectors import quota
 from hati.studies.probe.document import fitness_document
@@ -130,6 +132,43 @@ def test_a_truth_is_recovered_disturbed_or_missed() -> None:
         RecoveryOutcome.DISTURBED,
         RecoveryOutcome.MISSED,
     ]
+
+
+def test_that_there_is_none_is_a_truth() -> None:
+    none = Property("x", None, "ms", reason="none")
+    doubted = Property("x", None, "ms", None, ProbeVerdict.INCONCLUSIVE, "too short")
+    outcomes = [recovered("x", None, 0.0, each).outcome for each in (none, Property("x", 50.0, "ms"), doubted)]
+    assert outcomes == [RecoveryOutcome.RECOVERED, RecoveryOutcome.MISSED, RecoveryOutcome.DISTURBED]
+    assert recovered("x", 50.0, 0.05, none).outcome is RecoveryOutcome.MISSED
+
+
+@pytest.mark.parametrize(
+    ("interval", "outcome"),
+    [
+        ((1.05, 1.08), RecoveryOutcome.RECOVERED),
+        ((0.99, 1.10), RecoveryOutcome.MISSED),
+        ((1.07, 1.08), RecoveryOutcome.MISSED),
+    ],
+)
+def test_a_ratio_is_recovered_where_its_interval_has_it_and_not_1(
+    interval: tuple[float, float], outcome: RecoveryOutcome
+) -> None:
+    assert recovered_ratio("x", 1.067, Property("x", 1.06, "1", interval)).outcome is outcome
+
+
+def test_the_ratio_of_work_in_alternation_is_covered_however_the_machine_drifts() -> None:
+    covered = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        speeds = np.exp(np.cumsum(rng.normal(0.0, 0.02, 12)))
+        raw = {
+            f"{name}_cpu_ns/{burst}": 1e6 * factor * speed * rng.lognormal(0.0, 0.005, 99)
+            for burst, speed in enumerate(speeds)
+            for name, factor in (("reference", 1.0), ("work", 1.067 * rng.lognormal(0.0, 0.004)))
+        }
+        (found,) = work_ratio(raw)
+        covered += recovered_ratio("x", 1.067, found).outcome is RecoveryOutcome.RECOVERED
+    assert covered >= 180
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(0.2, "Valgrind"), (0.005, "")])

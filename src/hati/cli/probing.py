@@ -93,7 +93,10 @@ def measure(
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
 ) -> None:
-    """Detect properties of this machine; `hati probe NAME` is short for it."""
+    """Detect properties of this machine.
+
+    `hati probe` measures all of them, `hati probe cpu` a domain, and `hati probe cpu.limit` one experiment.
+    """
     from hati.document import publish
     from hati.studies.probe.document import ProbeJson, probe_document
     from hati.wiring.probes.experiments import ProbeRequest, measure_probe, parse_age, parse_given
@@ -117,7 +120,11 @@ def fit(
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
 ) -> None:
-    """Say whether benchmarks can be measured here now, and what disturbs; `--fit` is short for it."""
+    """Report whether this machine is fit for benchmarks.
+
+    The report has the smallest change that is visible here, and the disturbances with their remedies. `hati probe
+    --fit` is the same.
+    """
     from hati.document import publish
     from hati.studies.probe.document import FitnessJson, fitness_document
     from hati.wiring.probes.experiments import machine_fitness
@@ -134,9 +141,10 @@ _Command = Annotated[
 
 
 def apply(command: _Command = None) -> int:
-    """Hold settings that make times steady, as root; `--fit --apply` is short for it.
+    """Hold settings that make times steady, as root.
 
-    Without a command they stay until `hati probe --undo`, or until the machine restarts.
+    Without a command they stay until `hati probe --undo`, or until the machine restarts. `hati probe --fit --apply` is
+    the same.
     """
     from hati.wiring.probes.settings import apply_settings
 
@@ -144,14 +152,20 @@ def apply(command: _Command = None) -> int:
 
 
 def undo() -> None:
-    """Restore the settings that `--fit --apply` holds; `--undo` is short for it."""
+    """Restore the settings that `--fit --apply` holds.
+
+    `hati probe --undo` is the same.
+    """
     from hati.wiring.probes.settings import undo_settings
 
     undo_settings(say)
 
 
 def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> None:
-    """Show the identity of this machine, which every run carries; `--fingerprint` is short for it."""
+    """Show the identity of this machine, which runs carry.
+
+    `hati probe --fingerprint` is the same.
+    """
     from hati.document import Joined, publish
     from hati.studies.probe.document import FingerprintJson, fingerprint_document
     from hati.wiring.probes.settings import machine_now
@@ -163,7 +177,10 @@ def fingerprint(output: Output = STDOUT, chosen: _DocumentFormat = DocumentForma
 
 
 def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.TEXT) -> int:
-    """Inject known truth, as root, and see that it is detected; everything is restored."""
+    """Set known conditions, as root, and check the detectors.
+
+    Everything is restored. The exit status is 4 if a detector misses a condition. `hati probe --selftest` is the same.
+    """
     from hati.document import Joined, publish
     from hati.studies.probe import RecoveryOutcome
     from hati.studies.probe.document import SelftestJson, selftest_document
@@ -178,7 +195,10 @@ def selftest(output: Output = STDOUT, chosen: _DocumentFormat = DocumentFormat.T
     return ExitStatus.NOT_MEASURED if missed else ExitStatus.OK
 
 
-_Machine = Annotated[str, typer.Argument(metavar="[MACHINE]", help="Machine, as of `hati probe diff`, or `here`.")]
+_Machine = Annotated[
+    str,
+    typer.Argument(metavar="[MACHINE]", help="JSON of `hati probe`, machine in the store, or `here`."),
+]
 _DemandsOn = Annotated[
     str | None,
     typer.Option("--measured-on", metavar="MACHINE", help="Machine that demands were measured on [default: the same]."),
@@ -188,7 +208,7 @@ _DemandsOn = Annotated[
 def export(
     machine: _Machine = "here", reference: _DemandsOn = None, store: ProbeStore = None, output: Output = STDOUT
 ) -> None:
-    """Write a machine as a resource environment of Palladio (PCM)."""
+    """Write a machine as Palladio's resource environment."""
     from hati.wiring.probes.prediction import exported_environment
 
     check_output(output)
@@ -208,7 +228,7 @@ def diff(
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
 ) -> None:
-    """Compare the properties of two machines, or of two dates."""
+    """Compare the properties of two machines or dates."""
     from hati.document import Joined, publish
     from hati.studies.probe import differences
     from hati.studies.probe.document import ProbeDiffJson, probe_diff_document
@@ -221,7 +241,11 @@ def diff(
     write_document(probe_diff_document(first, second, found), lambda: publish(values, ProbeDiffJson), chosen, output)
 
 
-app = typer.Typer(cls=ProbeGroup, help="Measure properties of this machine.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=ProbeGroup,
+    help="Measure properties of this machine; `hati probe NAME` is `hati probe measure NAME`.",
+    rich_markup_mode=None,
+)
 for _verb in (
     measure,
     fit,
@@ -272,7 +296,10 @@ def run(
     output: Output = STDOUT,
     chosen: _RunFormatOption = RunFormat.TEXT,
 ) -> int:
-    """Run an experiment of your own, and print quantiles of its sensors; HTML has charts, too."""
+    """Run an experiment of your own.
+
+    The output has quantiles of its sensors, and in HTML charts, too.
+    """
     from hati.generate.observations import load_run_json, load_run_table, observation_rows
     from hati.generate.plots import load_run_document
     from hati.wiring.probes.task_sets import parse_machines, run_task_set
@@ -294,7 +321,7 @@ def run(
 
 @app.command("agent")
 def agent(listen: _Listen, key: _OwnKey) -> None:
-    """Run the load of this machine's part of experiments, for whoever has the key.
+    """Run this machine's part of experiments of others.
 
     The key lets its holder run programs as this user. Measurements are not encrypted.
     """
@@ -317,7 +344,10 @@ def draw(file: _File, output: Output = STDOUT) -> None:
 def edit(
     file: Annotated[Path, typer.Argument(metavar="TASKSET", help="Task set in YAML; created if missing.")],
 ) -> None:
-    """Compose a task set in a browser, on a page that only this machine serves."""
+    """Compose a task set in a browser.
+
+    The page is served on this machine, for this machine alone.
+    """
     from hati.wiring.probes.task_sets import edit_task_set
 
     edit_task_set(file, say)

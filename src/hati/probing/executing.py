@@ -25,7 +25,7 @@ from hati.probing.kernel import (
 )
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
-_IDLE, _IOWAIT, _SOFT, _STEAL = 3, 4, 6, 7
+_IDLE, _IOWAIT, _IRQ, _SOFT, _STEAL = 3, 4, 5, 6, 7
 _LEAST = 0.01
 
 
@@ -33,7 +33,8 @@ class Accounts(Struct, frozen=True):
     """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs.
 
     ``foreign`` is the number of cores that neither this process nor its children used, in total: other processes, those
-    that ended meanwhile included, interrupts, and stolen time. ``soft`` are the cores of soft interrupts.
+    that ended meanwhile included, interrupts, and stolen time. ``soft`` are the cores of soft interrupts, where the
+    kernel counts them apart from the processes that they interrupt; else 0.
     """
 
     wall: float
@@ -47,6 +48,12 @@ class Accounts(Struct, frozen=True):
     def others(self) -> float:
         """The cores that other processes used, in total."""
         return sum(each.share for each in self.neighbours)
+
+    @property
+    def beside_packets(self) -> float:
+        """The cores that others used where soft interrupts, also those in threads, are of this process's packets."""
+        threads = sum(each.share for each in self.neighbours if each.name.startswith("ksoftirqd/"))
+        return max(self.others - threads, self.foreign - max(self.soft, threads))
 
 
 class Watch:
@@ -71,7 +78,13 @@ class Watch:
             if share > _LEAST and cpu in self._cpus:
                 found.append(Neighbour(name, pid, cpu, share))
         ordered = tuple(sorted(found, key=lambda each: -each.share))
-        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, ticks[_SOFT] / hertz / wall)
+        soft = ticks[_SOFT] / hertz / wall if self._apart else 0.0
+        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, soft)
+
+    @property
+    def _apart(self) -> bool:
+        """Whether interrupts are counted apart from processes: without it the kernel counts no hard interrupts."""
+        return self._ticks[_IRQ] > 0
 
     def _read_ticks(self) -> list[int]:
         lines = dict(
@@ -111,6 +124,7 @@ _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
 _UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
 """Units of work in a repetition; bursts of repetitions, and the seconds between them."""
+_PAIRED_BURSTS = 12
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
@@ -228,6 +242,17 @@ def _work(setting: Setting, _: Inputs) -> Execution:
     return raw, ()
 
 
+def execute_factor(setting: Setting, inputs: Inputs, factor: float) -> Execution:
+    """Bursts of work in alternation with bursts of so many times that work; raw observations as in ``work_ratio``."""
+    cpu, units = setting.cpus[0], int(0.5 * inputs["cpu.rate"])
+    watch, raw = Watch([cpu]), Series()
+    for burst in range(_PAIRED_BURSTS):
+        for name, own in (("reference", units), ("work", round(factor * units))):
+            found = setting.run("work", setting.duration(0.05), own, "other", cpu)
+            raw[f"{name}_cpu_ns/{burst}"] = found["work_cpu_ns"]
+    return raw, (watch.accounts(),)
+
+
 def _usable(setting: Setting, inputs: Inputs) -> Execution:
     raw: Series = {}
     watched = []
@@ -255,9 +280,11 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
     first, second = setting.cpus[:2]
     units = max(1, int(0.5 * inputs["cpu.rate"]))
     raw: Series = {}
+    watch = Watch([first, second])
     for group, cpus in (("a", [first]), ("b", [second]), ("both", [first, second])):
         raw |= _prefixed(setting.run("wide", setting.duration(0.4), units, "other", *cpus), group)
-    return raw, ()
+    accounts = watch.accounts()
+    return {**raw, "others": np.array([accounts.foreign / 2.0])}, (accounts,)
 
 
 def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: int = 100) -> Execution:
@@ -416,7 +443,10 @@ def _stream(setting: Setting, inputs: Inputs) -> Execution:
     needed, free = 3 * size * len(cpus), os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > 0.5 * free:
         cpus = cpus[: max(1, int(0.5 * free / (3 * size)))]
-    return setting.run("triad", size, int(10 * setting.scale), *cpus), ()
+    watch = Watch(cpus)
+    found = setting.run("triad", size, int(10 * setting.scale), *cpus)
+    accounts = watch.accounts()
+    return {**found, "others": np.array([accounts.foreign / len(cpus)])}, (accounts,)
 
 
 def _disk(setting: Setting, _: Inputs) -> Execution:
@@ -440,12 +470,10 @@ def _loopback(setting: Setting, _: Inputs) -> Execution:
 
 
 def _streamed(setting: Setting, *arguments: object) -> tuple[Series, Accounts]:
-    """Both ends are on this machine: soft interrupts are of their packets, and not of others."""
     watch = Watch(setting.cpus)
     found = setting.run("net", *arguments)
     accounts = watch.accounts()
-    others = max(accounts.others, accounts.foreign - accounts.soft) / len(setting.cpus)
-    return {**found, "others": np.array([others])}, accounts
+    return {**found, "others": np.array([accounts.beside_packets / len(setting.cpus)])}, accounts
 
 
 _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {

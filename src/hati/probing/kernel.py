@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -226,6 +228,37 @@ def _mount(controller: str) -> Path | None:
             if kind == "cgroup2" if not controller else kind == "cgroup" and controller in options.split(","):
                 return Path(place)
     return None
+
+
+EEVDF_SLICE_MS = 4.0
+"""The effective timeslice of EEVDF with 250 ticks a second: Linux's own is at most 3 ms, and a slice ends at a tick."""
+_EEVDF = (6, 6)
+_FEATURES = Path("/sys/kernel/debug/sched/features")
+
+
+def validate_slice() -> None:
+    """Check that the effective timeslice is ``EEVDF_SLICE_MS``, by the configuration of the kernel.
+
+    Raises:
+        NotPermittedError: where it is another one, or the configuration cannot be read.
+    """
+    release = os.uname().release
+    version = tuple(int(word) for word in re.findall(r"\d+", release)[:2])
+    if version < _EEVDF:
+        raise NotPermittedError(f"Linux {release} schedules by CFS", fix="use Linux 6.6 or newer, with EEVDF")
+    with suppress(OSError):
+        if "HRTICK" in _FEATURES.read_text().split():
+            raise NotPermittedError("the scheduler uses HRTICK", fix=f"echo NO_HRTICK > {_FEATURES}")
+    for file in (Path("/proc/config.gz"), Path(f"/boot/config-{release}")):
+        with suppress(OSError):
+            data = file.read_bytes()
+            text = (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
+            if "\nCONFIG_HZ=250\n" not in text:
+                raise NotPermittedError(
+                    "the kernel has another tick than 250 a second", fix="use one with CONFIG_HZ=250"
+                )
+            return
+    raise NotPermittedError("the configuration of the kernel cannot be read", fix="use one with CONFIG_IKCONFIG_PROC")
 
 
 _CPUS = Path("/sys/devices/system/cpu")

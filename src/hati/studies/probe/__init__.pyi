@@ -1,6 +1,7 @@
 from .detectors import LINK_METHOD as LINK_METHOD
 from .detectors import link_properties as link_properties
 from .detectors import remote_link as remote_link
+from .detectors import work_ratio as work_ratio
 from .finding import Neighbour as Neighbour
 from .finding import ProbeConclusion as ProbeConclusion
 from .finding import Probed as Probed
@@ -16,6 +17,7 @@ from .finding import differences as differences
 from .finding import inconclusive as inconclusive
 from .finding import not_injected as not_injected
 from .finding import recovered as recovered
+from .finding import recovered_ratio as recovered_ratio
 from .fitness import EXPERIMENTS as EXPERIMENTS
 from .fitness import Conditions as Conditions
 from .fitness import Disturbance as Disturbance

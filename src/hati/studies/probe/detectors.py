@@ -18,13 +18,14 @@ from hati.studies.probe.finding import (
     median_interval,
     median_property,
     pooled,
+    ratio_property,
 )
 from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
 
 RATE_METHOD = "cpu-time-2"
 CORES_METHOD = "cpu-share-1"
 QUOTA_METHOD = "gap-refill-3"
-PAIR_METHOD = "rate-ratio-2"
+PAIR_METHOD = "rate-ratio-3"
 
 _OTHERS = 0.03
 _THROTTLED_MS = 1.0
@@ -41,6 +42,18 @@ def work_rate(raw: Raw) -> tuple[Property, ...]:
     """
     bursts = np.array([np.median(times) for times in each(raw, "work_cpu_ns")])
     return (mean_property("cpu.rate", float(raw["units"][0]) / (bursts / 1e6), "1/ms"),)
+
+
+def work_ratio(raw: Raw) -> tuple[Property, ...]:
+    """The CPU time of work over that of a reference, from bursts of both in alternation.
+
+    ``reference_cpu_ns`` and ``work_cpu_ns`` are CPU times of repetitions in each burst. The median of each burst
+    counts, as in ``work_rate``.
+    """
+    reference, work = (
+        np.array([np.median(times) for times in each(raw, name)]) for name in ("reference_cpu_ns", "work_cpu_ns")
+    )
+    return (ratio_property("cpu.work_ratio", np.log(work / reference)),)
 
 
 def usable_cores(raw: Raw) -> tuple[Property, ...]:
@@ -122,12 +135,12 @@ def pair_slowdown(raw: Raw) -> tuple[Property, ...]:
     """The time of work on two CPUs at once over its time on one alone; near 1 for separate cores.
 
     ``a/`` and ``b/`` are from each CPU alone, ``both/`` from both, of work that fills the units of a core; CPU time is
-    compared, so that other processes count less.
+    compared, so that other processes count less. ``others`` is the fraction of the time of both CPUs that others used.
     """
     alone = [float(np.median(pooled(raw, f"{which}work_cpu_ns"))) for which in ("a/", "b/")]
     both = each(raw, "both/work_cpu_ns")
     ratios = np.concatenate([own / single for own, single in zip(both, alone, strict=True)])
-    return (median_property("cpu.pair_slowdown", ratios, "1"),)
+    return _alone(raw, median_property("cpu.pair_slowdown", ratios, "1"))
 
 
 SLICE_METHOD = "gap-slope-1"
@@ -252,7 +265,7 @@ def _elsewhere(owns: Sequence[float]) -> str:
 
 
 LEVELS_METHOD = "chase-segments-2"
-BANDWIDTH_METHOD = "triad-1"
+BANDWIDTH_METHOD = "triad-2"
 _LEAST_STEP = 0.35
 """The least step between levels in the logarithm of latencies: a factor of 1.4."""
 _PENALTY = 0.25
@@ -292,11 +305,14 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
 
 
 def bandwidth(raw: Raw) -> tuple[Property, ...]:
-    """The bytes per second that all processes move together in a triad; ``triad_ns`` has a row for each process."""
+    """The bytes per second that all processes move together in a triad; ``triad_ns`` has a row for each process.
+
+    ``others`` is the fraction of the time of their CPUs that others used.
+    """
     moved, times = float(raw["moved_bytes"][0]), each(raw, "triad_ns")
     rates = np.sum([moved / own for own in times], axis=0)
     low, high = median_interval(rates)
-    return (Property("mem.bandwidth", float(np.median(rates)) * 1e9, "B/s", (low * 1e9, high * 1e9)),)
+    return _alone(raw, Property("mem.bandwidth", float(np.median(rates)) * 1e9, "B/s", (low * 1e9, high * 1e9)))
 
 
 def _crossing(

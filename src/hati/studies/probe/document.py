@@ -144,7 +144,9 @@ def _age(found: ProbeConclusion) -> str:
     if not times:
         return "nothing was measured"
     reused = sum(each.reused for each in found.probed)
-    return f"measured {min(times):%Y-%m-%d %H:%M} to {max(times):%H:%M} UTC; {reused} of {len(times)} reused"
+    first, last = (f"{time:%Y-%m-%d %H:%M}" for time in (min(times), max(times)))
+    until = "" if first == last else f" to {last.removeprefix(first[:11])}"
+    return f"measured {first}{until} UTC; {reused} of {len(times)} reused"
 
 
 def _warnings(found: ProbeConclusion) -> tuple[str, ...]:
@@ -192,10 +194,10 @@ class FitnessJson(Struct, frozen=True, tag_field="format", tag="hati-probe-fit-1
 
 
 class RecoveryJson(Struct, frozen=True):
-    """An injected truth and what was detected, in the same unit."""
+    """An injected truth and what was detected, in the same unit; null: none."""
 
     name: str
-    truth: float
+    truth: float | None
     detected: float | None
     unit: str
     tolerance: float
@@ -270,7 +272,7 @@ def fingerprint_document(machine: Machine, conditions: Conditions) -> Document:
 
 
 def _state(on: bool) -> str:  # noqa: FBT001 - a value to show
-    return "on" if on else "off"
+    return "on" if on else "off or not shown"
 
 
 def fitness_document(found: Fitness) -> Document:
@@ -330,7 +332,7 @@ def selftest_document(found: Sequence[Recovery]) -> Document:
     rows = tuple(
         (
             each.name,
-            Shown(amount_text("", each.truth, each.unit), each.truth),
+            Shown("none" if each.truth is None else amount_text("", each.truth, each.unit), each.truth),
             Shown("" if each.detected is None else amount_text("", each.detected, each.unit), each.detected),
             Shown(percent(each.tolerance), each.tolerance),
             each.outcome.value,

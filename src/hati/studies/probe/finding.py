@@ -108,6 +108,13 @@ def mean_property(name: str, values: FloatArray, unit: str) -> Property:
     return Property(name, mean, unit, (mean - margin, mean + margin))
 
 
+def ratio_property(name: str, logs: FloatArray) -> Property:
+    """The mean of ratios by their logarithms, shape (n,), n >= 2, with Student's interval."""
+    found = mean_property(name, logs, "1")
+    low, high = found.interval or (0.0, 0.0)
+    return Property(name, math.exp(found.value or 0.0), "1", (math.exp(low), math.exp(high)))
+
+
 class Probed(Struct, frozen=True):
     """An experiment with the properties that it detects.
 
@@ -154,11 +161,12 @@ class RecoveryOutcome(StrEnum):
 class Recovery(Struct, frozen=True):
     """An injected ``truth`` and what was detected, in one unit; ``tolerance`` is a factor less one.
 
-    ``detected`` is None if nothing was; ``reason`` says why, or why the machine refused the injection.
+    A ``truth`` of None is that there is no such property. ``detected`` is None if nothing was; ``reason`` says why, or
+    why the machine refused the injection.
     """
 
     name: str
-    truth: float
+    truth: float | None
     unit: str
     tolerance: float
     outcome: RecoveryOutcome
@@ -166,19 +174,34 @@ class Recovery(Struct, frozen=True):
     reason: str = ""
 
 
-def recovered(name: str, truth: float, tolerance: float, found: Property | None) -> Recovery:
+def recovered(name: str, truth: float | None, tolerance: float, found: Property | None) -> Recovery:
     """Compare: recovered within the tolerance; else disturbed if the detector reports it, and missed if not."""
     if found is None:
         return Recovery(name, truth, "", tolerance, RecoveryOutcome.MISSED, None, "the experiment has no such property")
     value = found.value
-    if value is not None and truth / (1.0 + tolerance) <= value <= truth * (1.0 + tolerance):
-        return Recovery(name, truth, found.unit, tolerance, RecoveryOutcome.RECOVERED, value)
+    if truth is None or value is None:
+        right = truth is value and found.verdict is ProbeVerdict.MEASURED
+    else:
+        right = truth / (1.0 + tolerance) <= value <= truth * (1.0 + tolerance)
+    return _compared_with(truth, tolerance, found, name, right=right)
+
+
+def recovered_ratio(name: str, truth: float, found: Property) -> Recovery:
+    """Compare: recovered if the interval has the truth, and has not 1; its half-width is the tolerance."""
+    low, high = found.interval or (0.0, 0.0)
+    right = low <= truth <= high and not low <= 1.0 <= high
+    return _compared_with(truth, math.sqrt(high / low) - 1.0 if low else 0.0, found, name, right=right)
+
+
+def _compared_with(truth: float | None, tolerance: float, found: Property, name: str, *, right: bool) -> Recovery:
+    if right:
+        return Recovery(name, truth, found.unit, tolerance, RecoveryOutcome.RECOVERED, found.value)
     doubted = found.verdict is not ProbeVerdict.MEASURED
     outcome = RecoveryOutcome.DISTURBED if doubted else RecoveryOutcome.MISSED
-    return Recovery(name, truth, found.unit, tolerance, outcome, value, found.reason)
+    return Recovery(name, truth, found.unit, tolerance, outcome, found.value, found.reason)
 
 
-def not_injected(name: str, truth: float, unit: str, tolerance: float, reason: str) -> Recovery:
+def not_injected(name: str, truth: float | None, unit: str, tolerance: float, reason: str) -> Recovery:
     """The outcome for a truth that the machine does not permit to inject."""
     return Recovery(name, truth, unit, tolerance, RecoveryOutcome.REFUSED, None, reason)
 

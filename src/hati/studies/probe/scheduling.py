@@ -15,6 +15,7 @@ from hati.studies.probe.finding import (
     mean_property,
     median_interval,
     median_property,
+    ratio_property,
 )
 from hati.studies.probe.noise import Gaps, gaps_of
 
@@ -84,9 +85,8 @@ def weights(raw: Raw) -> tuple[Property, ...]:
     times = np.array([[gaps.cpu for gaps in group] for group in groups])
     if not times.all():
         return (inconclusive(name, "1", "one of the two processes never ran; measure longer"),)
-    logs = mean_property(name, np.log(times[:, 0] / times[:, 1]), "1")
-    low, high = logs.interval or (0.0, 0.0)
-    found = Property(name, float(np.exp(logs.value or 0.0)), "1", (float(np.exp(low)), float(np.exp(high))))
+    found = ratio_property(name, np.log(times[:, 0] / times[:, 1]))
+    low, high = np.log(found.interval or (1.0, 1.0))
     own = min(_own(group) for group in groups)
     if own < _OWN:
         return (contaminated(found, _elsewhere(own)),)

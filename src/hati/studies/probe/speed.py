@@ -13,8 +13,8 @@ from hati.studies.probe.finding import (
     contaminated,
     each,
     inconclusive,
-    mean_property,
     median_interval,
+    ratio_property,
 )
 
 STEPS_METHOD = "rate-changes-2"
@@ -69,11 +69,9 @@ def _largest(places: list[int], sizes: FloatArray, block: float) -> tuple[Proper
         reason = f"none: after a pause the rate of work has no step of {percent(_LEAST_STEP)} or more"
         return Property("cpu.step", None, "1", reason=reason), Property("cpu.step_at", None, "ms", reason=reason)
     number = int(np.argmax(np.abs(sizes.mean(axis=1))))
-    logs = mean_property("cpu.step", sizes[number], "1")
-    low, high = np.exp(logs.interval or (0.0, 0.0))
     at = places[number] * block / 1e6
     return (
-        Property("cpu.step", float(np.exp(logs.value or 0.0)), "1", (float(low), float(high))),
+        ratio_property("cpu.step", sizes[number]),
         Property("cpu.step_at", at, "ms", (max(0.0, at - _NEAR * block / 1e6), at + _NEAR * block / 1e6)),
     )
 

@@ -92,7 +92,7 @@ def instruction_counter() -> str:
     if not refused((INSTRUCTIONS,)):
         return "the processor counts them here"
     if shutil.which("valgrind") is not None:
-        return f"{_why_refused(refused((INSTRUCTIONS,)))}, and Valgrind counts them"
+        return f"Valgrind counts them here ({_why_refused(refused((INSTRUCTIONS,)))})"
     return "Valgrind counts them: sudo apt-get install valgrind"
 
 
@@ -158,7 +158,7 @@ def _not_by(source: CounterSource, metric: str) -> tuple[str, str]:
 
 def _why_refused(error: int) -> str:
     if error in {errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV}:
-        return "this machine has no hardware counters for them; virtual machines rarely have"
+        return "this machine has no hardware counters for them; virtual machines rarely have any"
     if error in {errno.EACCES, errno.EPERM}:
         level = _PARANOID.read_text().strip() if _PARANOID.exists() else "unknown"
         return f"the kernel or a container does not permit perf_event_open (kernel.perf_event_paranoid is {level})"

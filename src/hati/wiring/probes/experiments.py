@@ -164,7 +164,7 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
 
     Raises:
         InputError: for an unknown experiment or input, circular inputs, or a folder that is missing or read-only.
-        MeasurementError: where nothing could be measured.
+        MeasurementError: where nothing could be measured, or a result not stored.
     """
     extra = added_experiments(announce)
     links = link_experiments(request.machines)
@@ -368,13 +368,17 @@ class _Library:
         if missing:
             return _refused(experiment, f"its input {missing[0]} is not known; give it by --given {missing[0]}=VALUE")
         runs = self._runs(experiment)
-        run = self._fresh(runs)
-        reused = run is not None
+        kept = self._fresh(runs)
+        if kept is None:
+            self._announce(f"{prefix}{experiment.name}: {experiment.title}")
         try:
-            if run is None:
-                self._announce(f"{prefix}{experiment.name}: {experiment.title}")
-                run = self._measured(experiment, len(runs))
-            return _probed(experiment, run, self._known, reused=reused)
+            run = kept or self._measured(experiment, len(runs))
+        except MeasurementError as error:
+            return _refused(experiment, str(error))
+        if kept is None:
+            self._store.record(run)  # a full disk ends the command: the rest could not be kept either
+        try:
+            return _probed(experiment, run, self._known, reused=kept is not None)
         except MeasurementError as error:
             return _refused(experiment, str(error))
 
@@ -401,10 +405,10 @@ class _Library:
         return _QUICK if self._request.quick else _WHOLE
 
     def _measured(self, experiment: Experiment, repetition: int) -> Run:
-        """Execute an experiment, and commit its run.
+        """Execute an experiment.
 
         Raises:
-            MeasurementError: where it cannot be measured or stored.
+            MeasurementError: where it cannot be measured.
         """
         if self._program is None:
             self._program = KernelProgram()
@@ -419,7 +423,7 @@ class _Library:
         )
         workload = Workload({"scale": self._scale})
         task = Task(self._study.key, KIND, experiment.name, Configuration(), experiment.method, workload, repetition)
-        run = Run(
+        return Run(
             task,
             self._machine.fingerprint,
             started,
@@ -429,8 +433,6 @@ class _Library:
             output=neighbours_json(executed.neighbours),
             observations=observed,
         )
-        self._store.record(run)
-        return run
 
     def _executed(self, name: str, setting: Setting) -> Executed:
         extra = self._extra.get(name)

@@ -50,7 +50,7 @@ def _link(name: str, machine: RemoteMachine) -> AddedExperiment:
     def execute(setting: Setting, _: Inputs, pieces: int) -> dict[str, FloatArray]:
         watch = Watch(setting.cpus)
         found = _raw(_observed(_measured(setting.scale, pieces), name, machine, setting), pieces)
-        return {**found, "others": np.array([watch.accounts().foreign / len(setting.cpus)])}
+        return {**found, "others": np.array([watch.accounts().beside_packets / len(setting.cpus)])}
 
     return AddedExperiment(
         Experiment(

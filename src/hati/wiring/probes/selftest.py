@@ -13,15 +13,33 @@ from tempfile import TemporaryDirectory
 from hati.core import MeasurementError, replace
 from hati.driver import RemoteMachine, read_key
 from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, execute
-from hati.probing.executing import Execution, execute_link, execute_steps, execute_wakeups, execute_weights
+from hati.probing.executing import (
+    Execution,
+    execute_factor,
+    execute_link,
+    execute_steps,
+    execute_wakeups,
+    execute_weights,
+)
 from hati.probing.holding import cache_size, link_with, reserve_of, restore_settings, round_robin_slice_of
-from hati.probing.kernel import entering, group_with
-from hati.studies.probe import LIBRARY, Property, Recovery, link_properties, not_injected, recovered
+from hati.probing.kernel import EEVDF_SLICE_MS, entering, group_with, validate_slice
+from hati.studies.probe import (
+    LIBRARY,
+    Property,
+    Recovery,
+    link_properties,
+    not_injected,
+    recovered,
+    recovered_ratio,
+    work_ratio,
+)
 from hati.wiring.probes.links import link_experiments
 from hati.wiring.probes.task_sets import measuring_alone
 
 _SLICES = (8, 20, 40, 100)
 _QUOTAS = ((50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200))
+_FACTOR = 1.067
+"""The overhead of virtualisation in section 4.2 of the Ginpex paper."""
 _CORES = (0.5, 1.5, 2.0)
 _RATES = (10, 100)
 _DELAYS = (1, 5, 20)
@@ -51,7 +69,21 @@ def selftest(announce: Callable[[str], None]) -> tuple[Recovery, ...]:
 
 def _tested(program: KernelProgram, announce: Callable[[str], None]) -> tuple[Recovery, ...]:
     restore_settings()
-    parts = (_slices, _quotas, _cores, _steps, _weights, _wakeups, _reserves, _caches, _links, _machines)
+    parts = (
+        _slices,
+        _timeslice,
+        _quotas,
+        _no_quota,
+        _cores,
+        _factor,
+        _steps,
+        _weights,
+        _wakeups,
+        _reserves,
+        _caches,
+        _links,
+        _machines,
+    )
     tests = [test for part in parts for test in part(program)]
     found = []
     for number, (name, test) in enumerate(tests, start=1):
@@ -79,6 +111,21 @@ def _slices(program: KernelProgram) -> Iterator[_Test]:
         yield f"slice of SCHED_RR {truth} ms", test
 
 
+def _timeslice(program: KernelProgram) -> Iterator[_Test]:
+    name = "timeslice of EEVDF at 250 ticks a second"
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            validate_slice()
+            with group_with(None) as group:
+                found = _detected(program, "sched.timeslice", group)
+            return [recovered(name, EEVDF_SLICE_MS, 0.02, found.get("sched.slice"))]
+
+        return _tried(measured, not_injected(name, EEVDF_SLICE_MS, "ms", 0.02, ""))
+
+    yield name, test
+
+
 def _quotas(program: KernelProgram) -> Iterator[_Test]:
     for quota, period in _QUOTAS:
 
@@ -96,6 +143,34 @@ def _quotas(program: KernelProgram) -> Iterator[_Test]:
             return _tried(measured, not_injected(name, quota, "ms", 0.05, ""))
 
         yield f"quota {quota}/{period} ms", test
+
+
+def _no_quota(program: KernelProgram) -> Iterator[_Test]:
+    name = "no quota"
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            with group_with(None) as group:
+                found = _detected(program, "cpu.limit", group)
+            return [recovered(name, None, 0.0, found.get("cpu.quota"))]
+
+        return _tried(measured, not_injected(name, None, "ms", 0.0, ""))
+
+    yield name, test
+
+
+def _factor(program: KernelProgram) -> Iterator[_Test]:
+    name = f"work of a factor of {_FACTOR:g}"
+
+    def test() -> list[Recovery]:
+        def measured() -> list[Recovery]:
+            with group_with(None) as group:
+                (found,) = work_ratio(execute_factor(_setting(program, group), _INPUTS, _FACTOR)[0])
+            return [recovered_ratio(name, _FACTOR, found)]
+
+        return _tried(measured, not_injected(name, _FACTOR, "1", 0.0, ""))
+
+    yield name, test
 
 
 def _cores(program: KernelProgram) -> Iterator[_Test]:

@@ -1,0 +1,29 @@
+"""The self-test as root: what the kernel permits is set, detected and restored."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hati.studies.probe import RecoveryOutcome
+from hati.wiring.probes.selftest import selftest
+
+SLICE = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+
+
+@pytest.mark.acceptance
+@pytest.mark.alone
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_injected_truths_are_detected_and_settings_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
+    before = SLICE.read_text()
+    found = selftest(lambda _: None)
+    assert SLICE.read_text() == before
+    assert not Path("/run/netns/hati-probe").exists()
+    missed = [each for each in found if each.outcome is RecoveryOutcome.MISSED]
+    answered = [each for each in found if each.outcome is not RecoveryOutcome.REFUSED]
+    assert len(answered) >= 20
+    assert len(missed) <= 1, missed
+    assert all(each.reason for each in found if each.outcome is RecoveryOutcome.REFUSED)
