@@ -15,15 +15,7 @@ import numpy as np
 from benchmarks.interpretations import SHAPES, fixed_runs, most_within
 from benchmarks.markdown import table
 from hati.campaign import campaign
-from hati.core import (
-    Budget,
-    Evidence,
-    Observations,
-    Sample,
-    SampledRun,
-    Task,
-    replace,
-)
+from hati.core import Budget, Evidence, Observations, Sample, SampledRun, Task, replace
 from hati.logic.interpret import FormulaVerdict
 from hati.studies.assertion import Assertion, SampleCollector, Standard, answer
 from hati.testing import FakeEngine, MemoryStore

@@ -18,18 +18,7 @@ import numpy as np
 
 from benchmarks.markdown import table
 from hati.campaign import campaign
-from hati.core import (
-    Benchmark,
-    Budget,
-    Configuration,
-    FloatArray,
-    Metric,
-    Reader,
-    ReaderKind,
-    StudyId,
-    Task,
-    generator,
-)
+from hati.core import Benchmark, Budget, Configuration, FloatArray, Metric, Reader, ReaderKind, StudyId, Task, generator
 from hati.design import Levels, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.stats import explained

@@ -15,16 +15,7 @@ import numpy as np
 
 from benchmarks.markdown import table
 from hati.campaign import campaign
-from hati.core import (
-    Benchmark,
-    Budget,
-    Configuration,
-    Metric,
-    Reader,
-    ReaderKind,
-    Task,
-    generator,
-)
+from hati.core import Benchmark, Budget, Configuration, Metric, Reader, ReaderKind, Task, generator
 from hati.design.suite import leading_options, screening_suite
 from hati.space import Option, Space
 from hati.stats import proportion

@@ -22,14 +22,7 @@ from hati.core import Benchmark, Budget, Configuration, FloatArray, Metric, Read
 from hati.design import Design, by_runs, configurations
 from hati.space import Option, Space
 from hati.studies.screening import EffectScale
-from hati.studies.validation import (
-    Result,
-    Screened,
-    Validation,
-    ValidationConclusion,
-    ValidationOutcome,
-    screened_runs,
-)
+from hati.studies.validation import Result, Screened, Validation, ValidationConclusion, ValidationOutcome, screened_runs
 from hati.testing import FakeEngine, MemoryStore
 
 STUDIES = 400

@@ -11,14 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import InputError
-from hati.design import (
-    LevelDesign,
-    array_runs,
-    level_properties,
-    orthogonal_array,
-    strength,
-    write_level_csv,
-)
+from hati.design import LevelDesign, array_runs, level_properties, orthogonal_array, strength, write_level_csv
 from hati.design.constructions import difference_scheme, group_table
 
 

@@ -7,16 +7,7 @@ import pytest
 from scipy import stats
 
 from hati.core import InputError, Metric, Observations, Sample, SampledRun, Usage
-from hati.harness import (
-    Aim,
-    Costs,
-    QuantilePrecision,
-    best_observations,
-    costs_of,
-    run_plan,
-    runs_for,
-    sufficiency,
-)
+from hati.harness import Aim, Costs, QuantilePrecision, best_observations, costs_of, run_plan, runs_for, sufficiency
 from hati.stats import NestedVariance, effective_size, nested_variance
 
 RNG = np.random.default_rng(8)

@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import InputError
-from hati.logic.interpret import (
-    VERDICTS,
-    Combined,
-    EstimateScale,
-    FormulaVerdict,
-    RelationEvidence,
-    alarms,
-)
+from hati.logic.interpret import VERDICTS, Combined, EstimateScale, FormulaVerdict, RelationEvidence, alarms
 
 H, V, U = FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE
 

@@ -8,24 +8,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "report"))  # as conftest.py, where this is run alone
 
 from example_gates import GATES
-from example_screenings import (
-    empty_screening,
-    hostile_screening,
-    incomplete_screening,
-    raw_screening,
-    sqlite_screening,
-)
+from example_screenings import empty_screening, hostile_screening, incomplete_screening, raw_screening, sqlite_screening
 
 from hati.document import publish
-from hati.render import (
-    document_markdown,
-    document_text,
-    table_markdown,
-    table_text,
-    to_annotations,
-    to_json,
-    to_junit,
-)
+from hati.render import document_markdown, document_text, table_markdown, table_text, to_annotations, to_json, to_junit
 from hati.studies.findings import Ruling
 from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_document
 from hati.studies.screening.document import screening_document, screening_tables

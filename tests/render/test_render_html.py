@@ -3,13 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from example_screenings import (
-    HOSTILE,
-    empty_screening,
-    hostile_screening,
-    incomplete_screening,
-    sqlite_screening,
-)
+from example_screenings import HOSTILE, empty_screening, hostile_screening, incomplete_screening, sqlite_screening
 from html_page import Page, assert_alone, assert_described
 
 from hati.render import document_html

@@ -9,16 +9,7 @@ nominal level.
 from __future__ import annotations
 
 import pytest
-from benchmarks.machines import (
-    EFFECTS,
-    OTHER_EFFECT,
-    PLANS,
-    POINTS,
-    Machines,
-    ScreeningPlan,
-    made,
-    most_alarms,
-)
+from benchmarks.machines import EFFECTS, OTHER_EFFECT, PLANS, POINTS, Machines, ScreeningPlan, made, most_alarms
 from benchmarks.small_designs import DESIGNS, Counts, SmallDesign
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]

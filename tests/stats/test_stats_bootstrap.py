@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hati.stats import (
-    bootstrap_interval,
-)
+from hati.stats import bootstrap_interval
 
 FIRST = np.array([1.0, 1.2, 0.9, 1.1, 1.4, 0.8, 1.05, 0.95, 1.3, 1.15])
 SECOND = FIRST[::-1] * 1.1 + 0.02

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hati.core import generator
-from hati.stats import (
-    Bridge,
-    JoinedDifference,
-    difference,
-    joined,
-    joint_above,
-    joint_half_width,
-    machine_ratio,
-)
+from hati.stats import Bridge, JoinedDifference, difference, joined, joint_above, joint_half_width, machine_ratio
 
 RUNS = (
     ((1.02, 1.00, 0.99, 1.01), (1.31, 1.29, 1.33, 1.30)),

@@ -11,14 +11,7 @@ from box_meyer import block_columns
 from hati.core import InputError
 from hati.design import by_runs
 from hati.design.coding import Model
-from hati.stats.probable_models import (
-    BOUND,
-    HEREDITY,
-    HeredityPrior,
-    likely_models,
-    log_marginals,
-    moments,
-)
+from hati.stats.probable_models import BOUND, HEREDITY, HeredityPrior, likely_models, log_marginals, moments
 
 
 def fraction(options: int, runs: int) -> np.ndarray[tuple[int, int]]:

@@ -7,11 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from hati.stats import (
-    clustered_proportion,
-    proportion,
-    sign_test,
-)
+from hati.stats import clustered_proportion, proportion, sign_test
 
 
 @pytest.mark.parametrize(("count", "trials"), [(0, 20), (1, 20), (13, 40), (40, 40), (2.5, 17.25)])

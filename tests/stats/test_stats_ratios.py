@@ -9,12 +9,7 @@ import pytest
 from scipy import stats
 
 from hati.core import InputError
-from hati.stats import (
-    difference,
-    least_ratio,
-    quotient_interval,
-    ratio_interval,
-)
+from hati.stats import difference, least_ratio, quotient_interval, ratio_interval
 
 ONE = np.array([1.0, 3.0])
 OTHER = np.array([2.0, 3.0, 4.0])

@@ -10,13 +10,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from hati.core import InputError
-from hati.stats import (
-    Ecdf,
-    assisted_mean,
-    stratified_mean,
-    stratified_quantiles,
-    stratum_means,
-)
+from hati.stats import Ecdf, assisted_mean, stratified_mean, stratified_quantiles, stratum_means
 
 RNG = np.random.default_rng
 

@@ -9,28 +9,12 @@ import pytest
 from msgspec.structs import asdict
 
 from hati.campaign import campaign
-from hati.core import (
-    SINGLE_CALLS,
-    Budget,
-    Evidence,
-    MeasurementError,
-    Metric,
-    Run,
-    Task,
-    replace,
-)
+from hati.core import SINGLE_CALLS, Budget, Evidence, MeasurementError, Metric, Run, Task, replace
 from hati.formula import Source
 from hati.logic import interpret
 from hati.logic.interpret import FormulaVerdict, Interpretation, Limit, MeasuredSample, glance_early
 from hati.logic.syntax import parse_file, parse_formula
-from hati.studies.assertion import (
-    Assertion,
-    Assured,
-    Requirement,
-    Standard,
-    assertion_id,
-    blockers,
-)
+from hati.studies.assertion import Assertion, Assured, Requirement, Standard, assertion_id, blockers
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import TIME, TREE, point, requirement, study_of
 

@@ -5,13 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from example_screenings import (
-    empty_screening,
-    hostile_screening,
-    incomplete_screening,
-    raw_screening,
-    sqlite_screening,
-)
+from example_screenings import empty_screening, hostile_screening, incomplete_screening, raw_screening, sqlite_screening
 
 from hati.core import Better, replace
 from hati.document import Column, Shown, Table, cell_text, cell_value

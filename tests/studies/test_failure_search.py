@@ -10,18 +10,7 @@ from hypothesis import strategies as st
 from simulated_subject import BENCHMARK
 
 from hati.campaign import campaign
-from hati.core import (
-    Budget,
-    Configuration,
-    Evidence,
-    MeasurementError,
-    Outcome,
-    Run,
-    Setting,
-    Task,
-    generator,
-    replace,
-)
+from hati.core import Budget, Configuration, Evidence, MeasurementError, Outcome, Run, Setting, Task, generator, replace
 from hati.space import Option, Space, UsageDistribution, enumerate_configurations, parse_formula
 from hati.studies.failure_search import CombinationVerdict, FailureConclusion, FailureSearch, failure_search_id
 from hati.testing import FakeEngine, MemoryStore

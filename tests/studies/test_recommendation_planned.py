@@ -11,13 +11,7 @@ import pytest
 from hati.core import Better, Configuration, InputError, Metric, Setting, replace
 from hati.space import Option, Space, enumerate_configurations, parse_formula, sample
 from hati.stats import additive_blocks
-from hati.studies.recommendation import (
-    ChangeScale,
-    Findings,
-    RecommendationPlan,
-    plan_recommendation,
-    predict,
-)
+from hati.studies.recommendation import ChangeScale, Findings, RecommendationPlan, plan_recommendation, predict
 from hati.studies.recommendation.better_settings import gains
 
 TIME = Metric("time", "s")

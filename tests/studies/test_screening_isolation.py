@@ -11,18 +11,7 @@ from hypothesis import strategies as st
 from simulated_subject import BENCHMARK
 
 from hati.campaign import campaign
-from hati.core import (
-    Budget,
-    Configuration,
-    Evidence,
-    MeasurementError,
-    Outcome,
-    Run,
-    Setting,
-    StudyId,
-    Task,
-    generator,
-)
+from hati.core import Budget, Configuration, Evidence, MeasurementError, Outcome, Run, Setting, StudyId, Task, generator
 from hati.space import Option, Space, parse_formula, sample
 from hati.space.evaluation import holds
 from hati.studies.schedule import failure_reasons, normalised

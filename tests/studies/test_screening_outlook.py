@@ -10,16 +10,7 @@ from simulated_subject import BENCHMARK, LATENCY, space
 
 from hati.core import Evidence, Run, StudyId, Task, generator
 from hati.knowledge import Variation
-from hati.studies.screening import (
-    AnyChoice,
-    Outlook,
-    Pilot,
-    choose_design,
-    is_checked,
-    outlook,
-    promised,
-    screening,
-)
+from hati.studies.screening import AnyChoice, Outlook, Pilot, choose_design, is_checked, outlook, promised, screening
 from hati.studies.screening.promises import corrected_promise
 from hati.testing import FakeEngine
 

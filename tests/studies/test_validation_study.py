@@ -15,14 +15,7 @@ from hati.design import by_runs, configurations
 from hati.design.optimal_designs import confounded
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import EffectScale
-from hati.studies.validation import (
-    Result,
-    Screened,
-    Validation,
-    ValidationConclusion,
-    ValidationOutcome,
-    screened_runs,
-)
+from hati.studies.validation import Result, Screened, Validation, ValidationConclusion, ValidationOutcome, screened_runs
 from hati.studies.validation.document import validation_answer
 from hati.testing import FakeEngine, MemoryStore
 

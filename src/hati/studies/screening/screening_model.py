@@ -24,13 +24,7 @@ from hati.studies.screening.conclusion import (
     EffectScale,
     Options,
 )
-from hati.studies.screening.model import (
-    ModelAnalysis,
-    ModelFit,
-    analyse_model,
-    analyse_model_variance,
-    model_terms,
-)
+from hati.studies.screening.model import ModelAnalysis, ModelFit, analyse_model, analyse_model_variance, model_terms
 from hati.studies.screening.reruns import FLIP_STAGE, flip_stage, is_of_flip, run_key, suspected
 from hati.studies.screening.runs import MeasuredDesign, Units, choose_scale_of_model, model_units
 

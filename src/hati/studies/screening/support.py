@@ -13,13 +13,7 @@ from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import Shown, Table, change_number, change_range, columns_of, fixed, quantity
 from hati.document.publishing import Interval, Of, Settings
-from hati.studies.screening import (
-    DominatingOption,
-    FlipEvidence,
-    FlipVerdict,
-    RobustFit,
-    ScreeningConclusion,
-)
+from hati.studies.screening import DominatingOption, FlipEvidence, FlipVerdict, RobustFit, ScreeningConclusion
 from hati.studies.screening.conclusion import DOMINATING, Narrowing
 
 

@@ -9,15 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hati.core import Benchmark, InputError, Outcome, ReaderKind, replace
-from hati.core.benchmark import (
-    COUNTED_CALLS,
-    HARDWARE,
-    INSTRUCTIONS,
-    PAGE_FAULTS,
-    SIMULATED,
-    CounterSource,
-    counted,
-)
+from hati.core.benchmark import COUNTED_CALLS, HARDWARE, INSTRUCTIONS, PAGE_FAULTS, SIMULATED, CounterSource, counted
 from hati.subject.running.programs import ProcessResult, Program, RunFailure, located
 from hati.subject.running.supervisor.program import refused
 
