@@ -18,17 +18,17 @@ import msgspec
 from sqlalchemy import Engine, create_engine, insert
 
 from benchmarks.markdown import table
-from hati.core import Batch
+from hati.core import Batch, Benchmark, Configuration, Job, Metric, Reader, ReaderKind, Task, Workload
 from hati.steering import Client, Requirements, choose
 from hati.store import Ledger, open_store, schema
 from hati.store.ledger_entries import batch_content
 from hati.store.ledger_queues import queue_key, read_steering
-from hati.testing.ledgers import a_job
 
 BATCHES, MACHINES, STUDIES, REVISIONS = 100_000, 1_000, 20, 50
 GOAL_SECONDS = 0.005
 LEASE_SECONDS = 3600.0
 _AT_ONCE = 1_000
+BENCHMARK = Benchmark("b", ("true",), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),))
 
 
 def requirements_of(number: int) -> Requirements:
@@ -52,7 +52,7 @@ def engine_of(place: str) -> Engine:
 
 def fill(place: str) -> None:
     """Put open batches of several studies and revisions into a store; each hundredth has begun on a machine."""
-    job = a_job()
+    job = Job(Task("study-1", "design", "b", Configuration({"o": 1}), "r1", Workload(), 0), BENCHMARK, "files")
     engine = engine_of(place)
     with engine.begin() as connection:
         for first in range(1, BATCHES + 1, _AT_ONCE):

@@ -10,7 +10,7 @@ from packages import hati, installed, write_entry_points
 
 from hati.steering import Requirements
 from hati.store import open_store
-from hati.testing.ledgers import a_batch
+from ledgers import a_batch
 
 PROJECT = """
 [[benchmark]]

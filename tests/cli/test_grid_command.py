@@ -16,7 +16,7 @@ from hati.core import replace
 from hati.steering import Client, Requirements, choose
 from hati.store import ATTEMPTS, AttemptOutcome, Lease, Ledger, open_store
 from hati.testing.conformance import a_run, a_study
-from hati.testing.ledgers import ANY, a_batch, a_client
+from ledgers import ANY, a_batch, a_client
 
 DAY_SECONDS = 86400.0
 COUNTS = ("waiting", "leased", "done", "withdrawn", "quarantined", "results", "failures")

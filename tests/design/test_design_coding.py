@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hati.core import InputError
 from hati.design import Model, from_levels, levels, setting_contrasts
 from hati.space import Option, Space, enumerate_configurations, parse_formula
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 
 @given(spaces())

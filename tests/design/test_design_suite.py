@@ -14,7 +14,7 @@ from hati.core import Configuration, InputError
 from hati.design.coding import levels
 from hati.design.suite import LISTED, Suite, centred_columns, leading_options, population, runs_for, screening_suite
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 
 def two_level(number: int, *constraints: str) -> Space:

@@ -17,7 +17,7 @@ from hati.store import ATTEMPTS, AttemptOutcome, BatchState, Ledger, open_store
 from hati.store.ledger import PATIENCE_SECONDS
 from hati.subject import machine
 from hati.testing.conformance import a_run, a_study
-from hati.testing.ledgers import ANY, BENCHMARK, a_batch, a_client
+from ledgers import ANY, BENCHMARK, a_batch, a_client
 
 Wait = Callable[[str], None]
 LEASE_SECONDS = 60.0

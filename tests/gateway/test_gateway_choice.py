@@ -14,7 +14,7 @@ from hati.gateway.messages import ClientTemplate
 from hati.steering import choose
 from hati.store import Ledger, SqlStore, open_store
 from hati.testing.conformance import a_run, a_study
-from hati.testing.ledgers import ANY, a_batch, a_client, a_job
+from ledgers import ANY, a_batch, a_client, a_job
 
 ONES = ClientTemplate(settings={"o": ["1"]})
 

@@ -16,7 +16,7 @@ from hati.engine.workers import Released
 from hati.steering import Requirements, choose
 from hati.store import AttemptOutcome, EntryKind, Selection, open_store, read_store
 from hati.testing.conformance import a_run, a_study
-from hati.testing.ledgers import a_job, a_volunteer
+from ledgers import a_job, a_volunteer
 
 INVENTED = b'{"metric": "latency", "values": [0.0001, 0.0002]}\n'
 

@@ -34,7 +34,7 @@ from hati.steering import Client, ClientKind, Queue, Requirements, SteeringDecis
 from hati.store import BatchState, EntryKind, SqlStore, ledger_aside, open_store, schema
 from hati.store.ledger_batches import VOLUNTEERS_ATTEMPTS
 from hati.store.ledger_claims import ELSEWHERE_SECONDS
-from hati.testing.ledgers import statements
+from ledgers import statements
 
 LEASE = 60.0
 

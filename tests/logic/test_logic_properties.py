@@ -6,11 +6,11 @@ import contextlib
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from performance_formulas import formula_files, performance_formulas
 
 from hati.core import InputError
 from hati.formula import FormulaError
 from hati.logic.syntax import FormulaFile, PerformanceFormula, expand, parse_file, parse_formula
-from hati.testing.performance_formulas import formula_files, performance_formulas
 
 TOKENS = (
     *(

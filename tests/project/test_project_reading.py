@@ -24,7 +24,7 @@ from hati.core import (
 )
 from hati.project import Project, parse_project, read_feature_model, read_project, skeleton, write_project
 from hati.space import Option, OptionKind, Space, count, parse_formula
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 # The example of the format's description.
 ORDERS = """\

@@ -14,7 +14,7 @@ from hati.core import Setting
 from hati.space import Constraint, Option, Space, arrays, count, enumerate_configurations, parse_formula, sample
 from hati.space.arrays import INACTIVE, ArrayFormula, ArraySpace, Positions, drawn_positions, every_position
 from hati.space.evaluation import holds
-from hati.testing.spaces import formulas, options, spaces
+from spaces import formulas, options, spaces
 
 
 def every(known: tuple[Option, ...]) -> Positions:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hati.core import Configuration, InputError
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula, sample
 from hati.space.diagram import blocks, compact
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 
 def boolean(*names: str) -> tuple[Option, ...]:

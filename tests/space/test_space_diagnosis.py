@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given, settings
 
 from hati.space import Constraint, Diagnosis, Option, Space, check, count, parse_formula
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 
 def boolean(name: str, condition: str | None = None) -> Option:

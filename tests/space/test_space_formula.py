@@ -10,7 +10,7 @@ from hati.formula import And, Comparator, FormulaError, Implies, Not, Or, Truth
 from hati.formula.proposition import DEEPEST
 from hati.space import Constraint, parse_formula
 from hati.space.constraint import Flag, Literal, Membership, Name, Product, Sum, TermComparison, mentioned
-from hati.testing.spaces import NAMES, formulas, options
+from spaces import NAMES, formulas, options
 
 A, B, C = Flag("a"), Flag("b"), Flag("c")
 

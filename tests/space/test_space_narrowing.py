@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hati.core import Configuration, InputError
 from hati.space import Option, Space, count, enumerate_configurations, narrowed, parse_formula, parse_template, sample
 from hati.space.evaluation import holds
-from hati.testing.spaces import formulas, spaces
+from spaces import formulas, spaces
 
 SPACE = Space(
     (

@@ -15,7 +15,7 @@ from hati.space import Option, Space, check, narrowed, parse_formula
 from hati.space.configurations import check_by_solver, diagrams, nearest
 from hati.space.diagram import Solver
 from hati.space.evaluation import holds
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 
 def valid_ones(space: Space) -> set[Configuration]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hati.core import Configuration, InputError, Setting
 from hati.formula import FormulaError
 from hati.space import Option, OptionError, OptionKind, Space, SpaceError, check_formula, parse_formula
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 JOURNAL = Option("journal", ("DELETE", "WAL"), "DELETE")
 PAGES = Option("pages", (2000, 64000), 2000, unit="page")

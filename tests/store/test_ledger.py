@@ -11,12 +11,12 @@ import pytest
 from earlier import bring_back
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
+from ledger_model import LedgerMachine
 
 from hati.steering import agreement
 from hati.store import BatchState, Ledger, SqlStore, open_store
 from hati.store import ledger_batches as batches_module
-from hati.testing.ledger_model import LedgerMachine
-from hati.testing.ledgers import ANY, LedgerConformance, a_batch
+from ledgers import ANY, LedgerConformance, a_batch
 from postgres import PostgresServer
 
 TABLES = ("report", "result", "lease", "attempt", "batch", "worker", "ledger")

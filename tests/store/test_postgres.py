@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from store_conformance import StoreConformance
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, databases, open_store, read_store
 from hati.store.schema import complete_metadata
 from hati.store.sql import database, upgrade
-from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 from postgres import PostgresServer
 
 pytestmark = pytest.mark.xdist_group("postgres")

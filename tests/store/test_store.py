@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sqlalchemy import Inspector, create_engine, inspect
 from sqlalchemy.engine.interfaces import ReflectedIndex
+from store_conformance import StoreConformance
 
 import hati.store
 from contents import content
@@ -29,7 +30,7 @@ from hati.store import SqlStore, open_store, read_store
 from hati.store.rows import decode, encode
 from hati.store.schema import HEAD, complete_metadata
 from hati.store.sql import database, migrate, upgrade
-from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
 
 class TestSqlite(StoreConformance):

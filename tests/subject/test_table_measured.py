@@ -28,7 +28,7 @@ from hati.subject.table import (
 )
 from hati.subject.table.options import noisy
 from hati.subject.table.sheet import parse_delimited
-from hati.testing.spaces import spaces
+from spaces import spaces
 
 LRU = Configuration({"policy": "lru", "size": 64, "shards": 1, "fast": False})
 NONE = Configuration({"policy": "none", "shards": 1, "fast": False})

@@ -1,6 +1,6 @@
-"""Fakes and conformance suites for authors of engines and stores; never imported by the rest of Hati.
+"""Fakes and conformance suites for authors of engines and kinds of studies; never imported by the rest of Hati.
 
-The suites are imported by name: ``hati.testing.conformance``, ``hati.testing.ledgers``.
+The suites are imported by name, from ``hati.testing.conformance``.
 """
 
 from hati.testing.fakes import FakeEngine, FakeMachines, MemoryStore

@@ -17,7 +17,7 @@ from hati.store import ledger_batches as batches_module
 from hati.store.ledger import PATIENCE_SECONDS
 from hati.store.ledger_claims import BACKOFF_SECONDS, ELSEWHERE_SECONDS, LONGEST_BACKOFF_SECONDS, RETURNS
 from hati.testing.conformance import a_run, a_study
-from hati.testing.ledgers import ANY, SECONDS, a_batch, a_client, a_job, a_volunteer
+from ledgers import ANY, SECONDS, a_batch, a_client, a_job, a_volunteer
 
 WORKERS, VOLUNTEERS = ("one", "two"), ("ada", "bob", "eve")
 """The names of the machines that drive a ledger and its model."""

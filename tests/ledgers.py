@@ -14,14 +14,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.pool import PoolProxiedConnection
 
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
-from hati.steering import (
-    Client,
-    ClientKind,
-    Queue,
-    Requirements,
-    StudyStatus,
-    choose,
-)
+from hati.steering import Client, ClientKind, Queue, Requirements, StudyStatus, choose
 from hati.steering.agreement import TRUSTED_AFTER
 from hati.store import (
     ATTEMPTS,
